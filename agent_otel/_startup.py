@@ -1,0 +1,45 @@
+"""The switch: reads ``AGENT_OTEL`` at interpreter start and, when it is on, installs the import hook.
+
+Standard library only. Called by ``agent_otel_startup.pth`` (Python up to 3.14) or ``agent_otel_startup.start``
+(from 3.15); virtual environments run ``.pth`` lines twice, so everything here happens once.
+"""
+
+import os
+import sys
+
+_ON = ("1", "true", "yes", "on")
+_OFF = ("", "0", "false", "no", "off")
+
+active = False
+
+
+def start() -> None:
+    """Activate when ``AGENT_OTEL`` says so; let nothing escape, because an error here would stop the interpreter."""
+    switch = os.environ.get("AGENT_OTEL")
+    if switch and switch.strip().lower() not in _OFF:
+        activate()
+
+
+def activate() -> None:
+    """Install the import hook, once per process. ``AGENT_OTEL=0`` keeps everything off; nothing is raised."""
+    global active  # noqa: PLW0603 - the once-flag of the process
+    switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
+    if active or switch in _OFF:
+        return
+    if switch not in _ON:
+        _complain(f"AGENT_OTEL={switch!r} is neither of {', '.join(_ON)} nor of {', '.join(_OFF[1:])}; staying off")
+        return
+    active = True
+    try:
+        from agent_otel import _importhook  # noqa: PLC0415 - nothing is imported while the switch is off
+        from agent_otel.integrations import registry  # noqa: PLC0415
+
+        _importhook.install(registry.triggers())
+    except (Exception, SystemExit) as error:
+        _complain(f"not active, {type(error).__name__}: {error}")
+
+
+def _complain(message: str) -> None:
+    if sys.stderr is not None and not _complain.__dict__.setdefault(message, False):
+        _complain.__dict__[message] = True
+        sys.stderr.write(f"agent_otel: {message}\n")
