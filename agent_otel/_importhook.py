@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 class _Loader:
     """Runs the real loader, then the callback; everything else is the real loader's."""
 
-    def __init__(self, loader: Any, finder: Finder) -> None:
+    def __init__(self, loader: Any, finder: Finder, name: str) -> None:
         self._loader = loader
         self._finder = finder
+        self._name = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -35,7 +36,7 @@ class _Loader:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        self._finder.imported(module.__name__)
+        self._finder.imported(self._name)  # not the module's __name__, which its code can change
 
 
 class Finder:
@@ -48,7 +49,7 @@ class Finder:
         """Add callbacks; for a module that is already imported the callback runs at once."""
         self._callbacks.update(callbacks)
         for name in callbacks:
-            if name in sys.modules:
+            if sys.modules.get(name) is not None:  # None blocks an import
                 self.imported(name)
 
     def forget(self) -> None:
@@ -74,7 +75,7 @@ class Finder:
             spec: ModuleSpec | None = find(fullname, path, target)
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, self)  # type: ignore[assignment]
+                    spec.loader = _Loader(spec.loader, self, fullname)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -85,12 +86,12 @@ _finder = Finder()
 def install(callbacks: Mapping[str, Callable[[str], None]]) -> None:
     """Watch these modules; calling again adds to the list and never installs a second finder."""
     if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _finder)
     _finder.watch(callbacks)
 
 
 def uninstall() -> None:
     """Take the finder out again; modules imported from now on are left alone."""
     if _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)  # type: ignore[arg-type]
+        sys.meta_path.remove(_finder)
     _finder.forget()

@@ -11,6 +11,7 @@ _ON = ("1", "true", "yes", "on")
 _OFF = ("", "0", "false", "no", "off")
 
 active = False
+_complaints: set[str] = set()
 
 
 def start() -> None:
@@ -35,11 +36,31 @@ def activate() -> None:
         from agent_otel.integrations import registry  # noqa: PLC0415
 
         _importhook.install(registry.triggers())
+        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in _ON:
+            from agent_otel import _sigterm  # noqa: PLC0415
+
+            _sigterm.install()
     except (Exception, SystemExit) as error:
+        active = False
         _complain(f"not active, {type(error).__name__}: {error}")
 
 
+def deactivate() -> None:
+    """Take the import hook out and put every original function back."""
+    global active  # noqa: PLW0603
+    active = False
+    from agent_otel import _importhook  # noqa: PLC0415
+
+    _importhook.uninstall()
+    wrapping = sys.modules.get("agent_otel.integrations.wrapping")
+    if wrapping is not None:
+        wrapping.restore()
+
+
 def _complain(message: str) -> None:
-    if sys.stderr is not None and not _complain.__dict__.setdefault(message, False):
-        _complain.__dict__[message] = True
-        sys.stderr.write(f"agent_otel: {message}\n")
+    if message not in _complaints:
+        _complaints.add(message)
+        try:  # noqa: SIM105 - contextlib is not loaded yet
+            sys.stderr.write(f"agent_otel: {message}\n")
+        except Exception:  # noqa: S110 - standard error is closed or full: nowhere to say it
+            pass

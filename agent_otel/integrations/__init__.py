@@ -1,0 +1,1 @@
+"""Where this package meets frameworks, model SDKs and runtimes: a table, the wrapping, and thin adapters."""

@@ -1,0 +1,1 @@
+"""Adapters of model SDKs: how to read one request."""

@@ -1,0 +1,1 @@
+"""Adapters of agent frameworks: how to read one tool call."""

@@ -1,0 +1,67 @@
+"""The one error policy: our failure never becomes the user's.
+
+The user's call is always outside our ``try``. What fails inside is counted (``agent_otel.internal.errors``) and
+logged once per place. Tests replace ``handler`` with one that raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_log = logging.getLogger("agent_otel")
+_said: set[str] = set()
+
+#: Failures by place, since the process began.
+errors: Counter[str] = Counter()
+
+
+def _count_and_log(where: str) -> None:
+    errors[where] += 1
+    say_once(
+        f"error in {where}",
+        f"agent_otel failed in {where}; your program is not affected and goes on. This is logged once per place.",
+        traceback=True,
+    )
+
+
+#: What happens to an internal failure; called inside the ``except`` block.
+handler: Callable[[str], None] = _count_and_log
+
+
+def failed(where: str) -> None:
+    """Report the exception being handled. Call it in ``except Exception``, never in a wider one."""
+    handler(where)
+
+
+def say_once(key: str, message: str, *, traceback: bool = False, level: int = logging.WARNING) -> None:
+    """Log a message the first time its key is used in this process."""
+    if key in _said:
+        return
+    _said.add(key)
+    _log.log(level, message, exc_info=traceback)
+
+
+def shielded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]:
+    """Make a function of ours return None instead of raising."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                failed(where)
+                return None
+
+        return call
+
+    return decorate

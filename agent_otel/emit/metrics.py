@@ -1,0 +1,154 @@
+"""Metrics of the catalogue, bound once for each label set and recorded on every sink."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from agent_otel import _shield, catalogue
+from agent_otel.emit.names import limiters
+from agent_otel.emit.sinks import Fan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.catalogue import Metric
+    from agent_otel.emit.sinks import Series, Sink
+
+
+class ToolSeries:
+    """All series of one tool on behalf of one agent, ready to record on."""
+
+    __slots__ = (
+        "_agent",
+        "_errors",
+        "_metrics",
+        "args_size",
+        "duration",
+        "large",
+        "produced",
+        "repeats",
+        "size",
+        "tool",
+    )
+
+    def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
+        self._metrics = metrics
+        self._agent = agent
+        self._errors: dict[str, Series] = {}
+        self.tool = tool
+        self.duration = metrics.series(catalogue.TOOL_DURATION, (tool, agent, "")) if timed else None
+        self.size = metrics.series(catalogue.RESULT_SIZE, (tool,))
+        self.args_size = metrics.series(catalogue.ARGS_SIZE, (tool,))
+        self.produced = metrics.series(catalogue.RESULT_PRODUCED, (tool,))
+        self.large = metrics.series(catalogue.RESULTS_LARGE, (tool, catalogue.WARN))
+        self.repeats = metrics.series(catalogue.TOOL_REPEATS, (tool,))
+        self.large.record(0)
+        self.repeats.record(0)
+        for layer, reason in catalogue.TRUNCATION_CASES:
+            metrics.series(catalogue.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
+
+    def truncated(self, layer: str, reason: str) -> Series:
+        """The counter of one kind of cut."""
+        return self._metrics.series(catalogue.RESULTS_TRUNCATED, (self.tool, layer, reason))
+
+    def failed_duration(self, error_type: str) -> Series | None:
+        """The duration series of calls that failed in this way."""
+        if self.duration is None:
+            return None
+        series = self._errors.get(error_type)
+        if series is None:
+            error_type = self._metrics.limit(catalogue.ERROR_TYPE, error_type)
+            series = self._metrics.series(catalogue.TOOL_DURATION, (self.tool, self._agent, error_type))
+            self._errors[error_type] = series
+        return series
+
+
+class Metrics:
+    """The sinks in force and what is bound to them."""
+
+    def __init__(self, sinks: list[Sink], large_result_bytes: int) -> None:
+        self.large_result_bytes = large_result_bytes
+        self._sinks = sinks
+        self.renew_lock()
+        self._limiters = limiters()
+        self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
+        self._tools: dict[tuple[str, str], ToolSeries] = {}
+
+    def renew_lock(self) -> None:
+        """Make a new lock; a forked child calls this."""
+        self._lock = threading.RLock()
+
+    def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
+        """Return the series of a tool. ``also_timed_by`` names instrumentors that emit its duration already."""
+        found = self._tools.get((name, agent or ""))
+        if found is not None:
+            return found
+        with self._lock:
+            key = (self.limit(catalogue.GEN_AI_TOOL_NAME, name), self.limit(catalogue.AGENT_NAME, agent))
+            if key not in self._tools:
+                timed = not any(_is_active(instrumentor) for instrumentor in also_timed_by)
+                self._tools[key] = ToolSeries(self, *key, timed=timed)
+            return self._tools[key]
+
+    def request(self, sizes: dict[str, int]) -> None:
+        """Record the size of a model request, part by part."""
+        for part, part_bytes in sizes.items():
+            self.series(catalogue.REQUEST_SIZE, (part,)).record(part_bytes)
+
+    def execution(self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int) -> None:
+        """Record the totals of a finished execution."""
+        values = (self.limit(catalogue.WORKFLOW_NAME, workflow), self.limit(catalogue.AGENT_NAME, agent))
+        self.series(catalogue.EXECUTION_TOOL_CALLS, values).record(tool_calls)
+        self.series(catalogue.EXECUTION_RESULT_SIZE, values).record(result_bytes)
+
+    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
+        """Bind a metric to label values on every sink; the same series is returned the next time."""
+        key = (metric.name, values)
+        series = self._series.get(key)
+        if series is None:
+            with self._lock:
+                bound = [one for sink in self._sinks if (one := _bind(sink, metric, values)) is not None]
+                series = self._series.setdefault(key, bound[0] if len(bound) == 1 else Fan(bound))
+        return series
+
+    def set(self, metric: Metric, values: tuple[str, ...], value: float) -> None:
+        """Set a gauge."""
+        self.series(metric, values).record(value)
+
+    def limit(self, label: str, name: str | None) -> str:
+        """Apply the limit of a label to a name; an empty value means that the label is absent."""
+        return self._limiters[label](name) if name else ""
+
+    def count_internal_error(self, handler: Callable[[str], None]) -> Callable[[str], None]:
+        """Return an error handler that counts on the metric as well."""
+
+        def count(where: str) -> None:
+            handler(where)
+            try:
+                self.series(catalogue.INTERNAL_ERRORS, (where,)).record(1)
+            except Exception as error:
+                _shield.say_once("count", f"Internal errors cannot be counted: {type(error).__name__}: {error}")
+
+        return count
+
+
+def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
+    """Bind on one sink; one that cannot (a multiprocess folder that is not writable) must not cost the others."""
+    try:
+        return sink.series(metric, values)
+    except Exception as error:
+        _shield.say_once(
+            f"sink {type(sink).__name__}",
+            f"{type(sink).__name__} cannot record {metric.name}: {type(error).__name__}: {error}",
+        )
+        return None
+
+
+def _is_active(instrumentor: str) -> bool:
+    """Whether ``module:Class``, an OpenTelemetry instrumentor, is loaded and has instrumented."""
+    module_name, _, class_name = instrumentor.partition(":")
+    instrumentor_class = getattr(sys.modules.get(module_name), class_name, None)
+    instance = getattr(instrumentor_class, "_instance", None)
+    return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))

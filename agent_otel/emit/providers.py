@@ -1,0 +1,143 @@
+"""OpenTelemetry providers: the program's own when it has them, else built from the standard ``OTEL_*`` variables.
+
+Nothing here runs before the first measured call, so that a provider the program sets first always wins.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import metrics, trace
+
+from agent_otel import _shield
+
+if TYPE_CHECKING:
+    from opentelemetry.metrics import MeterProvider
+    from opentelemetry.trace import TracerProvider
+
+# Owned providers flush this often unless OTEL_BSP_SCHEDULE_DELAY says otherwise: many ways for a process to end skip
+# atexit (uvicorn re-raises SIGTERM, multiprocessing uses os._exit), and what is still queued then is lost.
+_SCHEDULE_DELAY_MILLIS = 1000.0
+
+
+def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
+    """Return the provider in force and whether it is ours; with ``build`` one is made where there is none."""
+    provider = trace.get_tracer_provider()
+    if not _is_placeholder(provider) or not build:
+        return provider, False
+    names = exporter_names("TRACES")
+    if not names or sdk_disabled():
+        return provider, False
+    from opentelemetry.sdk.trace import TracerProvider as SDKProvider  # noqa: PLC0415 - 0.1 s, only when needed
+    from opentelemetry.sdk.trace.export import (  # noqa: PLC0415
+        BatchSpanProcessor,
+        ConsoleSpanExporter,
+        SimpleSpanProcessor,
+    )
+
+    exporters = _exporters("opentelemetry_traces_exporter", names, "TRACES")
+    if not exporters:
+        return provider, False
+    delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _SCHEDULE_DELAY_MILLIS
+    owned = SDKProvider(shutdown_on_exit=False)
+    for exporter in exporters:
+        if isinstance(exporter, ConsoleSpanExporter):
+            owned.add_span_processor(SimpleSpanProcessor(exporter))
+        else:
+            owned.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=delay))
+    trace.set_tracer_provider(owned)
+    return trace.get_tracer_provider(), trace.get_tracer_provider() is owned
+
+
+def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
+    """Return the MeterProvider in force, or None, and whether it is ours."""
+    provider = metrics.get_meter_provider()
+    if not _is_placeholder(provider):
+        return provider, False
+    names = exporter_names("METRICS")
+    if not build or not names or sdk_disabled():
+        return None, False
+    from opentelemetry.sdk.metrics import MeterProvider as SDKProvider  # noqa: PLC0415 - 0.1 s, only when needed
+    from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader  # noqa: PLC0415
+
+    exporters = _exporters("opentelemetry_metrics_exporter", names, "METRICS")
+    if not exporters:
+        return None, False
+    readers = [made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made) for made in exporters]
+    owned = SDKProvider(metric_readers=readers, shutdown_on_exit=False)
+    metrics.set_meter_provider(owned)
+    return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
+
+
+def exporter_names(signal: str) -> list[str]:
+    """Exporters named by the environment for ``TRACES`` or ``METRICS``; an OTLP endpoint alone means ``otlp``."""
+    named = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip()
+    if not named and (
+        os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
+    ):
+        named = "otlp"
+    return [name.strip() for name in named.split(",") if name.strip() not in ("", "none")]
+
+
+def sdk_disabled() -> bool:
+    """Whether ``OTEL_SDK_DISABLED`` switches OpenTelemetry off."""
+    return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def _is_placeholder(provider: object) -> bool:
+    """Whether the API still waits for somebody to set a provider."""
+    return type(provider).__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider")
+
+
+def _exporters(group: str, names: list[str], signal: str) -> list[Any]:
+    """Make the exporters of these names; one that cannot be made is one warning and does not cost the others."""
+    made = []
+    for name in names:
+        try:
+            made.append(_load(group, name, signal)())
+        except Exception as error:
+            _say_unusable(signal, name, error)
+    return made
+
+
+def _load(group: str, name: str, signal: str) -> Any:
+    """Find an exporter class by its entry point, ``otlp`` by the standard protocol variables.
+
+    Raises LookupError for a name nobody provides.
+    """
+    if name == "otlp":
+        protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get(
+            "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"
+        )
+        name = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
+    for entry in importlib.metadata.entry_points(group=group, name=name):
+        return entry.load()
+    raise LookupError("no installed package has an exporter of that name")
+
+
+def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
+    """As ``tracer_provider``; what fails is one warning and the provider that is there."""
+    try:
+        return tracer_provider(build=build)
+    except Exception as error:
+        _say_unusable("TRACES", "any", error)
+        return trace.get_tracer_provider(), False
+
+
+def shielded_meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
+    """As ``meter_provider``; what fails is one warning and no provider."""
+    try:
+        return meter_provider(build=build)
+    except Exception as error:
+        _say_unusable("METRICS", "any", error)
+        return None, False
+
+
+def _say_unusable(signal: str, name: str, error: Exception) -> None:
+    _shield.say_once(
+        f"exporter {signal} {name}",
+        f"The OTEL_* variables ask for a {signal.lower()} exporter that cannot be made, {name!r}; nothing is pushed "
+        f"through it: {type(error).__name__}: {error}",
+    )

@@ -1,0 +1,105 @@
+"""The tool's span: our own, or the one that another instrumentation has open for the same call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context, trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from agent_otel import catalogue
+from agent_otel.emit.sinks import Exemplar
+from agent_otel.measure.preview import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextvars import Token
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+
+_INVALID = trace.INVALID_SPAN
+DESCRIPTION_CHARACTERS = 8 * 1024
+
+
+class ToolSpan:
+    """One tool call's span. ``foreign`` means that another instrumentation opened it and will end it."""
+
+    __slots__ = ("_token", "foreign", "span")
+
+    def __init__(self, span: Span, *, foreign: bool) -> None:
+        self.span = span
+        self.foreign = foreign
+        self._token: Token[Context] | None = None
+
+    def attach(self) -> None:
+        """Make the span current, so that spans of the tool's own code nest under it."""
+        if not self.foreign and self._token is None and self.span.get_span_context().is_valid:
+            self._token = context.attach(trace.set_span_in_context(self.span))
+
+    def detach(self) -> None:
+        """Undo ``attach``; in the same context."""
+        if self._token is not None:
+            token, self._token = self._token, None
+            context.detach(token)
+
+    def exemplar(self) -> Exemplar | None:
+        """The exemplar for measurements of this call, when the span is sampled."""
+        return exemplar_of(self.span)
+
+    def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
+        """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
+        self.span.set_attributes(attributes)
+        if error_type is not None and not self.foreign:
+            self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
+
+    def end(self) -> None:
+        """End the span, if it is ours."""
+        self.detach()
+        if not self.foreign:
+            self.span.end()
+
+
+def exemplar_of(span: Span) -> Exemplar | None:
+    """The exemplar that points at a span, when it is sampled."""
+    spot = span.get_span_context()
+    if not (spot.trace_flags & 1 and span.is_recording()):
+        return None
+    labels = {"trace_id": format(spot.trace_id, "032x"), "span_id": format(spot.span_id, "016x")}
+    return Exemplar(labels, trace.set_span_in_context(span))
+
+
+def open_tool_span(tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int) -> ToolSpan | None:
+    """Open the span of a tool call, or take the one that is already open for it.
+
+    ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
+    """
+    if mode != "own":
+        current = trace.get_current_span()
+        if current is not _INVALID and _is_span_of(current, name):
+            current.set_attributes(attributes)
+            return ToolSpan(current, foreign=True)
+        if mode == "enrich":
+            return None
+    span = tracer.start_span(f"{catalogue.EXECUTE_TOOL} {name}", None, SpanKind.INTERNAL, attributes, (), start_ns)
+    return ToolSpan(span, foreign=False)
+
+
+def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int) -> None:
+    """Add a zero-length child that says where a result was cut, when the tool's own span has ended."""
+    within = trace.set_span_in_context(parent)
+    span = tracer.start_span(f"{catalogue.CUT_CHILD} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
+    span.end(at_ns)
+
+
+def _is_span_of(span: Span, name: str) -> bool:
+    """Whether another instrumentation's open span stands for a call of this tool."""
+    if not span.is_recording():
+        return False
+    attributes = getattr(span, "attributes", None)
+    if not attributes or catalogue.ARGS_HASH in attributes:
+        return False
+    if not any(attributes.get(key) in values for key, values in catalogue.FOREIGN_TOOL_SPANS.items()):
+        return False
+    named = attributes.get(catalogue.GEN_AI_TOOL_NAME) or attributes.get(catalogue.TOOL_NAME)
+    return named == name if named else name in getattr(span, "name", "")

@@ -1,0 +1,138 @@
+"""Everything that goes out, resolved once per process at the first measured call."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+
+import agent_otel
+from agent_otel import _shield, catalogue, settings
+from agent_otel.emit import lifecycle, providers
+from agent_otel.emit.metrics import Metrics
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+    from agent_otel.emit.sinks import Sink
+    from agent_otel.settings import Settings
+
+_telemetry: Telemetry | None = None
+_flusher: lifecycle.Flusher | None = None
+_integrations: dict[str, tuple[str, str]] = {}
+_lock = threading.Lock()
+
+
+class Telemetry:
+    """The tracer, the metrics and the settings in force."""
+
+    __slots__ = ("args_key", "metrics", "settings", "tracer")
+
+    def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
+        self.settings = chosen
+        self.tracer = tracer
+        self.metrics = metrics
+        self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape")
+
+
+    def is_tracing(self) -> bool:
+        """Whether anybody has set a TracerProvider; one that comes late still wins."""
+        # The public getter reads the environment on every call while there is none.
+        return getattr(trace, "_TRACER_PROVIDER", self) is not None
+
+
+def telemetry() -> Telemetry:
+    """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint."""
+    global _telemetry  # noqa: PLW0603 - resolved once per process
+    if _telemetry is None:
+        with _lock:
+            if _telemetry is None:
+                _telemetry = _resolve(settings.current())
+    return _telemetry
+
+
+def report_integration(name: str, version: str, target: str) -> None:
+    """Publish which function of which version an integration wraps, now or when telemetry is resolved."""
+    with _lock:
+        _integrations[name] = (version, target)
+        if _telemetry is not None:
+            _telemetry.metrics.set(catalogue.INSTRUMENTATION_INFO, (name, version, target), 1)
+
+
+def integrations() -> dict[str, tuple[str, str]]:
+    """Version and wrapped target of each integration that has been applied."""
+    return dict(_integrations)
+
+
+def flush(seconds: float) -> bool:
+    """Send what is queued in providers of ours; False when it took longer than ``seconds``."""
+    return _flusher is None or _flusher.flush(seconds)
+
+
+def _resolve(chosen: Settings) -> Telemetry:
+    tracer = None
+    exporting = False
+    if chosen.spans != "off" and not providers.sdk_disabled():
+        provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
+        tracer = provider.get_tracer(catalogue.SCOPE, agent_otel.__version__)
+        exporting = provider.__class__.__name__ != "ProxyTracerProvider"
+        if owned:
+            _own(provider)
+    sinks = _sinks(chosen)
+    if not exporting and not sinks:
+        _shield.say_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
+    metrics = Metrics(sinks, chosen.large_result_bytes)
+    metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version()), 1)
+    for name, (version, target) in _integrations.items():
+        metrics.set(catalogue.INSTRUMENTATION_INFO, (name, version, target), 1)
+    _shield.handler = metrics.count_internal_error(_shield.handler)
+    return Telemetry(chosen, tracer, metrics)
+
+
+def _sinks(chosen: Settings) -> list[Sink]:
+    sinks: list[Sink] = []
+    if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
+        provider, owned = providers.shielded_meter_provider(build=chosen.sdk)
+        if provider is None and chosen.metrics != "auto":
+            from opentelemetry import metrics  # noqa: PLC0415 - a proxy, until the program sets its provider
+
+            provider = metrics.get_meter_provider()
+        if provider is not None:
+            from agent_otel.emit.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
+
+            sinks.append(OTelSink(provider.get_meter(catalogue.SCOPE, agent_otel.__version__)))
+            if owned:
+                _own(provider)
+    wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
+    if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
+        from agent_otel.emit.prometheus import PrometheusSink  # noqa: PLC0415
+
+        sinks.append(PrometheusSink())
+        if chosen.prometheus_port:
+            from agent_otel.emit import exposition  # noqa: PLC0415
+
+            exposition.serve(chosen.prometheus_port, chosen.prometheus_host)
+    return sinks
+
+
+def _own(provider: object) -> None:
+    """Take over the end of a provider we built."""
+    global _flusher  # noqa: PLW0603 - one per process
+    if _flusher is None:
+        _flusher = lifecycle.Flusher()
+        lifecycle.install(_flusher)
+    _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
+
+
+def _after_fork() -> None:
+    """Renew our locks, which another thread of the parent may have held; the SDK's objects renew themselves."""
+    global _lock  # noqa: PLW0603 - renewed in the child
+    _lock = threading.Lock()
+    if _telemetry is not None:
+        _telemetry.metrics.renew_lock()
+
+
+lifecycle.after_fork(_after_fork)

@@ -1,0 +1,142 @@
+"""The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
+
+It is read at interpreter start, so it imports nothing; the adapter named in a row is loaded when the framework is.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Wrap:
+    """One function to wrap: ``Class.method`` or ``function`` in the candidate's module, and the adapter's reader."""
+
+    __slots__ = ("reader", "target")
+
+    def __init__(self, target: str, reader: str) -> None:
+        self.target = target
+        self.reader = reader
+
+
+class Candidate:
+    """One historical form of a framework: a module and what must be found in it, all of it or none."""
+
+    __slots__ = ("module", "wraps")
+
+    def __init__(self, module: str, *wraps: Wrap) -> None:
+        self.module = module
+        self.wraps = wraps
+
+
+class Integration:
+    """One framework: its distribution, the oldest supported version, the adapter and the forms, newest first."""
+
+    __slots__ = ("adapter", "candidates", "distribution", "minimum", "name")
+
+    def __init__(self, name: str, distribution: str, minimum: str, adapter: str, *candidates: Candidate) -> None:
+        self.name = name
+        self.distribution = distribution
+        self.minimum = minimum
+        self.adapter = adapter
+        self.candidates = candidates
+
+
+_TOOLS = "agent_otel.integrations.tools."
+_MODELS = "agent_otel.integrations.models."
+
+INTEGRATIONS = (
+    Integration(
+        "langchain",
+        "langchain-core",
+        "0.3",
+        _TOOLS + "langchain",
+        Candidate(
+            "langchain_core.tools.base",
+            Wrap("BaseTool.run", "run"),
+            Wrap("BaseTool.arun", "run"),
+            Wrap("_handle_tool_error", "swallowed"),
+            Wrap("_handle_validation_error", "swallowed"),
+        ),
+    ),
+    # The callbacks through which other instrumentations open and close their span of the same call.
+    Integration(
+        "langchain-callbacks",
+        "langchain-core",
+        "0.3",
+        _TOOLS + "langchain",
+        Candidate(
+            "langchain_core.callbacks.manager",
+            Wrap("CallbackManager.on_tool_start", "started"),
+            Wrap("AsyncCallbackManager.on_tool_start", "started"),
+            Wrap("CallbackManagerForToolRun.on_tool_end", "ending"),
+            Wrap("CallbackManagerForToolRun.on_tool_error", "failing"),
+            Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
+            Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
+        ),
+    ),
+    Integration(
+        "langgraph",
+        "langgraph",
+        "0.2.76",
+        _TOOLS + "langchain",
+        Candidate(
+            "langgraph.prebuilt.tool_node",
+            Wrap("ToolNode._run_one", "tool_node"),
+            Wrap("ToolNode._arun_one", "tool_node"),
+        ),
+    ),
+    Integration(
+        "openai",
+        "openai",
+        "1.40",
+        _MODELS + "openai",
+        Candidate(
+            "openai._base_client",
+            Wrap("SyncAPIClient.request", "request"),
+            Wrap("AsyncAPIClient.request", "request"),
+        ),
+    ),
+)
+
+
+def triggers() -> dict[str, Callable[[str], None]]:
+    """Map each module that an integration waits for to what applies it."""
+    rows: dict[str, list[Integration]] = {}
+    for integration in INTEGRATIONS:
+        for candidate in integration.candidates:
+            modules = rows.setdefault(candidate.module, [])
+            if integration not in modules:
+                modules.append(integration)
+    return {module: _applier(tuple(integrations)) for module, integrations in rows.items()}
+
+
+def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+    def apply(module: str) -> None:
+        """Load the wrapping and apply; this runs inside the user's import and must not raise."""
+        try:
+            from agent_otel.integrations import wrapping  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
+        except Exception as error:
+            _complain(error)
+            return
+        for integration in integrations:
+            wrapping.apply(integration, module)
+
+    return apply
+
+
+_complained = False
+
+
+def _complain(error: Exception) -> None:
+    import logging  # noqa: PLC0415 - only when something is wrong
+
+    global _complained  # noqa: PLW0603 - said once
+    if not _complained:
+        _complained = True
+        logging.getLogger("agent_otel").warning(
+            "agent_otel cannot measure anything: %s: %s. Is it installed with its dependencies?",
+            type(error).__name__,
+            error,
+        )

@@ -1,0 +1,121 @@
+"""LangChain and LangGraph.
+
+Produced is read at ``BaseTool.run`` and ``arun``, which every tool passes (a sync tool called from async code goes
+through ``run`` only). Handed back is read at LangGraph's ``ToolNode._run_one`` and ``_arun_one``, which stand outside
+of middleware and error conversion. LangChain has made the text by then, so that nothing is serialised twice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.catalogue import TOOL_ERROR
+from agent_otel.reading import HANDED_BACK, PRODUCED, After, Before, Call, Result, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Emits gen_ai.execute_tool.duration for LangChain tools.
+_ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
+    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+
+
+def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    config = kwargs.get("config") or {}
+    return Call(
+        name=tool.name,
+        arguments=_argument(args, kwargs, 0, "tool_input"),
+        call_id=kwargs.get("tool_call_id"),
+        execution=_thread_id(config),
+    )
+
+
+def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    del node
+    call = _argument(args, kwargs, 0, "call")
+    # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
+    third = args[2] if len(args) > 2 else kwargs.get("tool_runtime") or kwargs.get("config")  # noqa: PLR2004
+    config = third if isinstance(third, dict) else getattr(third, "config", None) or {}
+    return Call(
+        name=call["name"],
+        arguments=call["args"],
+        call_id=call["id"],
+        agent=(config.get("metadata") or {}).get("lc_agent_name"),
+        execution=_thread_id(config),
+    )
+
+
+def _thread_id(config: Mapping[str, Any]) -> str | None:
+    thread_id = (config.get("configurable") or {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
+
+
+def _result(output: Any) -> Result:
+    """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
+    message = _tool_message(output)
+    if message is None:
+        return Result(output)
+    flagged = getattr(message, "status", None) == "error"
+    return Result(message.content, message.artifact, TOOL_ERROR if flagged else None)
+
+
+def _handed_back(output: Any) -> Result:
+    """Read what the node returns: an error status there means that an exception was converted."""
+    reading = _result(output)
+    return Result(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
+
+
+def _tool_message(output: Any) -> Any:
+    """The first ToolMessage of an output, which may be one, or a Command or list with one inside."""
+    if getattr(output, "type", None) == "tool":
+        return output
+    update = getattr(output, "update", None)
+    if isinstance(update, dict):
+        output = update.get("messages")
+    if isinstance(output, list):
+        return next((item for item in output if getattr(item, "type", None) == "tool"), None)
+    return None
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    """Interrupts and commands to a parent graph are raised through tools and are no errors."""
+    return any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+
+
+run = ToolReader(
+    PRODUCED,
+    _run_call,
+    _result,
+    opens_span=False,
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+)
+tool_node = ToolReader(
+    HANDED_BACK, _node_call, _handed_back, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY
+)
+
+
+def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_raised(_argument(args, kwargs, 0, "e"), run)
+
+
+def _ending(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_finishing(_result(_argument(args, kwargs, 0, "output")))
+
+
+def _failing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_failing(_argument(args, kwargs, 0, "error"), run)
+
+
+def _started(_: Any) -> None:
+    observer.handler_started()
+
+
+swallowed = Before(_swallowed)
+started = After(_started)
+ending = Before(_ending)
+failing = Before(_failing)

@@ -1,0 +1,201 @@
+"""The wrapping itself, written once: sync, async, generators, candidates, marks and the way back.
+
+The user's call stands between a shielded "before" and a shielded "after"; same result, same exception object.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from agent_otel import _shield, catalogue, observer, settings, streams
+from agent_otel.reading import After, Before, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from agent_otel.integrations.registry import Candidate, Integration
+
+    Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
+
+# wrapt keeps attributes with the prefix _self_ on the wrapper, and proxies of others pass the question on to it.
+_MARK = "_self_agent_otel_wrapped"
+_wrapped: list[tuple[Any, str, Any, Any]] = []
+_matched: set[str] = set()
+
+
+def wrapper_for(reader: ToolReader | Before | After, wrapped: Callable[..., Any]) -> Wrapper:
+    """Choose the wrapper that fits the kind of function, once, when it is wrapped."""
+    is_async = inspect.iscoroutinefunction(wrapped)
+    if isinstance(reader, Before):
+        return _before(reader)
+    if isinstance(reader, After):
+        return _after_async(reader) if is_async else _after(reader)
+    if is_async:
+        return _tool_async(reader)
+    if inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped):
+        return _tool_stream(reader)
+    return _tool(reader)
+
+
+def _tool(reader: ToolReader) -> Wrapper:
+    enter = observer.enter_tool
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = enter(reader, instance, args, kwargs)
+        if visit is None:
+            return wrapped(*args, **kwargs)
+        with visit:
+            result = wrapped(*args, **kwargs)
+            visit.returned(result)
+            return result
+
+    return wrapper
+
+
+def _tool_async(reader: ToolReader) -> Wrapper:
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = observer.enter_tool(reader, instance, args, kwargs)
+        if visit is None:
+            return await wrapped(*args, **kwargs)
+        with visit:
+            result = await wrapped(*args, **kwargs)
+            visit.returned(result)
+            return result
+
+    return wrapper
+
+
+def _tool_stream(reader: ToolReader) -> Wrapper:
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return streams.measured(wrapped(*args, **kwargs), reader, instance, args, kwargs)
+
+    return wrapper
+
+
+def _before(hook: Before) -> Wrapper:
+    run = _shield.shielded("hook.before")(hook.run)
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        run(instance, args, kwargs)
+        return wrapped(*args, **kwargs)
+
+    return wrapper
+
+
+def _after(hook: After) -> Wrapper:
+    run = _shield.shielded("hook.after")(hook.run)
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
+        result = wrapped(*args, **kwargs)
+        run(result)
+        return result
+
+    return wrapper
+
+
+def _after_async(hook: After) -> Wrapper:
+    run = _shield.shielded("hook.after")(hook.run)
+
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
+        result = await wrapped(*args, **kwargs)
+        run(result)
+        return result
+
+    return wrapper
+
+
+def apply(integration: Integration, module_name: str) -> None:
+    """Wrap what an integration names in a module that has just been imported; nothing is raised."""
+    try:
+        _apply(integration, module_name)
+    except Exception:
+        _shield.failed(f"integration.{integration.name}")
+
+
+def _apply(integration: Integration, module_name: str) -> None:
+    observer.enabled = True
+    if integration.name in _matched or integration.name in settings.current().disabled_integrations:
+        return
+    version = _version(integration.distribution)
+    if version is not None and _numbers(version) < _numbers(integration.minimum):
+        _say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
+        return
+    adapter = importlib.import_module(integration.adapter)
+    module = sys.modules[module_name]
+    for candidate in integration.candidates:
+        if candidate.module == module_name and _resolves(module, candidate):
+            for wrap in candidate.wraps:
+                _wrap(module, wrap.target, getattr(adapter, wrap.reader))
+            _matched.add(integration.name)
+            observer.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
+            return
+    _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
+
+
+def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:
+    observer.report_integration(integration.name, version or "", catalogue.UNMATCHED)
+    _shield.say_once(
+        f"unmatched {integration.name}",
+        f"{integration.distribution} {version or '(unknown version)'} is not instrumented: {why}. Its calls are not "
+        "measured; everything else goes on as before.",
+    )
+
+
+def _resolves(module: ModuleType, candidate: Candidate) -> bool:
+    return all(_find(module, wrap.target) is not None for wrap in candidate.wraps)
+
+
+def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
+    """Return (parent, attribute, value) of ``Class.method`` or ``function``; the value as stored, unbound."""
+    parent: Any = module
+    *path, attribute = target.split(".")
+    for name in path:
+        parent = getattr(parent, name, None)
+    value = inspect.getattr_static(parent, attribute, None) if parent is not None else None
+    return None if value is None else (parent, attribute, value)
+
+
+def _wrap(module: ModuleType, target: str, reader: ToolReader | Before | After) -> None:
+    found = _find(module, target)
+    if found is None or getattr(found[2], _MARK, False):
+        return
+    parent, attribute, original = found
+    plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
+    wrapped = wrapt.FunctionWrapper(original, wrapper_for(reader, plain))
+    setattr(wrapped, _MARK, True)
+    inherited = attribute not in vars(parent)
+    setattr(parent, attribute, wrapped)
+    _wrapped.append((parent, attribute, wrapped, None if inherited else original))
+
+
+def restore() -> None:
+    """Put back every original that is still where we left it; where others have wrapped ours, ours stays silent."""
+    observer.enabled = False
+    while _wrapped:
+        parent, attribute, wrapped, original = _wrapped.pop()
+        if vars(parent).get(attribute) is not wrapped:
+            continue
+        if original is None:
+            delattr(parent, attribute)
+        else:
+            setattr(parent, attribute, original)
+    _matched.clear()
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("+", maxsplit=1)[0])[:3])

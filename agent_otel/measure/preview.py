@@ -1,0 +1,43 @@
+"""The first bytes of a value as text, for the opt-in content attributes. Never runs user code, never raises."""
+
+from __future__ import annotations
+
+import json
+
+
+def preview(value: object, limit_bytes: int) -> str:
+    """Return at most ``limit_bytes`` UTF-8 bytes: text as it is, else compact JSON, type names for what has none."""
+    if isinstance(value, str):
+        return _cut(value[:limit_bytes], limit_bytes)
+    pieces: list[str] = []
+    length = 0
+    try:
+        # iterencode is lazy, so a large value costs no more than what is kept of it.
+        for piece in _ENCODER.iterencode(value):
+            pieces.append(piece[:limit_bytes])
+            length += len(piece)
+            if length >= limit_bytes:
+                break
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return _cut("".join(pieces), limit_bytes)
+
+
+def clean(name: str, limit: int = 256) -> str:
+    """Return a name fit for an attribute: no lone surrogates, which would lose a whole OTLP batch, and not endless."""
+    if len(name) <= limit and name.isascii():
+        return name
+    return name[:limit].encode("utf-8", "replace").decode()
+
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+def _cut(text: str, limit_bytes: int) -> str:
+    return text.encode("utf-8", "replace")[:limit_bytes].decode("utf-8", "ignore")
+
+
+_ENCODER = json.JSONEncoder(
+    skipkeys=True, ensure_ascii=False, check_circular=True, separators=(",", ":"), default=_type_name
+)

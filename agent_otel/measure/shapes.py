@@ -1,0 +1,258 @@
+"""What kind of thing a value is, found out without running any of its code.
+
+A tool may return anything: lazy query sets, proxies, models whose ``__getattr__`` costs microseconds, objects whose
+``__repr__`` raises. So classes are asked only through the descriptors of ``type`` itself, instances only through the
+C-level descriptors of their storage, and ``isinstance`` is not used because it reads ``__class__`` from the value.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from itertools import islice
+from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
+from types import GetSetDescriptorType, MemberDescriptorType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TEXT: Final = "text"  # str; read with the methods of str
+BINARY: Final = "binary"  # bytes, bytearray, memoryview; read() gives an iterator of pieces
+NUMBER: Final = "number"  # an int or float subclass; read() gives the plain number
+LABEL: Final = "label"  # written as a short JSON string; read() gives it
+MAPPING: Final = "mapping"  # dict; read with the methods of dict
+ARRAY: Final = "array"  # list, tuple and whatever iterates without side effects; read() gives an iterator
+SET: Final = "set"  # as ARRAY, but the order means nothing
+VALUE: Final = "value"  # stands for another value (Enum); read() gives it
+RECORD: Final = "record"  # fields by name; read() gives a dict
+OPAQUE: Final = "opaque"  # generators, iterators, functions, C objects: nothing can be said
+
+
+class Shape(NamedTuple):
+    """How to read the instances of one class."""
+
+    kind: str
+    read: Callable[[Any], Any]
+    length: Callable[[Any], int] = lambda _value: 0
+    """Number of elements of an ARRAY or SET, bytes of a BINARY."""
+    namespace: Callable[[Any], dict[str, Any]] | None = None
+    """The instance dictionary of a RECORD, when it has one."""
+    declared: bool = False
+    """Whether the fields of a RECORD are declared by its class (dataclass, pydantic, attrs)."""
+
+
+# These three are the real ones even if a metaclass defines attributes of the same name.
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+_base: Callable[[type], type] = type.__dict__["__base__"].__get__
+_basicsize: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
+_members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
+class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+
+_POINTER: Final = tuple.__itemsize__
+_RUNNING: Final = ("__next__", "__anext__", "__await__")
+_FIELD_TABLES: Final = ("__pydantic_fields__", "model_fields", "__dataclass_fields__", "__fields__")
+_SHAPES_KEPT: Final = 512
+_PIECE: Final = 64 * 1024
+_UNSET: Final = object()
+
+_known: dict[int, tuple[weakref.ref[type], Shape]] = {}
+
+
+def shape_of(cls: type) -> Shape:
+    """Return the shape of a class's instances; remembered for up to 512 classes without keeping them alive."""
+    # The id, because hashing a class would run its metaclass.
+    alive, shape = _known.get(id(cls), _UNKNOWN)
+    if alive() is cls:
+        return shape
+    shape = _inspect(cls)
+    if len(_known) >= _SHAPES_KEPT:
+        _known.clear()
+    _known[id(cls)] = (weakref.ref(cls), shape)
+    return shape
+
+
+def _inspect(cls: type) -> Shape:
+    for base, shape in _BUILT_IN:
+        if issubclass(cls, base):
+            return shape
+    for exact in _PATHS:
+        if cls is exact:
+            return Shape(LABEL, exact.__str__)
+    if any(name in _members(owner) for owner in _mro(cls) for name in _RUNNING):
+        return _OPAQUE
+    if _holds_c_state(cls):
+        return _OPAQUE
+    return _record(cls)
+
+
+def _holds_c_state(cls: type) -> bool:
+    """Whether instances keep data where no Python attribute shows it: their size is more than slots explain."""
+    while cls is not object:
+        base = _base(cls)
+        storage = sum(
+            type(member) is MemberDescriptorType or name in ("__dict__", "__weakref__")
+            for name, member in _members(cls).items()
+        )
+        if _basicsize(cls) - _basicsize(base) > storage * _POINTER:
+            return True
+        cls = base
+    return False
+
+
+def _record(cls: type) -> Shape:
+    namespace = _namespace(cls)
+    slots = _slots(cls)
+    if namespace is None and not slots:
+        return _OPAQUE
+    fields = _declared_fields(cls)
+    extra = _extra_fields(cls)
+    if fields is None and not slots and namespace is not None:
+        return Shape(RECORD, namespace, namespace=namespace)
+
+    def read(value: Any) -> dict[str, Any]:
+        found = dict(namespace(value)) if namespace is not None else {}
+        found.update(_slot_values(value, slots))
+        if fields is not None:
+            found = {name: found[name] for name in fields if name in found}
+        more = extra(value) if extra is not None else None
+        if type(more) is dict:
+            found.update(more)
+        return found
+
+    return Shape(RECORD, read, namespace=namespace, declared=fields is not None or _is_attrs(cls))
+
+
+def _namespace(cls: type) -> Callable[[Any], dict[str, Any]] | None:
+    """Find the C getter of the instance dictionary; a property of the same name is stepped over."""
+    for owner in _mro(cls):
+        member = _members(owner).get("__dict__")
+        if type(member) is GetSetDescriptorType:
+            getter: Callable[[Any], dict[str, Any]] = member.__get__
+            return getter
+    return None
+
+
+def _slots(cls: type) -> dict[str, Callable[[Any], Any]]:
+    return {
+        name: member.__get__
+        for owner in reversed(_mro(cls))
+        for name, member in _members(owner).items()
+        if type(member) is MemberDescriptorType and not name.startswith("__")
+    }
+
+
+def _slot_values(value: Any, slots: dict[str, Callable[[Any], Any]]) -> Iterator[tuple[str, Any]]:
+    for name, get in slots.items():
+        found = _slot(get, value)
+        if found is not _UNSET:
+            yield name, found
+
+
+def _slot(get: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return get(value)
+    except AttributeError:  # never assigned
+        return _UNSET
+
+
+def _declared_fields(cls: type) -> tuple[str, ...] | None:
+    """Names of the declared fields; attributes beside them (caches) are no part of the value."""
+    for owner in _mro(cls):
+        members = _members(owner)
+        for table in _FIELD_TABLES:
+            fields = members.get(table)
+            if type(fields) is dict:
+                return tuple(name for name in fields if type(name) is str)
+    return None
+
+
+def _extra_fields(cls: type) -> Callable[[Any], Any] | None:
+    """Where a pydantic model with ``extra="allow"`` keeps undeclared fields."""
+    for owner in _mro(cls):
+        member = _members(owner).get("__pydantic_extra__")
+        if type(member) is MemberDescriptorType:
+            getter: Callable[[Any], Any] = member.__get__
+            return lambda value: _slot(getter, value)
+    return None
+
+
+def _is_attrs(cls: type) -> bool:
+    return any("__attrs_attrs__" in _members(owner) for owner in _mro(cls))
+
+
+def _iso(value: datetime | time) -> str:
+    """ISO 8601, without the offset if that would ask a time zone class we do not know."""
+    cls: Any = datetime if issubclass(type(value), datetime) else time
+    zone = cls.tzinfo.__get__(value)
+    if zone is None or type(zone) in (timezone, ZoneInfo):
+        text: str = cls.isoformat(value)
+        return text
+    names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
+    parts = [cls.__dict__[name].__get__(value) for name in (names if cls is datetime else names[3:])]
+    local: str = cls(*parts).isoformat()
+    return f"{local} {class_name(type(zone))}"
+
+
+def _uuid(value: UUID) -> str:
+    digits = f"{UUID.__dict__['int'].__get__(value):032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+def _enum_value(value: Enum) -> Any:
+    namespace = _namespace(type(value))
+    return namespace(value).get("_value_") if namespace is not None else None
+
+
+def _pieces(take: Callable[[Any, slice], Any], length: Callable[[Any], int]) -> Callable[[Any], Iterator[bytes]]:
+    return lambda value: (bytes(take(value, slice(start, start + _PIECE))) for start in range(0, length(value), _PIECE))
+
+
+def _view_pieces(value: memoryview) -> Iterator[bytes]:
+    return iter((value.tobytes(),))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+_PATHS: Final = (PurePath, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath)
+_OPAQUE: Final = Shape(OPAQUE, _itself)
+_UNKNOWN: Final[tuple[Callable[[], object], Shape]] = (lambda: None, _OPAQUE)
+
+# In this order: an IntEnum is a number and a string Enum is text, as for json.
+_BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
+    (str, Shape(TEXT, _itself)),
+    (int, Shape(NUMBER, int.__int__)),
+    (float, Shape(NUMBER, float.__float__)),
+    (dict, Shape(MAPPING, _itself, dict.__len__)),
+    (list, Shape(ARRAY, list.__iter__, list.__len__)),
+    (tuple, Shape(ARRAY, tuple.__iter__, tuple.__len__)),
+    (set, Shape(SET, set.__iter__, set.__len__)),
+    (frozenset, Shape(SET, frozenset.__iter__, frozenset.__len__)),
+    (deque, Shape(ARRAY, deque.__iter__, deque.__len__)),
+    (range, Shape(ARRAY, range.__iter__, range.__len__)),
+    (type({}.keys()), Shape(ARRAY, iter, len)),
+    (type({}.values()), Shape(ARRAY, iter, len)),
+    (type({}.items()), Shape(ARRAY, iter, len)),
+    (bytes, Shape(BINARY, _pieces(bytes.__getitem__, bytes.__len__), bytes.__len__)),
+    (bytearray, Shape(BINARY, _pieces(bytearray.__getitem__, bytearray.__len__), bytearray.__len__)),
+    (memoryview, Shape(BINARY, _view_pieces, memoryview.nbytes.__get__)),
+    (Enum, Shape(VALUE, _enum_value)),
+    (datetime, Shape(LABEL, _iso)),
+    (date, Shape(LABEL, date.isoformat)),
+    (time, Shape(LABEL, _iso)),
+    (timedelta, Shape(LABEL, timedelta.__str__)),
+    (Decimal, Shape(LABEL, Decimal.__str__)),
+    (UUID, Shape(LABEL, _uuid)),
+)
+
+
+def elements(shape: Shape, value: Any, most: int) -> list[Any]:
+    """At most that many elements of an ARRAY or SET."""
+    return list(islice(shape.read(value), most))

@@ -1,0 +1,329 @@
+"""How many bytes a tool result costs as text."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from json.encoder import encode_basestring as _quote
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel.measure import shapes
+from agent_otel.measure.shapes import shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NODE_BUDGET: Final = 2000
+"""Values visited in one structured result: at most 0.8 ms at 0.4 µs each (measured, reference/performance.md)."""
+
+_CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
+_SHORT: Final = 4096  # characters up to which building the quoted string is cheaper than counting
+_PLAIN_INT: Final = 10**18
+_BATCHED: Final = 64  # characters of a string that is quoted together with others
+_JOINED: Final = 256 * 1024  # characters of these together; 2,000 values and their keys seldom have more
+_CHEAP_POWER: Final = 5000
+_INFINITY: Final = math.inf
+_TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
+_BLOCK_KEYS: Final = frozenset({"text", "json", "image", "document", "video"})  # Bedrock's blocks have no type
+
+_TWO_BYTE_ESCAPES: Final = b'"\\\b\f\n\r\t'
+_ESCAPED: Final = bytes(range(0x20)) + b'"\\'
+_ORDINARY: Final = bytes(code for code in range(0x100) if code not in _ESCAPED)
+
+
+class Size(NamedTuple):
+    """UTF-8 bytes of a value's text; if not exact, it is at least so much."""
+
+    bytes: int
+    exact: bool
+
+
+_new = tuple.__new__  # a third of the cost of Size(...), and this is the hot path
+
+
+def text_bytes(text: str) -> int:
+    """Length of a text in UTF-8 bytes; O(1) for ASCII, else about 1 ns a byte in pieces of 64 Ki characters.
+
+    Half a surrogate pair counts its three bytes instead of raising.
+    """
+    length = str.__len__(text)
+    if str.isascii(text):
+        return length
+    if length <= _CHUNK:
+        return len(str.encode(text, "utf-8", "surrogatepass"))
+    return sum(
+        len(str.__getitem__(text, slice(start, start + _CHUNK)).encode("utf-8", "surrogatepass"))
+        for start in range(0, length, _CHUNK)
+    )
+
+
+def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
+    """Return what a tool result costs as text, in UTF-8 bytes.
+
+    - A ``str`` is its own text, and binary data has its length.
+    - An object whose instance dictionary has a ``content`` that is a ``str`` or a ``list`` (a message) costs its
+      content.
+    - A list of content blocks costs the text of its text blocks, and its other blocks as JSON.
+    - Everything else is compact UTF-8 JSON; ``None`` is ``null``, 4 bytes. Dates, UUIDs, decimals and paths are
+      strings, sets are arrays, enums their value, objects their fields. Nested binary data counts its length and two
+      quotes, which is a lower bound.
+
+    Generators, functions and objects of C extensions count 0, not exact. Beyond ``node_budget`` visited values the
+    result is a lower bound. Never raises and never runs code of the value.
+    """
+    try:
+        cls = type(value)
+        if cls is str:
+            return _new(Size, (len(value) if value.isascii() else text_bytes(value), True))
+        if cls is dict:
+            return _walk(value, node_budget)
+        if cls is list:
+            return _content(value, node_budget, message=False)
+        return _object(value, cls, node_budget)
+    except Exception:
+        return Size(0, exact=False)
+
+
+def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
+    """Length of a value as compact JSON in UTF-8 bytes, also where `size` would count text without quotes."""
+    try:
+        return _walk(value, node_budget)
+    except Exception:
+        return Size(0, exact=False)
+
+
+def _object(value: Any, cls: type, budget: int) -> Size:
+    shape = shape_of(cls)
+    namespace = shape.namespace
+    if namespace is not None:
+        content = namespace(value).get("content")
+        if type(content) is str:
+            return _new(Size, (len(content) if content.isascii() else text_bytes(content), True))
+        if type(content) is list:
+            return _content(content, budget, message=True)
+    elif shape.kind is shapes.TEXT:
+        return Size(text_bytes(value), exact=True)
+    elif shape.kind is shapes.BINARY:
+        return Size(shape.length(value), exact=True)
+    return _walk(value, budget)
+
+
+def _content(blocks: list[Any], budget: int, *, message: bool) -> Size:
+    """Size of a list that may hold content blocks; a bare string is one only inside a message."""
+    total, others, has_text = 0, [], message
+    for block in islice(blocks, budget):
+        text = block_text(block)
+        if text is not None:
+            has_text = True
+            total += text_bytes(text)
+        elif type(block) is str:
+            total += text_bytes(block)
+        elif message or _is_block(block):
+            others.append(block)
+        else:
+            return _walk(blocks, budget)
+    if not has_text:
+        return _walk(blocks, budget)
+    exact = len(blocks) <= budget
+    left = budget - min(len(blocks), budget)
+    for block in others:
+        more = _walk(block, left)
+        total += more.bytes
+        exact = exact and more.exact
+    return Size(total, exact)
+
+
+def block_text(block: Any) -> str | None:
+    """Return the text of a text block (a dictionary, or an object such as mcp's ``TextContent``), else None."""
+    if type(block) is dict:
+        text = block.get("text")
+        return text if type(text) is str and (len(block) == 1 or _is_text_type(block)) else None
+    shape = shape_of(type(block))
+    if shape.kind is not shapes.RECORD or shape.namespace is None:
+        return None
+    fields = shape.namespace(block)
+    text = fields.get("text")
+    return text if type(text) is str and ("type" not in fields or _is_text_type(fields)) else None
+
+
+def _is_text_type(block: dict[Any, Any]) -> bool:
+    kind = block.get("type")
+    return type(kind) is str and kind in _TEXT_TYPES
+
+
+def _is_block(block: Any) -> bool:
+    """Whether this may stand beside text blocks: it says its type, or is one of Bedrock's one-key blocks."""
+    fields = block
+    if type(block) is not dict:
+        shape = shape_of(type(block))
+        if shape.namespace is None:
+            return False
+        fields = shape.namespace(block)
+    if type(fields.get("type")) is str:
+        return True
+    only = next(iter(fields)) if len(fields) == 1 else None
+    return type(only) is str and only in _BLOCK_KEYS
+
+
+def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one loop: a call a node would double it
+    """Length as compact JSON. The budget is spent when a container is opened, so cycles and shared parts end."""
+    total, exact, left = -2, True, max(budget, 1)
+    pending: list[Any] = [[root]]
+    texts: list[Any] = []  # keys and short strings: quoted together at the end, a third of the cost of singly
+    long_sizes: dict[int, int] = {}  # by id: one long string may stand in 2,000 places
+    try:
+        while pending:
+            node = pending.pop()
+            values: Any
+            if issubclass(type(node), dict):
+                count = dict.__len__(node)
+                total += count  # colons
+                texts.extend(node if type(node) is dict and count <= left else islice(dict.__iter__(node), left))
+                values = dict.values(node)
+            else:
+                count = len(node)
+                values = node
+            total += count + 1 if count else 2
+            if count > left:
+                exact = False
+                total += count - left  # a value has at least one byte
+                values = islice(values, left)
+                left = 0
+            else:
+                left -= count
+            for value in values:
+                cls = type(value)
+                if cls is str:
+                    if len(value) <= _BATCHED:
+                        texts.append(value)
+                    else:
+                        total += long_sizes.get(id(value)) or long_sizes.setdefault(id(value), quoted_bytes(value))
+                elif cls is int:
+                    if -_PLAIN_INT < value < _PLAIN_INT:
+                        total += len(repr(value))
+                    else:
+                        more, certain = _int(value)
+                        total += more
+                        exact = exact and certain
+                elif cls is dict or cls is list or cls is tuple:
+                    pending.append(value)
+                elif cls is float:
+                    total += _float(value)
+                elif value is None or value is True:
+                    total += 4
+                elif value is False:
+                    total += 5
+                else:
+                    more, certain, inner = _other(value, left)
+                    total += more
+                    exact = exact and certain
+                    if inner is not None:
+                        pending.append(inner)
+    except Exception:  # changed by another thread meanwhile
+        exact = False
+    if texts:
+        more, certain = _texts(texts)
+        total += more
+        exact = exact and certain
+    return _new(Size, (max(total, 0), exact))
+
+
+def _texts(texts: list[Any]) -> tuple[int, bool]:
+    """Size of short texts and of keys, which need not be texts nor short."""
+    try:
+        if sum(map(str.__len__, texts)) <= _JOINED:
+            # In one string they have all but one pair of their quotes less.
+            return quoted_bytes("".join(texts)) + 2 * len(texts) - 2, True
+    except TypeError:  # a key that is no string
+        pass
+    known: dict[int, tuple[int, bool]] = {}
+    total, exact = 0, True
+    for text in texts:
+        more, certain = known.get(id(text)) or known.setdefault(id(text), _key(text))
+        total += more
+        exact = exact and certain
+    return total, exact
+
+
+def quoted_bytes(text: str) -> int:
+    """Length of a text as a JSON string, quotes and escapes included, in UTF-8 bytes."""
+    length = str.__len__(text)
+    if length <= _SHORT:
+        quoted = _quote(text)
+        return len(quoted) if quoted.isascii() else len(quoted.encode("utf-8", "surrogatepass"))
+    total = 2
+    for start in range(0, length, _CHUNK):
+        data = str.__getitem__(text, slice(start, start + _CHUNK)).encode("utf-8", "surrogatepass")
+        escaped = data.translate(None, _ORDINARY)
+        total += len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
+    return total
+
+
+def _float(value: float) -> int:
+    if -_INFINITY < value < _INFINITY or value != value:  # noqa: PLR0124 - NaN, which json writes with 3 letters
+        return len(float.__repr__(value))
+    return 8 if value > 0 else 9  # Infinity, -Infinity
+
+
+def _int(value: int) -> tuple[int, bool]:
+    """Decimal digits and sign, without str(): that is refused above 4,300 digits and takes quadratic time."""
+    sign = value < 0
+    value = abs(value)
+    if value == 0:
+        return 1, True
+    power = math.log10(value)
+    nearest = round(power)
+    if abs(power - nearest) > 1e-12 * (1 + power):
+        return math.floor(power) + 1 + sign, True
+    if nearest > _CHEAP_POWER:
+        return nearest + sign, False
+    return nearest + (value >= 10**nearest) + sign, True
+
+
+def _key(key: Any) -> tuple[int, bool]:
+    """Size of a key; json writes numbers and constants as strings."""
+    if type(key) is str:
+        return quoted_bytes(key), True
+    if key is None or key is True or key is False:
+        return 7 if key is False else 6, True
+    if type(key) is float:
+        return _float(key) + 2, True
+    if type(key) is int:
+        digits, certain = _int(key)
+        return digits + 2, certain
+    shape = shape_of(type(key))
+    leaf = _LEAVES.get(shape.kind)
+    if leaf is None:
+        return 2, False
+    more, certain = leaf(shape, key)
+    return more + 2 * (shape.kind is shapes.NUMBER), certain
+
+
+def _other(value: Any, left: int) -> tuple[int, bool, Any]:
+    """Bytes, whether they are exact, and the container to open besides, of a value of an uncommon class."""
+    shape = shape_of(type(value))
+    kind = shape.kind
+    leaf = _LEAVES.get(kind)
+    if leaf is not None:
+        return (*leaf(shape, value), None)
+    if kind is shapes.MAPPING or kind is shapes.RECORD:
+        return 0, True, shape.read(value)
+    if kind is shapes.ARRAY or kind is shapes.SET:
+        inner = shapes.elements(shape, value, left + 1)
+        return 0, len(inner) == shape.length(value), inner
+    if kind is shapes.VALUE:
+        return -2, True, [shape.read(value)]  # without the brackets of the list around it
+    return 0, False, None
+
+
+def _number(shape: shapes.Shape, value: Any) -> tuple[int, bool]:
+    number = shape.read(value)
+    return _int(number) if type(number) is int else (_float(number), True)
+
+
+_LEAVES: Final[dict[str, Callable[[shapes.Shape, Any], tuple[int, bool]]]] = {
+    shapes.TEXT: lambda _shape, value: (quoted_bytes(value), True),
+    shapes.LABEL: lambda shape, value: (quoted_bytes(shape.read(value)), True),
+    shapes.BINARY: lambda shape, value: (shape.length(value) + 2, False),
+    shapes.NUMBER: _number,
+}

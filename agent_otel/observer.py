@@ -1,0 +1,240 @@
+"""The doors through which adapters report: one tool call, read at one or two stations.
+
+A framework's outer function (what it hands back) and its inner one (what the handler produced) share one record.
+The outermost opens and finishes it; the span opens at the last moment before the handler, because only then is it
+known whether another instrumentation has opened one.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, Token
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context
+
+from agent_otel import _shield, catalogue, identity
+from agent_otel.emit.telemetry import report_integration, telemetry
+from agent_otel.measure.size import size
+from agent_otel.reading import PRODUCED
+from agent_otel.record import Record, ledger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.reading import Part, Result, ToolReader
+
+__all__ = [
+    "Visit",
+    "enter_tool",
+    "handler_failing",
+    "handler_finishing",
+    "handler_raised",
+    "handler_started",
+    "ledger",
+    "model_request",
+    "report_integration",
+]
+
+#: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.
+enabled = True
+_current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
+
+
+class Visit:
+    """One wrapped function while it runs, as a context manager around the user's call.
+
+    Nothing of ours is raised from it and no exception of the user's is held or replaced.
+    """
+
+    __slots__ = ("_reader", "_record", "_token")
+
+    def __init__(self, record: Record, reader: ToolReader, token: Token[Record | None] | None) -> None:
+        self._record = record
+        self._reader = reader
+        self._token = token
+
+    def __enter__(self) -> Self:
+        return self
+
+    def returned(self, value: Any) -> None:
+        """Read what the wrapped function returned."""
+        try:
+            if not (self._record.produced is not None and self._reader.station == PRODUCED):
+                self._record.read(self._reader.station, self._reader.result(value))
+        except Exception:
+            _shield.failed("tool_call.result")
+
+    def as_stream(self) -> StreamVisit:
+        """Let go of the current context: a stream is current only during its steps."""
+        if self._token is not None:
+            _current.reset(self._token)
+        if self._record.span is not None:
+            self._record.span.detach()
+        return StreamVisit(self._record, self._reader)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._token is not None:
+                _current.reset(self._token)
+            if error is not None:
+                self._record.raise_(error, self._reader)
+            if self._reader.station == PRODUCED:
+                self._record.leave_handler()
+                self._record.awaiting = self._token is None
+            if self._token is not None:
+                self._record.finish()
+        except Exception:
+            _shield.failed("tool_call.finish")
+
+
+class StreamVisit:
+    """A generator tool while it runs: a context manager around each step of it."""
+
+    __slots__ = ("_reader", "_record", "_token")
+
+    def __init__(self, record: Record, reader: ToolReader) -> None:
+        self._record = record
+        self._reader = reader
+        self._token: Token[Record | None] | None = None
+
+    def __enter__(self) -> Self:
+        self._token = _current.set(self._record)
+        if self._record.span is not None and not self._record.finished:
+            self._record.span.attach()
+        return self
+
+    def item(self, value: Any) -> None:
+        """Add an item that passes."""
+        try:
+            self._record.add(self._reader.result(value))
+        except Exception:
+            _shield.failed("tool_call.item")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._token is not None:
+                _current.reset(self._token)
+            if self._record.span is not None:
+                self._record.span.detach()
+            if error is not None and not self._record.finished:
+                if not isinstance(error, StopIteration | StopAsyncIteration):
+                    self._record.raise_(error, self._reader)
+                self._record.finish_stream(complete=True)
+        except Exception:
+            _shield.failed("tool_call.step")
+
+    def abandon(self) -> None:
+        """Nobody wants more items; what has passed is a lower bound of the result."""
+        try:
+            if not self._record.finished:
+                self._record.finish_stream(complete=False)
+        except Exception:
+            _shield.failed("tool_call.abandon")
+
+
+def enter_stream(
+    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> StreamVisit | None:
+    """Begin to watch a generator tool at its first step."""
+    visit = enter_tool(reader, instance, args, kwargs)
+    return None if visit is None else visit.as_stream()
+
+
+def finish_execution(named: identity.Identity) -> None:
+    """Record the totals of an execution that has ended; one without tool calls leaves no trace."""
+    finished = ledger.finish(named.id)
+    if finished is not None:
+        telemetry().metrics.execution(named.workflow, named.agent, finished.tool_calls, finished.result_bytes)
+
+
+def enter_tool(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Visit | None:
+    """Begin to watch a wrapped function; None when this is not a tool call of its own."""
+    if not enabled:
+        return None
+    try:
+        return _enter(reader, instance, args, kwargs)
+    except Exception:
+        _shield.failed("tool_call.enter")
+        return None
+
+
+def _enter(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Visit | None:
+    current = _running()
+    produced = reader.station == PRODUCED
+    if current is not None and produced and current.awaiting:
+        current.awaiting = False
+        if reader.opens_span:
+            current.open_span()
+        return Visit(current, reader, None)
+    call = reader.call(instance, args, kwargs)
+    if call is None or context.get_value("suppress_instrumentation"):
+        return None
+    if current is not None and produced and call.call_id in (None, current.call.call_id):
+        # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
+        return None
+    record = Record(call, telemetry(), reader.also_timed_by, awaiting=not produced)
+    if produced and reader.opens_span:
+        record.open_span()
+    return Visit(record, reader, _current.set(record))
+
+
+@_shield.shielded("model_request")
+def model_request(parts: Iterable[Part]) -> None:
+    """A request is about to leave for a model: record its size by part, every part, so that zeros show too."""
+    if not enabled:
+        return
+    sizes = dict.fromkeys(catalogue.REQUEST_PARTS, 0)
+    for part, value in parts:
+        sizes[part] += size(value).bytes
+    telemetry().metrics.request(sizes)
+
+
+@_shield.shielded("tool_call.handler")
+def handler_started() -> None:
+    """The framework is about to run a handler, and every callback of others has opened what it opens."""
+    record = _running()
+    if record is not None:
+        record.depth += 1
+        record.open_span()
+
+
+@_shield.shielded("tool_call.handler")
+def handler_finishing(result: Result) -> None:
+    """The framework is about to tell its callbacks a result: the last moment that a foreign span is open."""
+    record = _running()
+    if record is None or not record.leave_callbacks():
+        return
+    if record.span is not None and record.span.foreign:
+        record.read(PRODUCED, result)
+        record.leave_handler()
+
+
+@_shield.shielded("tool_call.handler")
+def handler_failing(error: BaseException, reader: ToolReader) -> None:
+    """The framework is about to tell its callbacks that a handler raised."""
+    record = _running()
+    if record is None or not record.leave_callbacks():
+        return
+    record.raise_(error, reader)
+    if record.span is not None and record.span.foreign:
+        record.leave_handler()
+
+
+@_shield.shielded("tool_call.handler")
+def handler_raised(error: BaseException, reader: ToolReader) -> None:
+    """The handler raised and the framework is about to turn that into text."""
+    record = _running()
+    if record is not None and record.depth <= 1:
+        record.raise_(error, reader)
+
+
+def _running() -> Record | None:
+    record = _current.get()
+    return None if record is None or record.finished else record

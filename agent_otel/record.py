@@ -1,0 +1,265 @@
+"""One tool call while it runs: what its two stations say, and what becomes of it at the end."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+
+from agent_otel import catalogue, identity
+from agent_otel.emit import spans
+from agent_otel.ledger import Ledger
+from agent_otel.measure.digest import arguments as digest_arguments
+from agent_otel.measure.preview import clean, preview
+from agent_otel.measure.size import Size, size
+from agent_otel.measure.truncation import find_cut
+from agent_otel.reading import PRODUCED
+
+if TYPE_CHECKING:
+    from agent_otel.emit.sinks import Exemplar
+    from agent_otel.emit.telemetry import Telemetry
+    from agent_otel.reading import Call, Result, ToolReader
+
+# A result that shrank by no more than this between two stations was reformatted, not cut.
+_SHRUNK_BYTES = 256
+_SHRUNK_SHARE = 0.01
+_PREVIEW_BYTES = 8 * 1024
+
+ledger = Ledger()
+
+
+class Record:
+    """One tool call while it runs. Nothing here outlives it."""
+
+    # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
+    args_hash: str | None = None
+    depth = 0
+    error_type: str | None = None
+    failure: str | None = None
+    finished = False
+    handed: int | None = None
+    produced: Size | None = None
+    raised = False
+    repeated = False
+    span: spans.ToolSpan | None = None
+    structured: Size | None = None
+    written = False
+
+    def __init__(self, call: Call, out: Telemetry, also_timed_by: tuple[str, ...], *, awaiting: bool) -> None:
+        named = identity.explicit.get()
+        agent = call.agent or (named.agent if named else None)
+        self.call = call
+        self.out = out
+        self.awaiting = awaiting
+        self.agent = clean(agent) if agent else None
+        self.name = clean(call.name)
+        self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
+        self.cuts: list[tuple[str, str]] = []
+        self.content: dict[str, str] = {}
+        self.tracing = out.is_tracing()
+        self.execution = named.id if named else call.execution or (_trace_id() if self.tracing else None)
+        self.asked()
+        self.start_ns = time.time_ns()
+        self.started = time.perf_counter()
+
+    def asked(self) -> None:
+        """Measure the arguments, before the tool can change them; the digest only where somebody will see it."""
+        arguments = self.call.arguments
+        if not self.tracing and self.execution is None:
+            self.args_bytes = size(arguments).bytes
+            return
+        self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
+        if self.execution is not None:
+            self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
+        if self.out.settings.capture_content:
+            self.content[catalogue.TOOL_ARGUMENTS] = preview(arguments, _PREVIEW_BYTES)
+
+    def open_span(self) -> None:
+        """Open or find the span, and make it current."""
+        if self.span is not None or self.out.tracer is None or not self.tracing:
+            return
+        call = self.call
+        attributes: dict[str, Any] = {
+            catalogue.OPERATION_NAME: catalogue.EXECUTE_TOOL,
+            catalogue.GEN_AI_TOOL_NAME: self.name,
+            catalogue.TOOL_NAME: self.name,
+            catalogue.TOOL_TYPE: call.type,
+        }
+        if call.call_id:
+            attributes[catalogue.TOOL_CALL_ID] = clean(call.call_id)
+        if self.agent:
+            attributes[catalogue.AGENT_NAME] = self.agent
+        named = identity.explicit.get()
+        conversation = call.execution or (named.id if named else None)
+        if conversation:
+            attributes[catalogue.CONVERSATION_ID] = clean(conversation)
+        self.span = spans.open_tool_span(self.out.tracer, self.out.settings.spans, self.name, attributes, self.start_ns)
+        if self.span is not None:
+            self.span.attach()
+
+    def read(self, station: str, result: Result) -> None:
+        """Take the reading of one station."""
+        if result.error_type is not None and self.error_type is None:
+            self.error_type = result.error_type
+        if station == PRODUCED:
+            self._read_produced(result)
+        else:
+            self._read_handed_back(result)
+
+    def _read_produced(self, result: Result) -> None:
+        if result.raised or self.raised:
+            self.raised = True
+            return
+        self.produced = size(result.value)
+        if result.structured is not None:
+            self.structured = size(result.structured)
+        cut = find_cut(result.value)
+        self.cuts = [(catalogue.LAYER_TOOL, cut.reason)] if cut else []
+        self._capture(result.value)
+
+    def add(self, result: Result) -> None:
+        """Take one item of a stream."""
+        item = size(result.value)
+        before = self.produced or Size(0, exact=True)
+        self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+        cut = find_cut(result.value) if isinstance(result.value, str) else None
+        self.cuts = [(catalogue.LAYER_TOOL, cut.reason)] if cut and cut.reason != catalogue.SUSPECTED else []
+
+    def finish_stream(self, *, complete: bool) -> None:
+        """End a stream; one that was left early has a lower bound for a size."""
+        known = self.produced or Size(0, exact=True)
+        self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
+        self.finish()
+
+    def _read_handed_back(self, result: Result) -> None:
+        handed = size(result.value)
+        self.handed = handed.bytes
+        if self.produced is None:
+            # The handler never ran (a middleware answered) or it raised: then this is all there is to see.
+            if not (self.raised or result.raised or self.error_type):
+                self._read_produced(result)
+            return
+        lost = self.produced.bytes - handed.bytes
+        if lost > _SHRUNK_BYTES and lost > self.produced.bytes * _SHRUNK_SHARE:
+            cut = find_cut(result.value)
+            known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
+            reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
+            self.cuts.append((catalogue.LAYER_FRAMEWORK, reason))
+
+    def _capture(self, value: object) -> None:
+        if self.out.settings.capture_content:
+            self.content[catalogue.TOOL_RESULT] = preview(value, _PREVIEW_BYTES)
+
+    def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
+        """Note that the handler raised; control flow of the framework is no error."""
+        self.raised = True
+        if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
+            return
+        if self.error_type is None:
+            self.error_type = _error_type(error)
+            if self.out.settings.capture_content:
+                self.failure = str(error)[:_PREVIEW_BYTES]
+
+    def leave_callbacks(self) -> bool:
+        """Count a tool's callbacks down; True when it is this call's own tool and not one that its body uses."""
+        self.depth -= 1
+        return self.depth <= 0
+
+    def leave_handler(self) -> None:
+        """The handler is done: a span that is not ours is written now, while it is open."""
+        if self.span is not None:
+            self.span.detach()
+            if self.span.foreign:
+                self.write()
+
+    def write(self) -> None:
+        """Put what is known on the span."""
+        if self.span is None or not self.span.span.is_recording():
+            return
+        self.written = True
+        attributes: dict[str, Any] = {catalogue.ARGS_HASH: self.args_hash, catalogue.ARGS_BYTES: self.args_bytes}
+        if self.produced is not None:
+            attributes[catalogue.RESULT_BYTES] = self.produced.bytes
+            attributes[catalogue.RESULT_TRUNCATED] = any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+            if not self.produced.exact:
+                attributes[catalogue.RESULT_ESTIMATED] = True
+        if self.structured is not None:
+            attributes[catalogue.RESULT_STRUCTURED_BYTES] = self.structured.bytes
+        if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
+            attributes[catalogue.RESULT_HANDED_BACK_BYTES] = self.handed
+        if self.cuts:
+            attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
+        if self.error_type is not None:
+            attributes[catalogue.ERROR_TYPE] = self.error_type
+        attributes.update(self.content)
+        self.span.write(attributes, self.error_type, self.failure)
+
+    def finish(self) -> None:
+        """The call is over: end the span and record the metrics."""
+        seconds = time.perf_counter() - self.started
+        self.finished = True
+        if self.span is None:
+            self.open_span()
+        exemplar = None
+        if self.span is not None:
+            if self.span.foreign and self.written:
+                self._show_late_cut()
+            else:
+                self.write()
+            exemplar = self.span.exemplar()
+            self.span.end()
+        elif self.tracing:
+            exemplar = spans.exemplar_of(trace.get_current_span())
+        self._count(seconds, exemplar)
+
+    def _show_late_cut(self) -> None:
+        """The other instrumentation's span has ended; a cut behind it gets a span of its own."""
+        tracer = self.out.tracer
+        if self.span is None or tracer is None or self.produced is None or self.handed is None:
+            return
+        layer, reason = self.cuts[-1] if self.cuts else ("", "")
+        if layer == catalogue.LAYER_FRAMEWORK:
+            attributes = {
+                catalogue.TOOL_NAME: self.name,
+                catalogue.RESULT_BYTES: self.produced.bytes,
+                catalogue.RESULT_HANDED_BACK_BYTES: self.handed,
+                catalogue.RESULT_TRUNCATED: True,
+                catalogue.TRUNCATION_LAYER: layer,
+                catalogue.TRUNCATION_REASON: reason,
+            }
+            spans.open_cut_span(tracer, self.span.span, self.name, attributes, time.time_ns())
+
+    def _count(self, seconds: float, exemplar: Exemplar | None) -> None:
+        series = self.series
+        duration = series.duration if self.error_type is None else series.failed_duration(self.error_type)
+        if duration is not None:
+            duration.record(seconds, exemplar)
+        series.args_size.record(self.args_bytes, exemplar)
+        if self.produced is not None:
+            produced = self.produced.bytes
+            series.size.record(produced, exemplar)
+            series.produced.record(produced)
+            if produced > self.out.metrics.large_result_bytes:
+                series.large.record(1, exemplar)
+            if self.execution is not None:
+                ledger.produced(self.execution, produced)
+        for layer, reason in self.cuts:
+            series.truncated(layer, reason).record(1, exemplar)
+        if self.repeated:
+            series.repeats.record(1, exemplar)
+
+
+def _trace_id() -> str | None:
+    """The trace of the span that is current, as the id of an execution that nobody has named."""
+    spot = trace.get_current_span().get_span_context()
+    return format(spot.trace_id, "032x") if spot.is_valid else None
+
+
+def _error_type(error: BaseException) -> str:
+    """The conventions' ``error.type``: what the exception says of itself, else its qualified class name."""
+    own = getattr(type(error), "_gen_ai_error_type", None)
+    if isinstance(own, str):
+        return own
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,165 @@
+"""One table of settings: name, variable, type, default, meaning. ``docs/settings.md`` is generated from it.
+
+A value that cannot be understood is one warning and the default, never an exception.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import _shield
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a setting's text becomes a value; ``parse`` raises ValueError for text it cannot use."""
+
+    name: str
+    parse: Callable[[str], Any]
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", text)
+    if match is None or match[2].lower() not in _UNITS:
+        raise ValueError("a size such as 16000, 32KiB or 2MiB")
+    return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if text.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError("one of 1, true, yes, on, 0, false, no, off")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - TCP ports
+        raise ValueError("a TCP port from 1 to 65535")
+    return int(text)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+
+
+def _capture(text: str) -> bool:
+    modes = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
+    return modes[text.lower()] if text.lower() in modes else _switch(text)
+
+
+def _choice(*values: str) -> Kind:
+    def parse(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError(f"one of {', '.join(values)}")
+        return text.lower()
+
+    return Kind(" | ".join(f"`{value}`" for value in values), parse)
+
+
+_SIZE = Kind("size", _size)
+_SWITCH = Kind("switch", _switch)
+_TEXT = Kind("text", str)
+
+
+def _setting(variable: str, kind: Kind, default: object, meaning: str) -> Any:
+    return field(default=default, metadata={"variable": variable, "kind": kind, "meaning": meaning})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, read from the environment at first use. Sizes are bytes."""
+
+    spans: str = _setting(
+        "AGENT_OTEL_SPANS",
+        _choice("auto", "own", "enrich", "off"),
+        "auto",
+        "Which span carries the numbers: the tool span another instrumentation has open, else one of our own (`auto`); "
+        "always our own; only the other's; none, metrics only.",
+    )
+    metrics: str = _setting(
+        "AGENT_OTEL_METRICS",
+        _choice("auto", "prometheus", "otel", "both", "off"),
+        "auto",
+        "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name "
+        "an exporter, else `prometheus_client`'s registry, and that as well when a port is set.",
+    )
+    prometheus_port: int | None = _setting(
+        "AGENT_OTEL_PROMETHEUS_PORT", Kind("port", _port), None, "Serve `/metrics` on this port from the first use on."
+    )
+    prometheus_host: str = _setting(
+        "AGENT_OTEL_PROMETHEUS_HOST",
+        _TEXT,
+        "0.0.0.0",  # noqa: S104 - the scraper is on another host
+        "The address that port listens on.",
+    )
+    sdk: bool = _setting(
+        "AGENT_OTEL_SDK",
+        _SWITCH,
+        True,
+        "Build OpenTelemetry providers from the `OTEL_*` variables when the program has none. `off` when the program "
+        "sets its own after its first tool call.",
+    )
+    disabled_integrations: frozenset[str] = _setting(
+        "AGENT_OTEL_DISABLED_INTEGRATIONS",
+        Kind("names, comma separated", _names),
+        frozenset(),
+        "Integrations to leave alone.",
+    )
+    large_result_bytes: int = _setting(
+        "AGENT_OTEL_LARGE_RESULT_BYTES",
+        _SIZE,
+        16000,
+        'A result above this size counts as large (`threshold="warn"`).',
+    )
+    hash_key: str = _setting(
+        "AGENT_OTEL_HASH_KEY",
+        _TEXT,
+        "",
+        "Key of `tool.args_hash`. Without one, low-entropy arguments can be guessed from their hash.",
+    )
+    flush_on_sigterm: bool = _setting(
+        "AGENT_OTEL_FLUSH_ON_SIGTERM",
+        _SWITCH,
+        False,
+        "Flush for at most 2 s on SIGTERM where the program has no handler of its own (uvicorn re-raises the signal "
+        "and would lose the last batch).",
+    )
+    capture_content: bool = _setting(
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture),
+        False,
+        "Put arguments and results on the span, cut at 8 KiB each.",
+    )
+
+
+def load(environ: Mapping[str, str]) -> Settings:
+    """Read the settings from a mapping; each bad value is one warning and the default."""
+    values: dict[str, Any] = {}
+    for item in fields(Settings):
+        text = environ.get(item.metadata["variable"], "").strip()
+        if not text:
+            continue
+        try:
+            values[item.name] = item.metadata["kind"].parse(text)
+        except ValueError as error:
+            _shield.say_once(
+                f"setting {item.metadata['variable']}",
+                f"{item.metadata['variable']}={text!r} is not {error}; using {item.default!r}",
+            )
+    return Settings(**values)
+
+
+@functools.lru_cache(maxsize=1)
+def current() -> Settings:
+    """Return the settings of this process, read from ``os.environ`` once, at first use."""
+    return load(os.environ)

@@ -1,0 +1,168 @@
+"""The budgets of the hot path, as a command: prints a table and exits with 1 where one is exceeded by 1.3 times.
+
+``python -m benchmarks.budgets`` from the root of the repository, in an environment that has the package and rich.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tracemalloc
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+os.environ["AGENT_OTEL"] = "1"
+for variable in [name for name in os.environ if name.startswith(("OTEL_", "AGENT_OTEL_"))]:
+    del os.environ[variable]
+os.environ["AGENT_OTEL_METRICS"] = "prometheus"
+
+from rich.console import Console
+from rich.table import Table
+
+import agent_otel
+import agent_otel.auto
+from agent_otel.ledger import Ledger
+from agent_otel.measure.size import size
+from agent_otel.measure.truncation import find_cut
+from benchmarks import clock, startup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+TOLERANCE = 1.3
+US = 1 / 3.1  # one microsecond in U, on the server where the budgets were set
+SMALL = "x" * 200
+LARGE = "x" * 10_000_000
+CJK = "字" * 350_000
+PROSE = "the quick brown fox jumps over the lazy dog, line after line\n" * 20_000
+ROWS = [{"id": i, "name": f"row {i}", "ok": True, "score": 1.5} for i in range(400)]  # 2,001 containers and leaves
+NODES = 1 + 400 * 5
+
+
+@dataclass
+class Row:
+    """One budget: what, how much at most, how much it was, in which unit."""
+
+    what: str
+    budget: float
+    measured: float
+    unit: str = "U"
+
+
+def bare(query: str) -> str:
+    """A tool that costs nothing."""
+    return SMALL
+
+
+def bare_large(query: str) -> str:
+    """A tool that hands over 10 MB."""
+    return LARGE
+
+
+def overheads(measured_tool: Callable[[str], str], measured_large: Callable[[str], str]) -> tuple[float, float]:
+    """What the measuring adds to a call that returns 200 B and to one that returns 10 MB."""
+    took = clock.measure(
+        {
+            "bare": lambda: bare("where is it"),
+            "small": lambda: measured_tool("where is it"),
+            "large": lambda: measured_large("where is it"),
+        }
+    )
+    return took["small"] - took["bare"], took["large"] - took["bare"]
+
+
+def hot_path() -> list[Row]:
+    """Per call: without a recorded span, then with one."""
+    small, large = agent_otel.tool(bare), agent_otel.tool(bare_large)
+    silent, _ = overheads(small, large)
+    record_spans()
+    spanned, spanned_large = overheads(small, large)
+    return [
+        Row("enabled, no span recorded, Prometheus sink, 200 B", 3.2, silent),
+        Row("enabled, span recorded, Prometheus sink, 200 B", 24, spanned),
+        Row("growth of that from 200 B to 10 MB of ASCII", 1.6, spanned_large - spanned),
+    ]
+
+
+def record_spans() -> None:
+    """Give the program a TracerProvider whose spans go nowhere after they have been recorded and batched."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+    class Nowhere(SpanExporter):
+        def export(self, spans: Any) -> SpanExportResult:
+            return SpanExportResult.SUCCESS
+
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    trace.set_tracer_provider(provider)
+
+
+def measuring() -> list[Row]:
+    """The pure functions."""
+    took = clock.measure(
+        {
+            "cjk": lambda: size(CJK),
+            "rows": lambda: size(ROWS, node_budget=NODES + 1),
+            "cut": lambda: find_cut(PROSE),
+            "cut small": lambda: find_cut(PROSE[:2_500]),
+        },
+        rounds=30,
+    )
+    return [
+        Row("non-ASCII text, 1 MB: a byte", 0.0015 * US, took["cjk"] / len(CJK.encode())),
+        Row("structured result: a node", 0.4 * US, took["rows"] / NODES),
+        Row("truncation check, 1.2 MB", 5 * US, took["cut"]),
+        Row("truncation check, 2.5 KB", 5 * US, took["cut small"]),
+    ]
+
+
+def memory() -> list[Row]:
+    """What is held."""
+    tracemalloc.start()
+    size(CJK)
+    tracemalloc.reset_peak()
+    before = tracemalloc.get_traced_memory()[0]
+    size(CJK)
+    transient = tracemalloc.get_traced_memory()[1] - before
+    ledger = Ledger()
+    before = tracemalloc.get_traced_memory()[0]
+    for execution in range(10_000):
+        name = f"0f8fad5b-d9cb-469f-a165-{execution:012d}"
+        for call in range(16):
+            ledger.asked(name, "search", f"{call:012x}", None)
+    kept = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    result = "".join(["kept", "?"])
+    references = sys.getrefcount(result)
+    agent_otel.tool(lambda query: result)("x")
+    return [
+        Row("non-ASCII text, 1 MB: transient memory", 0.6, transient / 1e6, "MB"),
+        Row("ledger at 10,000 executions of 16 calls", 32, kept / 1e6, "MB"),
+        Row("references kept to a result", 0, sys.getrefcount(result) - references, ""),
+    ]
+
+
+def show(rows: list[Row]) -> int:
+    """Print the table and return the exit status."""
+    table = Table("what", "budget", "measured", "ratio", title="budgets (U = a 100-iteration loop in this process)")
+    failed = 0
+    for row in rows:
+        over = row.measured > row.budget * TOLERANCE
+        failed += over
+        ratio = f"{row.measured / row.budget:.2f}" if row.budget else "-"
+        cells = (f"{row.budget:.4g} {row.unit}", f"{row.measured:.4g} {row.unit}", ratio)
+        table.add_row(row.what, *cells, style="red" if over else None)
+    Console(width=110).print(table)
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Measure everything."""
+    starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
+    return show([*starts, *hot_path(), *measuring(), *memory()])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Runnable examples; each folder has its own README or docstring."""

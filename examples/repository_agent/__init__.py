@@ -1,0 +1,1 @@
+"""An agent that is asked for the latest changes in a codebase."""

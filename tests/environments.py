@@ -1,0 +1,153 @@
+"""The virtual environments of ``environments.toml``, made with uv when first used and kept in ``.environments/``."""
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess, Popen
+from typing import Any
+
+from tests import interpreters
+from tests.interpreters import UnavailableError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".environments"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment with the product in it."""
+
+    name: str
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """The environment's interpreter."""
+        return self.folder / "bin" / "python"
+
+    def program(self, name: str) -> Path:
+        """Return a command that is installed in the environment, such as ``gunicorn``."""
+        return self.folder / "bin" / name
+
+    def environ(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return all variables of a child process: a path, a home, a language, and what the case adds."""
+        path = os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", os.defpath)))
+        return {"PATH": path, "HOME": str(Path.home()), "LANG": "C.UTF-8", **(env or {})}
+
+    def run(  # noqa: PLR0913 - what subprocess.run offers, named
+        self,
+        code_or_script: str | Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+        options: Sequence[str] = (),
+        cwd: Path | None = None,
+        check: bool = False,
+    ) -> CompletedProcess[str]:
+        """Run code or a file with the environment's interpreter, nothing of our variables leaking in.
+
+        ``options`` are the interpreter's. ``check`` makes a non-zero exit an AssertionError with the child's output;
+        so does a child that is not done after ``timeout`` seconds, which is ended with all its children. Unless the
+        case says otherwise the child works in the environment's folder, where nothing shadows what is installed.
+        """
+        program = (
+            (str(code_or_script),) if isinstance(code_or_script, Path) else ("-c", textwrap.dedent(code_or_script))
+        )
+        command = (str(self.python), *options, *program, *arguments)
+        with self.start(*command, env=env, cwd=cwd) as child:
+            try:
+                stdout, stderr = child.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                _end(child)
+                stdout, stderr = child.communicate()
+                raise AssertionError(f"not done after {timeout} s\n{stdout}\n{stderr}") from None
+        if check:
+            assert child.returncode == 0, f"exit {child.returncode}\n{stdout}\n{stderr}"
+        return CompletedProcess(command, child.returncode, stdout, stderr)
+
+    @contextlib.contextmanager
+    def start(
+        self, *command: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    ) -> Iterator[Popen[str]]:
+        """Start any command in the environment, a server say; end it and its children when the block is left."""
+        with Popen(
+            command,
+            env=self.environ(env),
+            cwd=cwd or self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        ) as child:
+            try:
+                yield child
+            finally:
+                _end(child)
+
+
+def names() -> list[str]:
+    """Return the names of the rows of ``environments.toml``."""
+    return list(_rows())
+
+
+def environment(name: str) -> Environment:
+    """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
+    row = _rows()[name]
+    requirements = ("--editable", str(ROOT), *row["requirements"])
+    interpreter = interpreters.find(row["python"]) if "python" in row else Path(sys.executable)
+    digest = _digest(requirements, str(interpreter), sys.version)
+    with interpreters.lock(FOLDER / f"{name}.lock"):
+        stamp = FOLDER / name / "made-from"
+        if not (stamp.exists() and stamp.read_text() == digest):
+            make(FOLDER / name, interpreter, *requirements)
+            stamp.write_text(digest)
+    return Environment(name, FOLDER / name)
+
+
+def make(folder: Path, interpreter: Path, *requirements: str) -> Environment:
+    """Make an environment in this folder, with what these arguments of ``uv pip install`` name."""
+    made = Environment(folder.name, folder)
+    uv("venv", "--clear", "--python", str(interpreter), str(folder))
+    if requirements:
+        uv("pip", "install", "--python", str(made.python), *requirements)
+    return made
+
+
+def uv(*command: str) -> None:
+    """Run uv quietly in the checkout; raise UnavailableError with what it said when it fails."""
+    beside = Path(sys.executable).parent / "uv"
+    program = str(beside) if beside.exists() else "uv"
+    done = subprocess.run((program, *command, "--quiet"), cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnavailableError(f"uv {command[0]} failed: {done.stderr.strip()[-2000:]}", obtainable=True)
+
+
+def _rows() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "tests" / "environments.toml").read_text())
+
+
+def _digest(*parts: object) -> str:
+    """Digest what an environment is made from: its row, and what of the checkout an editable install copies."""
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    copied = {path.name: path.read_text() for path in (ROOT / "startup").iterdir()}
+    product = (pyproject["build-system"], pyproject["project"], pyproject["tool"]["hatch"], pyproject["tool"]["uv"])
+    return hashlib.sha256(json.dumps((parts, product, copied), sort_keys=True).encode()).hexdigest()
+
+
+def _end(child: Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)

@@ -1,0 +1,164 @@
+"""The scripted model of the tests: chat completions and Responses over real HTTP, whole and streamed.
+
+What it received is the truth that tests compare with: ``server.requests`` and :func:`tool_results`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from examples.local_servers.model import (
+    ChatServer,
+    Decider,
+    Json,
+    Reply,
+    ToolCall,
+    chat_tool_results,
+    pieces,
+    text_of,
+    usage,
+)
+from examples.local_servers.web import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Decider", "Json", "ModelServer", "Reply", "ToolCall", "call_once", "tool_results"]
+
+
+class ModelServer(ChatServer):
+    """Serves ``/v1/chat/completions`` and ``/v1/responses``; ``requests`` holds every body it got, parsed."""
+
+    def __init__(self, decider: Decider) -> None:
+        super().__init__(decider, responses=responses_answer)
+
+    def tool_results(self) -> dict[str, str]:
+        """Tool results by call id over all requests; a result sent more than once counts as it was sent last."""
+        return {call: text for request in self.requests for call, text in tool_results(request).items()}
+
+
+def call_once(calls: Sequence[ToolCall], final: str = "done") -> Decider:
+    """Ask for the calls, in one turn, when the request carries no tool result; say ``final`` when it does."""
+
+    def decide(request: Json) -> Reply:
+        return final if tool_results(request) else list(calls)
+
+    return decide
+
+
+def tool_results(request: Json) -> dict[str, str]:
+    """Tool results in one request by call id, as they stood on the wire, in either API's shape."""
+    found = chat_tool_results(request)
+    items: Any = request.get("input")
+    for item in items if isinstance(items, list) else ():
+        if str(item.get("type")).endswith("_call_output"):
+            found[item["call_id"]] = text_of(item.get("output"))
+    return found
+
+
+def responses_answer(request: Json, reply: Reply) -> Answer:
+    """Answer a Responses request, streamed when it says so."""
+    if not request.get("stream"):
+        return Answer(json.dumps(_response(request, reply, _items(reply))).encode())
+    return Answer(_encoded(_events(request, reply)), "text/event-stream")
+
+
+def _encoded(events: Iterator[Json]) -> Iterator[bytes]:
+    for number, event in enumerate(events):
+        data = json.dumps({**event, "sequence_number": number})
+        yield f"event: {event['type']}\ndata: {data}\n\n".encode()
+
+
+def _items(reply: Reply) -> list[Json]:
+    if isinstance(reply, str):
+        return [
+            {
+                "id": f"msg_{uuid4().hex}",
+                "type": "message",
+                "role": "assistant",
+                "status": "completed",
+                "content": [_text_part(reply)],
+            }
+        ]
+    return [
+        {
+            "id": f"fc_{uuid4().hex}",
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments_text,
+            "status": "completed",
+        }
+        for call in reply
+    ]
+
+
+def _text_part(text: str) -> Json:
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+
+
+def _response(request: Json, reply: Reply, items: list[Json], status: str = "completed") -> Json:
+    read, wrote = usage(request, reply)
+    tokens = {
+        "input_tokens": read,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": wrote,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": read + wrote,
+    }
+    return {
+        "id": f"resp_{uuid4().hex}",
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": status,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": request.get("instructions"),
+        "metadata": {},
+        "model": request.get("model", "scripted"),
+        "output": items,
+        "parallel_tool_calls": True,
+        "temperature": 1.0,
+        "tool_choice": request.get("tool_choice", "auto"),
+        "tools": request.get("tools", []),
+        "top_p": 1.0,
+        "usage": tokens if status == "completed" else None,
+    }
+
+
+def _events(request: Json, reply: Reply) -> Iterator[Json]:
+    items = _items(reply)
+    begun = _response(request, reply, [], "in_progress")
+    yield {"type": "response.created", "response": begun}
+    yield {"type": "response.in_progress", "response": begun}
+    for index, item in enumerate(items):
+        empty: Json = {"content": []} if item["type"] == "message" else {"arguments": ""}
+        yield {
+            "type": "response.output_item.added",
+            "output_index": index,
+            "item": {**item, **empty, "status": "in_progress"},
+        }
+        place = {"item_id": item["id"], "output_index": index}
+        yield from _message_events(item, place) if item["type"] == "message" else _call_events(item, place)
+        yield {"type": "response.output_item.done", "output_index": index, "item": item}
+    yield {"type": "response.completed", "response": {**_response(request, reply, items), "id": begun["id"]}}
+
+
+def _message_events(item: Json, place: Json) -> Iterator[Json]:
+    part = item["content"][0]
+    place = {**place, "content_index": 0}
+    yield {"type": "response.content_part.added", **place, "part": _text_part("")}
+    for piece in pieces(part["text"]):
+        yield {"type": "response.output_text.delta", **place, "delta": piece, "logprobs": []}
+    yield {"type": "response.output_text.done", **place, "text": part["text"], "logprobs": []}
+    yield {"type": "response.content_part.done", **place, "part": part}
+
+
+def _call_events(item: Json, place: Json) -> Iterator[Json]:
+    prefix = "response.function_call_arguments"
+    for piece in pieces(item["arguments"]):
+        yield {"type": f"{prefix}.delta", **place, "delta": piece}
+    yield {"type": f"{prefix}.done", **place, "name": item["name"], "arguments": item["arguments"]}
