@@ -32,6 +32,7 @@ __all__ = [
     "handler_failing",
     "handler_finishing",
     "handler_raised",
+    "handler_returned",
     "handler_started",
     "ledger",
     "model_request",
@@ -63,7 +64,11 @@ class Visit:
         """Read what the wrapped function returned."""
         try:
             if not (self._record.produced is not None and self._reader.station == PRODUCED):
-                self._record.read(self._reader.station, self._reader.result(value))
+                reading = self._reader.result(value)
+                if reading is not None:
+                    self._record.read(self._reader.station, reading)
+                elif self._token is not None:
+                    self._record.unasked = True
         except Exception:
             _shield.failed("tool_call.result")
 
@@ -80,12 +85,12 @@ class Visit:
     ) -> None:
         try:
             if self._token is not None:
-                _current.reset(self._token)
+                _reset(self._token)
             if error is not None:
                 self._record.raise_(error, self._reader)
             if self._reader.station == PRODUCED:
                 self._record.leave_handler()
-                self._record.awaiting = self._token is None
+                self._record.awaits = self._reader if self._token is None else None
             if self._token is not None:
                 self._record.finish()
         except Exception:
@@ -111,7 +116,9 @@ class StreamVisit:
     def item(self, value: Any) -> None:
         """Add an item that passes."""
         try:
-            self._record.add(self._reader.result(value))
+            reading = self._reader.result(value)
+            if reading is not None:
+                self._record.add(reading)
         except Exception:
             _shield.failed("tool_call.item")
 
@@ -168,18 +175,18 @@ def enter_tool(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs:
 def _enter(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Visit | None:
     current = _running()
     produced = reader.station == PRODUCED
-    if current is not None and produced and current.awaiting:
-        current.awaiting = False
+    if current is not None and current.awaits is reader:
+        current.enter_handler()
         if reader.opens_span:
             current.open_span()
         return Visit(current, reader, None)
     call = reader.call(instance, args, kwargs)
     if call is None or context.get_value("suppress_instrumentation"):
         return None
-    if current is not None and produced and call.call_id in (None, current.call.call_id):
+    if current is not None and (call.call_id is None or (produced and call.call_id == current.call.call_id)):
         # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
         return None
-    record = Record(call, telemetry(), reader.also_timed_by, awaiting=not produced)
+    record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
     if produced and reader.opens_span:
         record.open_span()
     return Visit(record, reader, _current.set(record))
@@ -203,6 +210,16 @@ def handler_started() -> None:
     if record is not None:
         record.depth += 1
         record.open_span()
+
+
+@_shield.shielded("tool_call.handler")
+def handler_returned(result: Result) -> None:
+    """The handler has returned, where the function that calls it cannot be wrapped."""
+    record = _running()
+    if record is not None:
+        record.depth -= 1
+        record.read(PRODUCED, result)
+        record.leave_handler()
 
 
 @_shield.shielded("tool_call.handler")
@@ -233,6 +250,14 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
     record = _running()
     if record is not None and record.depth <= 1:
         record.raise_(error, reader)
+
+
+def _reset(token: Token[Record | None]) -> None:
+    try:
+        _current.reset(token)
+    except ValueError:
+        # The call ends in another context than it began in, which is gone or going.
+        return
 
 
 def _running() -> Record | None:

@@ -46,13 +46,16 @@ class Result(NamedTuple):
 class ToolReader:
     """How to read one wrapped function: its call (None when it is not a tool call) and its result.
 
-    ``opens_span`` is False where a hook says more exactly when the handler starts. ``is_control_flow`` tells
-    exceptions that are no errors. ``also_timed_by`` names instrumentors (``module:Class``) that emit the duration.
+    ``result`` says None where the framework has not asked the handler, or not had its answer, yet. ``awaits`` is the
+    reader of the inner function that an outer one leads to. ``opens_span`` is False where a hook says more exactly
+    when the handler starts. ``is_control_flow`` tells exceptions that are no errors. ``also_timed_by`` names
+    instrumentors (``module:Class``) that emit the duration.
     """
 
     station: str
     call: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Call | None]
-    result: Callable[[Any], Result]
+    result: Callable[[Any], Result | None]
+    awaits: ToolReader | None = None
     opens_span: bool = True
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()

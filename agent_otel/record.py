@@ -44,14 +44,17 @@ class Record:
     repeated = False
     span: spans.ToolSpan | None = None
     structured: Size | None = None
+    unasked = False
     written = False
 
-    def __init__(self, call: Call, out: Telemetry, also_timed_by: tuple[str, ...], *, awaiting: bool) -> None:
+    def __init__(
+        self, call: Call, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
+    ) -> None:
         named = identity.explicit.get()
         agent = call.agent or (named.agent if named else None)
         self.call = call
         self.out = out
-        self.awaiting = awaiting
+        self.awaits = awaits
         self.agent = clean(agent) if agent else None
         self.name = clean(call.name)
         self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
@@ -77,6 +80,8 @@ class Record:
 
     def open_span(self) -> None:
         """Open or find the span, and make it current."""
+        if self.span is not None:
+            self.span.attach()
         if self.span is not None or self.out.tracer is None or not self.tracing:
             return
         call = self.call
@@ -97,6 +102,15 @@ class Record:
         self.span = spans.open_tool_span(self.out.tracer, self.out.settings.spans, self.name, attributes, self.start_ns)
         if self.span is not None:
             self.span.attach()
+
+    def enter_handler(self) -> None:
+        """The framework asks the handler, perhaps again after a failure: the last attempt counts."""
+        self.awaits = None
+        if self.raised or self.produced is not None:
+            self.raised = False
+            self.error_type = self.failure = self.produced = self.structured = None
+            self.cuts = []
+            self.content.pop(catalogue.TOOL_RESULT, None)
 
     def read(self, station: str, result: Result) -> None:
         """Take the reading of one station."""
@@ -199,6 +213,9 @@ class Record:
         """The call is over: end the span and record the metrics."""
         seconds = time.perf_counter() - self.started
         self.finished = True
+        if self.unasked and self.span is None and self.produced is None:
+            # Held back, for an approval say: the call is yet to come.
+            return
         if self.span is None:
             self.open_span()
         exemplar = None

@@ -51,12 +51,20 @@ class UnavailableError(Exception):
 @functools.cache
 def find(version: str) -> Path:
     """Return an interpreter of this version, such as ``"3.14"``; raise UnavailableError when there is none."""
-    for candidate in _candidates(version):
-        if executable := _identify(candidate, version):
-            return executable
-    if version not in _SUITE_VERSIONS:
-        raise UnavailableError(f"Python {version} is not on this machine", obtainable=False)
-    return _unpacked(version)
+    found = _installed(version)
+    return _unpacked(version, _archive(version)) if found is None else found
+
+
+def obtainable() -> list[str]:
+    """Return the versions that can be had on this machine; nothing is downloaded to find out."""
+    return [version for version in VERSIONS if _is_obtainable(version)]
+
+
+def _is_obtainable(version: str) -> bool:
+    try:
+        return bool(_installed(version) or _archive(version))
+    except UnavailableError as error:
+        return error.obtainable
 
 
 @contextlib.contextmanager
@@ -66,6 +74,11 @@ def lock(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+@functools.cache
+def _installed(version: str) -> Path | None:
+    return next(filter(None, (_identify(candidate, version) for candidate in _candidates(version))), None)
 
 
 def _candidates(version: str) -> Iterator[str]:
@@ -89,20 +102,19 @@ def _identify(candidate: str, version: str) -> Path | None:
     return None
 
 
-def _unpacked(version: str) -> Path:
+def _unpacked(version: str, archive: str) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = cache / "agent_otel" / "interpreters" / f"debian-{version}"
     executable = root / "root" / "usr" / "bin" / f"python{version}"
     with lock(root.with_suffix(f"{root.suffix}.lock")):
         if not (root / "complete").exists():
             shutil.rmtree(root, ignore_errors=True)
-            _unpack(version, root, executable)
+            _unpack(version, root, executable, archive)
             (root / "complete").touch()
     return executable
 
 
-def _unpack(version: str, root: Path, executable: Path) -> None:
-    archive = _archive()
+def _unpack(version: str, root: Path, executable: Path, archive: str) -> None:
     for folder in ("apt/preferences.d", "apt/state/lists/partial", "apt/cache/archives/partial", "root"):
         (root / folder).mkdir(parents=True)
     (root / "apt" / "apt.conf").write_text(_APT.format(root=root))
@@ -127,14 +139,14 @@ def _unpack(version: str, root: Path, executable: Path) -> None:
         raise UnavailableError(f"Debian's Python {version} does not run here", obtainable=True)
 
 
-def _archive() -> str:
+def _archive(version: str) -> str:
     """Return where this machine gets the packages of its own Debian release from."""
     release = Path("/etc/os-release")
-    facts = (
-        dict(line.split("=", 1) for line in release.read_text().splitlines() if "=" in line) if release.exists() else {}
-    )
-    if facts.get("ID") != "debian" or not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        raise UnavailableError("newer Pythons come from Debian's packages, and this is not Debian", obtainable=False)
+    lines = release.read_text().splitlines() if release.exists() else []
+    facts = dict(line.split("=", 1) for line in lines if "=" in line)
+    tools = shutil.which("apt-get") and shutil.which("dpkg-deb")
+    if version not in _SUITE_VERSIONS or facts.get("ID") != "debian" or not tools:
+        raise UnavailableError(f"Python {version} is not on this machine", obtainable=False)
     listed = _call("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Identifier: Packages")
     for line in listed.splitlines():
         suite, component, uri = line.split(" ", 2)

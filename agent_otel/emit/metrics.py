@@ -44,8 +44,8 @@ class ToolSeries:
         self.produced = metrics.series(catalogue.RESULT_PRODUCED, (tool,))
         self.large = metrics.series(catalogue.RESULTS_LARGE, (tool, catalogue.WARN))
         self.repeats = metrics.series(catalogue.TOOL_REPEATS, (tool,))
-        self.large.record(0)
-        self.repeats.record(0)
+        for counter in (self.produced, self.large, self.repeats):
+            counter.record(0)
         for layer, reason in catalogue.TRUNCATION_CASES:
             metrics.series(catalogue.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
 
@@ -77,8 +77,10 @@ class Metrics:
         self._tools: dict[tuple[str, str], ToolSeries] = {}
 
     def renew_lock(self) -> None:
-        """Make a new lock; a forked child calls this."""
+        """Make new locks; a forked child calls this."""
         self._lock = threading.RLock()
+        for sink in self._sinks:
+            sink.renew_locks()
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool. ``also_timed_by`` names instrumentors that emit its duration already."""

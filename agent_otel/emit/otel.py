@@ -32,8 +32,8 @@ class _OTelSeries:
 class _Gauge:
     """The values of one gauge, read at each collection.
 
-    Observable, because SDKs up to 1.41 export a synchronous gauge only once after each time it is set, and because
-    values set before the program has a provider are not lost.
+    Observable, because older SDKs (1.30) export a synchronous gauge once for each time it is set and then no more,
+    and because values set before the program has a provider are not lost.
     """
 
     def __init__(self) -> None:
@@ -59,6 +59,9 @@ class OTelSink:
         if record is None:
             record = self._instruments[metric.name] = self._make(metric)
         return _OTelSeries(record, {key: value for key, value in zip(metric.labels, values, strict=True) if value})
+
+    def renew_locks(self) -> None:
+        """Nothing to renew: the SDK looks after its own after a fork."""
 
     def _make(self, metric: Metric) -> Callable[..., None]:
         arguments: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}

@@ -30,6 +30,9 @@ class Sink(Protocol):
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Bind a metric to label values; an empty value means that the label is absent."""
 
+    def renew_locks(self) -> None:
+        """Make new locks; a forked child calls this."""
+
 
 class Fan:
     """One series on several sinks."""

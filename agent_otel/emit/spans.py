@@ -50,12 +50,17 @@ class ToolSpan:
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
         self.span.set_attributes(attributes)
-        if error_type is not None and not self.foreign:
+        if error_type is None:
+            return
+        self.span.set_attribute(catalogue.ERROR_TYPE, clean(error_type))
+        if not self.foreign:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 
     def end(self) -> None:
         """End the span, if it is ours."""
-        self.detach()
+        # A handler that was cancelled may still be running in another context, and only there can it be detached.
+        if trace.get_current_span() is self.span:
+            self.detach()
         if not self.foreign:
             self.span.end()
 

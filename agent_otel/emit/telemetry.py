@@ -51,15 +51,21 @@ def telemetry() -> Telemetry:
         with _lock:
             if _telemetry is None:
                 _telemetry = _resolve(settings.current())
+                for name in list(_integrations):
+                    _publish(_telemetry, name)
     return _telemetry
 
 
 def report_integration(name: str, version: str, target: str) -> None:
     """Publish which function of which version an integration wraps, now or when telemetry is resolved."""
-    with _lock:
-        _integrations[name] = (version, target)
-        if _telemetry is not None:
-            _telemetry.metrics.set(catalogue.INSTRUMENTATION_INFO, (name, version, target), 1)
+    # Without the lock: this runs inside somebody's import, and resolving imports while it holds the lock.
+    _integrations[name] = (version, target)
+    if _telemetry is not None:
+        _publish(_telemetry, name)
+
+
+def _publish(resolved: Telemetry, name: str) -> None:
+    resolved.metrics.set(catalogue.INSTRUMENTATION_INFO, (name, *_integrations[name]), 1)
 
 
 def integrations() -> dict[str, tuple[str, str]]:
@@ -86,8 +92,6 @@ def _resolve(chosen: Settings) -> Telemetry:
         _shield.say_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
     metrics = Metrics(sinks, chosen.large_result_bytes)
     metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version()), 1)
-    for name, (version, target) in _integrations.items():
-        metrics.set(catalogue.INSTRUMENTATION_INFO, (name, version, target), 1)
     _shield.handler = metrics.count_internal_error(_shield.handler)
     return Telemetry(chosen, tracer, metrics)
 

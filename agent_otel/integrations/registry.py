@@ -88,6 +88,67 @@ INTEGRATIONS = (
         ),
     ),
     Integration(
+        "openai-agents",
+        "openai-agents",
+        "0.7",
+        _TOOLS + "openai_agents",
+        Candidate(  # 0.19 and later
+            "agents.run_internal.tool_execution",
+            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+            Wrap("_invoke_function_tool_with_metadata", "invoke"),
+        ),
+        Candidate(  # 0.12 to 0.18
+            "agents.run_internal.tool_execution",
+            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+            Wrap("invoke_function_tool", "invoke"),
+        ),
+        Candidate(  # 0.8 to 0.11: a closure in execute_function_tool_calls
+            "agents.run_internal.tool_execution",
+            Wrap("_execute_tool_input_guardrails", "calling"),
+            Wrap("_execute_tool_output_guardrails", "returned"),
+        ),
+        Candidate(  # up to 0.7: a closure in RunImpl.execute_function_tool_calls
+            "agents._run_impl",
+            Wrap("RunImpl._execute_input_guardrails", "calling"),
+            Wrap("RunImpl._execute_output_guardrails", "returned"),
+        ),
+    ),
+    # Where exceptions become text for the model.
+    Integration(
+        "openai-agents-errors",
+        "openai-agents",
+        "0.7",
+        _TOOLS + "openai_agents",
+        Candidate(
+            "agents.tool",
+            Wrap("maybe_invoke_function_tool_failure_error_function", "swallowed"),
+            Wrap("default_tool_timeout_error_message", "timed_out"),
+        ),
+        Candidate("agents.tool", Wrap("_extract_tool_argument_json_error", "swallowed")),  # up to 0.11
+    ),
+    Integration(
+        "mcp",
+        "mcp",
+        "1.9",
+        _TOOLS + "mcp",
+        Candidate("mcp.client.session", Wrap("ClientSession.call_tool", "session")),
+    ),
+    # Clients that may go through the session several times for one call.
+    Integration(
+        "mcp-client",
+        "mcp",
+        "2.0",
+        _TOOLS + "mcp",
+        Candidate("mcp.client.client", Wrap("Client.call_tool", "client")),
+    ),
+    Integration(
+        "fastmcp",
+        "fastmcp",
+        "3.0",
+        _TOOLS + "mcp",
+        Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
+    ),
+    Integration(
         "openai",
         "openai",
         "1.40",

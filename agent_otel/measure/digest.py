@@ -120,7 +120,7 @@ def _hash(data: bytes, key: bytes) -> str:
     return state.hexdigest()
 
 
-def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every call
+def _is_simple(root: Any) -> bool:  # noqa: C901 - one loop, on every call
     """Whether the value is its own canonical form: plain JSON data, neither large, long nor deep."""
     containers: list[Any] = [root]
     left = _SIMPLE_NODES

@@ -32,14 +32,15 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 VARIABLES = ("AGENT_OTEL", "AGENT_OTEL_PROMETHEUS_PORT", "OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_ENDPOINT")
-BAR = 24
+HEADINGS = {"tool_arguments": "args", "tool_results": "results"}
+NARROW = 80
 
 MEANING = """
 [b]What the numbers mean.[/b] Result bytes are the UTF-8 text that a tool's function returned, exact, from its span. \
 A result is truncated when something between that function and the model cut it, and the reason says how that shows: \
 [i]marker[/i] is a cut that the text itself owns up to. A repeat is a call with arguments that this conversation had \
 sent before. The second table is what each turn's request weighed when it left for the model: the whole history is \
-sent again every turn, so a result is paid for in all the turns after it; "tool results" is the column that grows.
+sent again every turn, so a result is paid for in all the turns after it; "results" is the column that grows.
 """
 
 
@@ -57,6 +58,7 @@ def main() -> int:
     given = parser.parse_args()
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # commit subjects are in any script
     console = Console(highlight=False)
+    console.width = max(NARROW, console.width)
     try:
         check_switch()
         repository = Repository.at(given.repository)
@@ -90,14 +92,13 @@ def watch(repository: Repository, question: str | None, output: Path, console: C
     with TraceReceiver(urlsplit(os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"]).port or 0) as receiver:
         scrapes, answered = run(repository, question, console)
         # The exporter sends in batches; the number of answers only says how long it is worth waiting for spans.
-        spans = receiver.inbox.wait_for_spans(answered, timeout=15)
+        spans = receiver.inbox.wait_for_spans(answered, timeout=5)
     last = scrapes[-1]
     if not spans or not last.text:
         nothing = "no span came over OTLP" if not spans else f"nothing is served at {metrics_url()}"
         raise UnwatchedError(f"the agent ran, but agent_otel did not show it: {nothing}")
-    console.print()
     console.print(tool_table(spans, last))
-    console.print(growth_table(scrapes))
+    console.print(growth_table(scrapes, console.width))
     console.print(MEANING)
     save(spans, last, output)
     console.print(
@@ -144,12 +145,18 @@ def say_results(messages: Sequence[AnyMessage], console: Console) -> None:
             console.print(f"         [dim]{message.name} came back[/dim]")
 
 
+def table_of(title: str, *columns: str) -> Table:
+    """Return an empty table whose figures are never cut short, on 80 columns either."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), header_style="bold")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
 def tool_table(spans: Sequence[Span], last: Scrape) -> Table:
     """Return the table of tools."""
-    table = Table(title="Tools: bytes of their results", title_justify="left")
-    table.add_column("tool")
-    for column in ("calls", "p50", "p95", "largest", "truncated", "repeats", "errors"):
-        table.add_column(column, justify="right")
+    columns = ("calls", "p50", "p95", "largest", "truncated", "repeats", "errors")
+    table = table_of("\n[b]Tools[/b]: bytes of their results", "tool", *columns)
     for row in tool_rows(spans, last):
         cut = f"{row.truncated} ({', '.join(row.reasons)})" if row.truncated else "0"
         sizes = ("-" if size is None else f"{size:,}" for size in (row.p50, row.p95, row.largest))
@@ -157,20 +164,20 @@ def tool_table(spans: Sequence[Span], last: Scrape) -> Table:
     return table
 
 
-def growth_table(scrapes: Sequence[Scrape]) -> Table:
+def growth_table(scrapes: Sequence[Scrape], width: int) -> Table:
     """Return the table of turns."""
     turns = [turn for turn in growth(scrapes) if any(turn.values())]
     weights = [sum(turn.values()) for turn in turns]
-    table = Table(title="Conversation: bytes of the model request, turn by turn", title_justify="left")
-    for column in ("turn", *(part.replace("_", " ") for part in PARTS), "request", "growth"):
-        table.add_column(column, justify="right")
+    columns = (*(HEADINGS.get(part, part) for part in PARTS), "request", "growth")
+    table = table_of("\n[b]Conversation[/b]: bytes of the model request, turn by turn", "turn", *columns)
     table.add_column("")
+    longest = 8 + min(24, width - NARROW)
     for number, (turn, weight) in enumerate(zip(turns, weights, strict=True), 1):
         added = f"+{weight - weights[number - 2]:,}" if number > 1 else ""
-        bar = "█" * max(1, round(BAR * weight / max(weights)))
+        bar = "█" * max(1, round(longest * weight / max(weights)))
         table.add_row(str(number), *(f"{turn[part]:,}" for part in PARTS), f"{weight:,}", added, bar)
-    table.add_section()
-    table.add_row("all", *(f"{sum(turn[part] for turn in turns):,}" for part in PARTS), f"{sum(weights):,}", "", "")
+    total = (f"{sum(turn[part] for turn in turns):,}" for part in PARTS)
+    table.add_row("all", *total, f"{sum(weights):,}", style="bold")
     return table
 
 

@@ -73,7 +73,7 @@ def latest_changes() -> Script:
 
     found = ""
     for path in _worth_searching(changed, tree)[:2]:
-        (found,) = yield [_call("search_code", pattern=re.escape(PurePosixPath(path).stem))]
+        (found,) = yield [_call("search_code", pattern=_longest_word(path))]
         if found and not _failed(found):
             break
 
@@ -102,18 +102,20 @@ def read_files(changed: str) -> list[str]:
 def _worth_searching(changed: str, tree: str) -> list[str]:
     """Return files to search for: changed ones first, and a merge or an empty commit has none; source before others."""
     paths = read_files(changed) or ([] if _failed(tree) else tree.splitlines())
-    stems = {path: PurePosixPath(path).stem for path in paths}
-    named = [path for path, stem in stems.items() if len(stem) > 2 and not stem.startswith("__")]  # noqa: PLR2004 - "io"
+    named = [path for path in paths if len(_longest_word(path)) > 2]  # noqa: PLR2004 - "io" is found everywhere
     return sorted(named, key=lambda path: (not path.endswith((".py", ".go", ".rs", ".ts", ".js", ".java", ".c")), path))
+
+
+def _longest_word(path: str) -> str:
+    words = re.findall(r"\w+", PurePosixPath(path).stem)
+    return max((word for word in words if not word.startswith("__")), key=len, default="")
 
 
 def _summary(commits: list[Commit], largest: Commit, files: list[str], diff: str, hits: int) -> str:
     newest = commits[0]
     lines = [f"The newest of the {len(commits)} commits I was shown is {newest.sha}: {newest.subject}."]
     if files:
-        lines.append(
-            f"Files touched: {len(files)}, first {', '.join(files[:3])}. The search found {hits} lines."
-        )
+        lines.append(f"Files touched: {len(files)}, first {', '.join(files[:3])}. The search found {hits} lines.")
     if diff.rstrip().endswith("characters truncated] ..."):
         lines.append("Its diff was cut before it reached me, so I have read its beginning only.")
     if largest.sha != newest.sha:

@@ -1,13 +1,12 @@
 """A program with hostile tools, written without a thought for who watches it; prints what its agent would see.
 
-Run with and without AGENT_OTEL, it must print the same. With ``--spans`` it prints the spans' numbers as well.
+Run with and without AGENT_OTEL, it must print the same.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import agent_otel
@@ -203,10 +202,6 @@ def main() -> None:
     """Run everything and print one JSON object."""
     seen = dict([*results(), *arguments(), *errors(), *generators(), *asyncio.run(asynchronous())])
     print(json.dumps(seen, indent=0))
-    if "--spans" in sys.argv:
-        from tests.bad_input import spans
-
-        print(json.dumps(spans.numbers()))
 
 
 if __name__ == "__main__":

@@ -47,9 +47,8 @@ for env in (None, {{}}, {{"AGENT_OTEL": "1"}}):
     assert ([_ON, _OFF, _ON], "") == (run.stdout.splitlines(), run.stderr)
 
 
-def test_subinterpreters_have_a_state_of_their_own(installed: Environment, version: str) -> None:
-    if version not in ("3.14", "3.15"):
-        pytest.skip("concurrent.interpreters came with Python 3.14")
+@pytest.mark.parametrize("version", ["3.14", "3.15"], indirect=True)
+def test_subinterpreters_have_a_state_of_their_own(installed: Environment) -> None:
     code = f"""
 from concurrent import interpreters
 interpreters.create().exec({STATE + "print(state(), flush=True)"!r})

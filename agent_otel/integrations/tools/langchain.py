@@ -95,7 +95,7 @@ run = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
 )
 tool_node = ToolReader(
-    HANDED_BACK, _node_call, _handed_back, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY
+    HANDED_BACK, _node_call, _handed_back, run, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY
 )
 
 

@@ -1,0 +1,73 @@
+"""The client of the Model Context Protocol, and FastMCP's, which ends in it.
+
+Produced is read at ``ClientSession.call_tool``. mcp 2's ``Client`` and FastMCP's may go through that several times
+for one call, because the server asks something back or the listing was stale; they stand outside, as what hands back,
+so that this is one call and its last answer counts. A program that drives those rounds itself makes a call of each.
+
+Inside a tool of a framework none of this is a call of its own: it is how that tool gets its result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.catalogue import TOOL_ERROR
+from agent_otel.reading import HANDED_BACK, PRODUCED, Call, Result, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The names of the structured result and of the error flag, by class: asking a model of pydantic's for a field that it
+# has not costs microseconds.
+_FIELDS: dict[type, tuple[str, str] | None] = {}
+_SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
+
+
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    name = kwargs["name"] if "name" in kwargs else args[0]
+    arguments = kwargs["arguments"] if "arguments" in kwargs else args[1] if len(args) > 1 else None
+    return Call(name, arguments or {}, type="extension")
+
+
+def _result(answer: Any) -> Result | None:
+    """Read an answer; one without content is a question back, or an extension's."""
+    kind = type(answer)
+    names = _FIELDS[kind] if kind in _FIELDS else _FIELDS.setdefault(kind, _field_names(kind))
+    if names is None:
+        return None
+    fields = vars(answer)
+    structured = fields.get(names[0])
+    error_type = TOOL_ERROR if fields.get(names[1]) else None
+    content = fields["content"]
+    texts, others = [], []
+    for block in content:
+        text = _block_text(block)
+        if text is None:
+            others.append(block)
+        else:
+            texts.append(text)
+    if not texts and structured is not None:
+        return Result(structured, error_type=error_type)
+    text = texts[0] if len(texts) == 1 else "".join(texts)
+    value = [{"type": "text", "text": text}, *others] if others else text
+    return Result(value, structured, error_type)
+
+
+def _field_names(kind: type) -> tuple[str, str] | None:
+    fields = getattr(kind, "model_fields", {})
+    if "content" not in fields:
+        return None
+    return next((names for names in _SPELLINGS if names[1] in fields), None)
+
+
+def _block_text(block: Any) -> str | None:
+    """The text of a text block or of an embedded text resource."""
+    fields = vars(block)
+    if "resource" in fields:
+        fields = vars(fields["resource"])
+    text = fields.get("text")
+    return text if isinstance(text, str) else None
+
+
+session = ToolReader(PRODUCED, _call, _result)
+client = ToolReader(HANDED_BACK, _call, _result, session)

@@ -1,0 +1,168 @@
+"""What agent tools leave behind when they cut a result: the texts of 62 places in 30 projects, as data.
+
+Read in the packages named in reference/runtimes.md 2.2, November 2026. In a template ``#`` stands for a number with or
+without a unit and ``*`` for up to 80 characters of one line; everything else is literal.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+MARKER: Final = "marker"
+OFFLOADED: Final = "offloaded"
+CLEARED: Final = "cleared"
+
+
+class Marker(NamedTuple):
+    """One text, the projects that write it, and what it says happened to the result."""
+
+    project: str | None
+    template: str
+    reason: str = MARKER
+
+
+STEMS: Final = (
+    "runcated",
+    "omitted",
+    "too large",
+    "RUNCATED",
+    "elided",
+    "clipped",
+    "Full result ",
+    "Offloaded: ",
+    "output_masked",
+)
+"""Every template contains one of these. Looking for them costs less than any regular expression."""
+
+# Offloaded first: such a result is complete elsewhere, whatever else the text says.
+MARKERS: Final = (
+    Marker("claude-code", "Output too large (*). Full output saved to: ", OFFLOADED),
+    Marker("gemini-cli", "Output too large. Showing first # and last # characters. For full output see: ", OFFLOADED),
+    Marker("opencode", "The tool call succeeded but the output was truncated. Full output saved to: ", OFFLOADED),
+    Marker("strands", "[Offloaded: # blocks, ~# tokens]", OFFLOADED),
+    Marker("deepagents", "Tool result too large, the result of this tool call * was saved in the file", OFFLOADED),
+    Marker("agno", "Full result stored; read with read_result(", OFFLOADED),
+    Marker("crewai", "[Preview truncated; read the artifact for more.]", OFFLOADED),
+    Marker("claude-code", "[OUTPUT TRUNCATED - exceeded # token limit]"),
+    Marker("claude-code", "... [# characters truncated] ..."),
+    Marker("claude-code/deepagents", "... [# lines truncated] ..."),
+    Marker("claude-code", "[output truncated at # bytes]"),
+    Marker("claude-code", "... [output truncated - # removed]"),
+    Marker("claude-code", "<truncated-output>"),
+    Marker("gemini-cli", "... [# characters omitted] ..."),
+    Marker("gemini-cli", "... [# lines omitted] ..."),
+    Marker("gemini-cli", "[GEMINI_CLI_WARNING: Output truncated."),
+    Marker("gemini-cli", "... [Content truncated due to size limit] ..."),
+    Marker("gemini-cli", "<tool_output_masked>"),
+    Marker("gemini-cli", "... [TRUNCATED # chars]"),
+    Marker("codex", "Warning: truncated output (original token count: #)"),
+    Marker("codex", "…# tokens truncated…"),
+    Marker("codex", "…# chars truncated…"),
+    Marker("codex", "[... omitted # of # lines ...]"),
+    Marker("codex", '<truncated omitted_approx_tokens="#"'),
+    Marker("codex", "[response body truncated after "),
+    Marker("opencode", "...# bytes truncated..."),
+    Marker("opencode", "[Tool output truncated for compaction: omitted # chars]"),
+    Marker("qwen-code", "... [# remaining cells truncated, total # cells."),
+    Marker("smolagents", "..._This content has been truncated to stay below # characters_..."),
+    Marker("openhands/open-interpreter", "<response clipped><NOTE>"),
+    Marker("openhands", "[... Observation truncated due to length ...]"),
+    Marker("openhands", "... [output truncated]"),
+    Marker("strands", "... [truncated: # chars removed] ..."),
+    Marker("strands", "[... # chars elided ...]"),
+    Marker("strands", "[... # messages elided ...]"),
+    Marker("strands-tools", "... [Response truncated due to size limit]"),
+    Marker("strands-tools", "[content truncated]"),
+    Marker("deepagents", "... Output truncated at # bytes."),
+    Marker("langchain", "... Output truncated at # lines"),
+    Marker("langchain", "... Output truncated at # bytes"),
+    Marker("deepagents", "[Output was truncated due to size limits."),
+    Marker("deepagents", "...(argument truncated)"),
+    Marker("deepagents", "...(truncated)"),
+    Marker("deepagents", "... [results truncated, try being more specific"),
+    Marker("fastmcp", "[Response truncated due to size limit]"),
+    Marker("mcp-server-fetch", "<error>Content truncated. Call the fetch tool with a start_index of #"),
+    Marker("pydantic-ai", "[Content truncated]"),
+    Marker("agno/google-adk", "[... # characters truncated ...]"),
+    Marker("agno", "... [clipped, # more characters]"),
+    Marker("agno", "[... # lines omitted ...]"),
+    Marker("agno", "Full result was NOT stored."),
+    Marker("agno", "[Output truncated: # lines total. Full output saved to: "),
+    Marker("crewai/gemini-cli", "... [truncated]"),
+    Marker("crewai", "[Content truncated...]"),
+    Marker("crewai", "...[truncated #]..."),
+    Marker("camel", "[TRUNCATED] Tool '*' output truncated (# > # tokens)"),
+    Marker("google-adk", "... (truncated, # total chars)"),
+    Marker("google-adk", "... [truncated # chars]"),
+    Marker("ag2", "[truncated: showing first # of # chars]"),
+    Marker("ag2/swarms/mastra/openhands", "...[truncated]"),
+    Marker("ag2/swarms/mastra/openhands", "…[truncated]"),
+    Marker("openai-agents/haystack", "... [truncated, # chars]"),
+    Marker("openai-agents", "[tool output omitted]"),
+    Marker("browser-use", "... [Content truncated at # characters]"),
+    Marker("browser-use", "...[truncated # chars]"),
+    Marker("dspy", "... (# characters omitted) ..."),
+    Marker("gptme", "... (# lines truncated, full output saved to "),
+    Marker("gptme", "[... # bytes omitted (# total) ...]"),
+    Marker("mini-swe-agent", "<elided_chars>"),
+    Marker("mini-swe-agent", '"elided_chars": #'),
+    Marker("mini-swe-agent", '"elided_chars":#'),
+    Marker("n8n", '"_truncated": true'),
+    Marker("n8n", '"_truncated":true'),
+    Marker("n8n", "[... output truncated to # KB ...]"),
+    Marker("open-interpreter", "Output truncated. Showing the last # characters."),
+    Marker("swarms", "... (output truncated: showing the first # of # tokens)"),
+    Marker("nanobot", "(Tool output truncated because it is too large. Full output saved to: "),
+    Marker(None, '"truncated": true'),
+    Marker(None, '"truncated":true'),
+    Marker(None, '"result_is_likely_truncated": true'),
+    Marker(None, '"result_is_likely_truncated":true'),
+)
+
+WHOLE: Final = {
+    "[Old tool result content cleared]": Marker("claude-code", "[Old tool result content cleared]", CLEARED),
+    "[cleared]": Marker("langchain", "[cleared]", CLEARED),
+}
+"""Texts that are all that was left of a result."""
+
+EVIDENCE: Final = {
+    "_truncated": Marker("n8n", "_truncated"),
+    "elided_chars": Marker("mini-swe-agent", "elided_chars"),
+    "truncated": Marker(None, "truncated"),
+    "result_is_likely_truncated": Marker(None, "result_is_likely_truncated"),
+    "lc_evicted_to": Marker("deepagents", "lc_evicted_to", OFFLOADED),
+}
+"""Keys by which a structured result says that it was cut, if their value is ``True``, a positive number or a path."""
+
+KNOWN_CAPS: Final = frozenset(
+    {5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576}
+)
+"""Lengths, in characters or bytes, at which frameworks cut without a word (reference/runtimes.md 2.3)."""
+
+_CUT: Final = r"\b(?:[Tt]runcated|TRUNCATED|omitted|elided|clipped)\b"
+_NUMBER: Final = r"\d[\d,.]* ?[kKMG]?i?B?"
+_UNIT: Final = r"(?:chars|characters|bytes|lines|tokens|[kKM]i?B)"
+
+# The same habits in projects that are not listed: a bracket beside or around an ellipsis, a count, an output in brackets.
+_HABITS: Final = (
+    rf"(?:\.\.\.|…) ?[\[(<][^\[\]()<>\n]{{0,60}}{_CUT}[^\[\]()<>\n]{{0,60}}[\])>]",
+    rf"[\[(<](?:\.\.\.|…) ?[^\[\]()<>\n]{{0,60}}{_CUT}[^\[\]()<>\n]{{0,60}}[\])>]",
+    rf"(?:\.\.\.|…) ?{_NUMBER} ?{_UNIT} {_CUT}",
+    rf"[\[(](?:[Oo]utput|[Rr]esult|[Rr]esponse|[Cc]ontent|[Tt]ool output)s? (?:was |were )?{_CUT}[^\[\]()\n]{{0,60}}[\])]",
+)
+
+
+@lru_cache(maxsize=1)
+def patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return two patterns: the markers, each in a group of its own in their order, and the habits.
+
+    Compiled at the first stem found, because most processes find none.
+    """
+    known = "|".join(f"({_regex(marker.template)})" for marker in MARKERS)
+    return re.compile(known), re.compile("|".join(_HABITS))
+
+
+def _regex(template: str) -> str:
+    return re.escape(template).replace(r"\#", _NUMBER).replace(r"\*", r"[^\n]{0,80}?")

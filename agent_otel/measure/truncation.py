@@ -1,0 +1,186 @@
+"""Was this text cut? A heuristic that costs a few microseconds at any size."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from agent_otel.measure import markers, shapes
+from agent_otel.measure.shapes import shape_of
+from agent_otel.measure.size import block_text
+
+CUT_JSON: Final = "cut_json"
+SUSPECTED: Final = "suspected"
+
+# Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the nine
+# stems at 0.35 ns a character each, and the whole check has 5 µs.
+_HEAD: Final = 256
+_MIDDLE: Final = 128
+_TAIL: Final = 384
+_WINDOW: Final = _HEAD + _MIDDLE + _TAIL
+
+_AROUND: Final = 128  # characters by which a marker may reach out of them
+_MOST_BLOCKS: Final = 64
+_LONGEST_WHOLE: Final = 64
+_JSON_PREFIX: Final = 1024
+_BLANK_EDGE: Final = 64
+
+_HALF_TOKEN: Final = re.compile(r"\s*(?:[.eE][+-]?|\\u?[0-9a-fA-F]{0,4})?")
+_CLOSERS: Final = {"{": "}", "[": "]"}
+_AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
+_LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
+_decode = json.JSONDecoder().raw_decode
+
+
+class Cut(NamedTuple):
+    """Why a result counts as cut, and the project (or projects) whose marker says so, when one does.
+
+    ``reason`` is ``marker``, ``cut_json``, ``offloaded``, ``cleared`` or ``suspected``.
+    """
+
+    reason: str
+    marker: str | None
+
+
+def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
+    """Look for signs that a tool result was cut; None if there is none.
+
+    Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
+    structured result says so. A text is looked at in its first 256, middle 128 and last 384 characters. ``size_bytes``
+    is its length in UTF-8 bytes, for those caps of silent frameworks that are in bytes; it is not measured here. Never raises and never runs code of the value.
+    """
+    try:
+        if type(value) is str:
+            return _text_cut(value, size_bytes)
+        if type(value) is list:
+            return _blocks_cut(value)
+        return _object_cut(value, size_bytes)
+    except Exception:
+        return None
+
+
+def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
+    length = len(text)
+    if length <= _WINDOW:
+        window = text
+    else:
+        middle = (length - _MIDDLE) // 2
+        window = "".join((text[:_HEAD], text[middle : middle + _MIDDLE], text[-_TAIL:]))
+    for stem in markers.STEMS:
+        if stem in window:
+            cut = _confirmed(text, length)
+            if cut is not None:
+                return cut
+            break
+    if length <= _LONGEST_WHOLE:
+        whole = markers.WHOLE.get(text.strip())
+        if whole is not None:
+            return Cut(whole.reason, whole.project)
+        if not length:
+            return None
+    if (text[0] in "{[" or text[0].isspace()) and _is_cut_json(text):
+        return Cut(CUT_JSON, None)
+    return Cut(SUSPECTED, None) if _is_suspect(text, length, size_bytes) else None
+
+
+def _confirmed(text: str, length: int) -> Cut | None:
+    """Compare the surroundings of the stems with the markers."""
+    known, habits = markers.patterns()
+    found = None
+    for begin, end in _regions(length):
+        for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
+            marker = markers.MARKERS[(match.lastindex or 1) - 1]
+            if marker.reason is markers.OFFLOADED:
+                return Cut(marker.reason, marker.project)
+            if found is None or found.marker is None:
+                found = Cut(marker.reason, marker.project)
+        if found is None and habits.search(text, max(begin - _AROUND, 0), end + _AROUND):
+            found = Cut(markers.MARKER, None)
+    return found
+
+
+def _regions(length: int) -> tuple[tuple[int, int], ...]:
+    if length <= _WINDOW:
+        return ((0, length),)
+    middle = (length - _MIDDLE) // 2
+    return (length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)
+
+
+def _is_cut_json(text: str) -> bool:
+    """Whether a JSON object or array stops before its end.
+
+    Only a missing closer makes it worth parsing, and only the first 1,024 characters: a parser that runs to their end
+    has found nothing wrong but the end. A log line, a link or a template is wrong earlier.
+    """
+    closer = _CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
+    if closer is None or text[-1] == closer or text[-_BLANK_EDGE:].rstrip()[-1:] == closer:
+        return False
+    prefix = text[: _JSON_PREFIX + _BLANK_EDGE].lstrip()[:_JSON_PREFIX]
+    if prefix[1:].lstrip()[:1] not in _AFTER_OPENER:
+        return False
+    try:
+        _decode(prefix)
+    except json.JSONDecodeError as error:
+        rest = prefix[error.pos :]
+        ran_out = (
+            error.msg.startswith("Unterminated string")
+            or _HALF_TOKEN.fullmatch(rest) is not None
+            or any(literal.startswith(rest) for literal in _LITERALS)
+        )
+        # JSON with a remark behind it has its closer there.
+        return ran_out and _CLOSED.search(text, max(len(text) - _TAIL, 0)) is None
+    except RecursionError:
+        return False
+    return False
+
+
+def _is_suspect(text: str, length: int, size_bytes: int | None) -> bool:
+    """Whether the text ends in half a character, or is exactly as long as a known cap."""
+    if length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS:
+        return True
+    last = text[-1]
+    return last == "\ufffd" or "\ud800" <= last <= "\udfff"
+
+
+def _blocks_cut(blocks: list[Any]) -> Cut | None:
+    """Look at the last and the first text of a list of content blocks."""
+    last = next(filter(None, map(_block, islice(reversed(blocks), _MOST_BLOCKS))), None)
+    first = next(filter(None, map(_block, islice(blocks, _MOST_BLOCKS))), None)
+    cut = _text_cut(last) if last else None
+    if cut is None and first is not last and first:
+        cut = _text_cut(first)
+    return cut
+
+
+def _block(block: Any) -> str | None:
+    return block if type(block) is str else block_text(block)
+
+
+def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
+    shape = shape_of(type(value))
+    if shape.kind is shapes.TEXT:
+        return _text_cut(str.__getitem__(value, slice(None)), size_bytes)
+    if shape.kind is shapes.MAPPING:
+        return _evidence(value)
+    if shape.namespace is None:
+        return None
+    fields = shape.namespace(value)
+    more = fields.get("additional_kwargs")
+    cut = _evidence(fields) or (_evidence(more) if type(more) is dict else None)
+    if cut is not None:
+        return cut
+    content = fields.get("content")
+    if type(content) is str:
+        return _text_cut(content, size_bytes)
+    return _blocks_cut(content) if type(content) is list else None
+
+
+def _evidence(fields: dict[Any, Any]) -> Cut | None:
+    for key, marker in markers.EVIDENCE.items():
+        said = dict.get(fields, key)
+        if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
+            return Cut(marker.reason, marker.project)
+    return None

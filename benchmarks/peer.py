@@ -1,0 +1,130 @@
+"""One instrumentation of LangChain in one process: what it adds to ``tool.invoke``. Run by ``benchmarks.peers``.
+
+``python -m benchmarks.peer NAME`` prints a JSON object: result kind and size -> time added, in U.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.tools import StructuredTool
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+
+from benchmarks import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROW = {"id": 17, "title": "a pull request", "body": "x" * 60, "open": True}
+
+
+def text(size: int) -> str:
+    """A text result of this many bytes."""
+    return "x" * size
+
+
+def rows(size: int) -> dict[str, Any]:
+    """A structured result of about this many bytes of JSON."""
+    one = len(json.dumps(ROW)) + 2
+    return {"items": [dict(ROW) for _ in range(max(1, size // one))]}
+
+
+RESULTS = {
+    f"{kind} {label}": make(size)
+    for kind, make in (("text", text), ("dict", rows))
+    for label, size in (("200 B", 200), ("16 KB", 16_000), ("1 MB", 1_000_000))
+}
+
+
+class Nowhere(SpanExporter):
+    """Takes spans and drops them."""
+
+    def export(self, spans: Any) -> SpanExportResult:
+        """Drop them."""
+        return SpanExportResult.SUCCESS
+
+
+def agent_otel() -> None:
+    """This package."""
+    os.environ["AGENT_OTEL_METRICS"] = "prometheus"
+    import agent_otel.auto  # noqa: F401
+
+
+def openllmetry() -> None:
+    """OpenLLMetry, with content as it is by default."""
+    from opentelemetry.instrumentation.langchain import LangchainInstrumentor
+
+    LangchainInstrumentor().instrument()
+
+
+def openllmetry_without_content() -> None:
+    """OpenLLMetry at its cheapest."""
+    os.environ["TRACELOOP_TRACE_CONTENT"] = "false"
+    openllmetry()
+
+
+def openinference() -> None:
+    """OpenInference with content."""
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    LangChainInstrumentor().instrument()
+
+
+def genai() -> None:
+    """OpenTelemetry's own instrumentation, without content, as by default."""
+    from opentelemetry.instrumentation.genai.langchain import LangChainInstrumentor
+
+    LangChainInstrumentor().instrument()
+
+
+def langsmith() -> None:
+    """LangSmith in its OpenTelemetry mode; the calling thread's share only, its work is on another."""
+    variables = {"TRACING": "true", "OTEL_ENABLED": "true", "OTEL_ONLY": "true", "API_KEY": "none"}
+    os.environ.update({f"LANGSMITH_{name}": value for name, value in variables.items()})
+    os.environ["LANGSMITH_ENDPOINT"] = "http://127.0.0.1:9"
+    from langsmith import utils
+
+    utils.get_env_var.cache_clear()
+
+
+PEERS: dict[str, Callable[[], None]] = {
+    "agent_otel": agent_otel,
+    "openllmetry": openllmetry,
+    "openllmetry-without-content": openllmetry_without_content,
+    "openinference": openinference,
+    "genai": genai,
+    "langsmith": langsmith,
+}
+
+
+def invoke(result: Any) -> Callable[[], object]:
+    """A call of a LangChain tool that returns this very object."""
+
+    def fetch(query: str) -> Any:  # noqa: ARG001 - the model's argument
+        """Fetch."""
+        return result
+
+    made = StructuredTool.from_function(fetch)
+    return lambda: made.invoke({"query": "where is it"})
+
+
+def main() -> None:
+    """Measure before and after switching on."""
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(Nowhere()))
+    trace.set_tracer_provider(provider)
+    cases = {name: invoke(result) for name, result in RESULTS.items()}
+    rounds = int(os.environ.get("ROUNDS", "25"))
+    before = clock.measure(cases, rounds)
+    PEERS[sys.argv[1]]()
+    after = clock.measure(cases, rounds)
+    print(json.dumps({name: after[name] - before[name] for name in cases}))
+
+
+if __name__ == "__main__":
+    main()
