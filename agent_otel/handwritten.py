@@ -5,8 +5,9 @@ All three do nothing, at the price of one test, while ``AGENT_OTEL`` is off.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import wrapt
 
@@ -50,21 +51,50 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
     default the function's.
     """
 
-    def decorate(target: _F) -> _F:
-        parameters = tuple(inspect.signature(target).parameters)
-        tool_name = name or target.__name__
+    def decorate(target: Any) -> Any:
+        if isinstance(target, staticmethod | classmethod):
+            return type(target)(decorate(target.__func__))
+        parameters = _parameters(target)
+        bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
+        names = parameters[bound:]
+        tool_name = name or getattr(target, "__name__", type(target).__name__)
 
         def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-            if not args:
-                return Call(tool_name, kwargs, agent=agent)
-            names = parameters if instance is None or inspect.isclass(instance) else parameters[1:]
-            return Call(tool_name, dict(zip(names, args)) | kwargs, agent=agent)  # noqa: B905 - varargs are longer
+            if args and bound and instance is None:
+                args = args[1:]
+            given = {**dict(zip(names, args)), **kwargs} if args else kwargs  # noqa: B905 - varargs are longer
+            return Call(tool_name, given, None, agent)
 
-        wrapper = wrapping.wrapper_for(ToolReader(PRODUCED, read_call, _as_is), target)
-        measured: Any = wrapt.FunctionWrapper(target, wrapper, enabled=lambda: _startup.active)
-        return cast("_F", measured)
+        return _around(target, wrapping.wrapper_for(ToolReader(PRODUCED, read_call, _as_is), target))
 
     return decorate if function is None else decorate(function)
+
+
+def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; some built-in functions do not tell."""
+    try:
+        return tuple(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _around(target: Callable[..., Any], wrapper: wrapping.Wrapper) -> Any:
+    """Put the wrapper around a function: as a function, which can be pickled, where that hides nothing."""
+    if inspect.iscoroutinefunction(target):
+
+        @functools.wraps(target)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await (wrapper(target, None, args, kwargs) if _startup.active else target(*args, **kwargs))
+
+        return call_async
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        return wrapt.FunctionWrapper(target, wrapper, enabled=lambda: _startup.active)
+
+    @functools.wraps(target)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(target, None, args, kwargs) if _startup.active else target(*args, **kwargs)
+
+    return call
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -74,7 +104,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     block is the call's failure, and passes.
     """
 
-    __slots__ = ("_call", "_failure", "_visit")
+    __slots__ = ("_call", "_visit")
 
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None

@@ -11,6 +11,7 @@ from agent_otel import catalogue, identity
 from agent_otel.emit import spans
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
+from agent_otel.measure.digest import arguments_bytes
 from agent_otel.measure.preview import clean, preview
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation import find_cut
@@ -34,6 +35,9 @@ class Record:
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
     args_hash: str | None = None
+    arguments: str | None = None
+    content: str | None = None
+    cuts: tuple[tuple[str, str], ...] = ()
     depth = 0
     error_type: str | None = None
     failure: str | None = None
@@ -43,6 +47,7 @@ class Record:
     raised = False
     repeated = False
     span: spans.ToolSpan | None = None
+    start_ns = 0
     structured: Size | None = None
     unasked = False
     written = False
@@ -58,25 +63,24 @@ class Record:
         self.agent = clean(agent) if agent else None
         self.name = clean(call.name)
         self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
-        self.cuts: list[tuple[str, str]] = []
-        self.content: dict[str, str] = {}
         self.tracing = out.is_tracing()
         self.execution = named.id if named else call.execution or (_trace_id() if self.tracing else None)
         self.asked()
-        self.start_ns = time.time_ns()
+        if self.tracing:
+            self.start_ns = time.time_ns()
         self.started = time.perf_counter()
 
     def asked(self) -> None:
         """Measure the arguments, before the tool can change them; the digest only where somebody will see it."""
         arguments = self.call.arguments
         if not self.tracing and self.execution is None:
-            self.args_bytes = size(arguments).bytes
+            self.args_bytes = arguments_bytes(arguments)
             return
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
             self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
         if self.out.settings.capture_content:
-            self.content[catalogue.TOOL_ARGUMENTS] = preview(arguments, _PREVIEW_BYTES)
+            self.arguments = preview(arguments, _PREVIEW_BYTES)
 
     def open_span(self) -> None:
         """Open or find the span, and make it current."""
@@ -108,9 +112,8 @@ class Record:
         self.awaits = None
         if self.raised or self.produced is not None:
             self.raised = False
-            self.error_type = self.failure = self.produced = self.structured = None
-            self.cuts = []
-            self.content.pop(catalogue.TOOL_RESULT, None)
+            self.error_type = self.failure = self.produced = self.structured = self.content = None
+            self.cuts = ()
 
     def read(self, station: str, result: Result) -> None:
         """Take the reading of one station."""
@@ -128,8 +131,8 @@ class Record:
         self.produced = size(result.value)
         if result.structured is not None:
             self.structured = size(result.structured)
-        cut = find_cut(result.value)
-        self.cuts = [(catalogue.LAYER_TOOL, cut.reason)] if cut else []
+        cut = find_cut(result.value, self.produced.bytes)
+        self.cuts = ((catalogue.LAYER_TOOL, cut.reason),) if cut else ()
         self._capture(result.value)
 
     def add(self, result: Result) -> None:
@@ -138,7 +141,7 @@ class Record:
         before = self.produced or Size(0, exact=True)
         self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
         cut = find_cut(result.value) if isinstance(result.value, str) else None
-        self.cuts = [(catalogue.LAYER_TOOL, cut.reason)] if cut and cut.reason != catalogue.SUSPECTED else []
+        self.cuts = ((catalogue.LAYER_TOOL, cut.reason),) if cut and cut.reason != catalogue.SUSPECTED else ()
 
     def finish_stream(self, *, complete: bool) -> None:
         """End a stream; one that was left early has a lower bound for a size."""
@@ -156,14 +159,14 @@ class Record:
             return
         lost = self.produced.bytes - handed.bytes
         if lost > _SHRUNK_BYTES and lost > self.produced.bytes * _SHRUNK_SHARE:
-            cut = find_cut(result.value)
+            cut = find_cut(result.value, self.produced.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
-            self.cuts.append((catalogue.LAYER_FRAMEWORK, reason))
+            self.cuts = (*self.cuts, (catalogue.LAYER_FRAMEWORK, reason))
 
     def _capture(self, value: object) -> None:
         if self.out.settings.capture_content:
-            self.content[catalogue.TOOL_RESULT] = preview(value, _PREVIEW_BYTES)
+            self.content = preview(value, _PREVIEW_BYTES)
 
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Note that the handler raised; control flow of the framework is no error."""
@@ -206,7 +209,10 @@ class Record:
             attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
         if self.error_type is not None:
             attributes[catalogue.ERROR_TYPE] = self.error_type
-        attributes.update(self.content)
+        if self.arguments is not None:
+            attributes[catalogue.TOOL_ARGUMENTS] = self.arguments
+        if self.content is not None:
+            attributes[catalogue.TOOL_RESULT] = self.content
         self.span.write(attributes, self.error_type, self.failure)
 
     def finish(self) -> None:
@@ -216,7 +222,7 @@ class Record:
         if self.unasked and self.span is None and self.produced is None:
             # Held back, for an approval say: the call is yet to come.
             return
-        if self.span is None:
+        if self.tracing and self.span is None:
             self.open_span()
         exemplar = None
         if self.span is not None:

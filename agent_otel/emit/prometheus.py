@@ -87,7 +87,9 @@ class _CounterCell:
                 self._exemplar = ClientExemplar(exemplar.labels, value, time.time())
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
-        family.add_metric(values, self._value, exemplar=self._exemplar)
+        # Counters of clients before 0.22 take an exemplar nowhere but in a sample.
+        labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
+        family.add_sample(f"{family.name}_total", labels, self._value, exemplar=self._exemplar)
 
 
 class _GaugeCell:

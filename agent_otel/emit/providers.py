@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import metrics, trace
 
-from agent_otel import _shield
+from agent_otel import _shield, catalogue
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -66,9 +66,22 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     if not exporters:
         return None, False
     readers = [made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made) for made in exporters]
-    owned = SDKProvider(metric_readers=readers, shutdown_on_exit=False)
+    owned = SDKProvider(metric_readers=readers, views=_views(), shutdown_on_exit=False)
     metrics.set_meter_provider(owned)
     return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
+
+
+def _views() -> list[Any]:
+    """Say the catalogue's buckets again: the OTLP exporter of SDK 1.30 prefers its own to an instrument's advice."""
+    if "exponential" in os.environ.get("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", ""):
+        return []
+    from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View  # noqa: PLC0415
+
+    return [
+        View(instrument_name=metric.name, aggregation=ExplicitBucketHistogramAggregation(metric.buckets))
+        for metric in catalogue.METRICS.values()
+        if metric.kind == catalogue.HISTOGRAM
+    ]
 
 
 def exporter_names(signal: str) -> list[str]:

@@ -94,13 +94,13 @@ INTEGRATIONS = (
         _TOOLS + "openai_agents",
         Candidate(  # 0.19 and later
             "agents.run_internal.tool_execution",
-            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
             Wrap("_invoke_function_tool_with_metadata", "invoke"),
+            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
         ),
         Candidate(  # 0.12 to 0.18
             "agents.run_internal.tool_execution",
-            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
             Wrap("invoke_function_tool", "invoke"),
+            Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
         ),
         Candidate(  # 0.8 to 0.11: a closure in execute_function_tool_calls
             "agents.run_internal.tool_execution",

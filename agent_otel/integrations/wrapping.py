@@ -143,7 +143,7 @@ def _apply(integration: Integration, module_name: str) -> None:
 def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:
     observer.report_integration(integration.name, version or "", catalogue.UNMATCHED)
     _shield.say_once(
-        f"unmatched {integration.name}",
+        f"unmatched {integration.distribution}",
         f"{integration.distribution} {version or '(unknown version)'} is not instrumented: {why}. Its calls are not "
         "measured; everything else goes on as before.",
     )

@@ -70,6 +70,19 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
         return Arguments(_hash(shapes.class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
 
 
+def arguments_bytes(value: Any) -> int:
+    """Return the size of a call's arguments as ``arguments`` does, where nobody asks for the digest."""
+    try:
+        cls = type(value)
+        if cls is str:
+            return text_bytes(value)
+        if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
+            return len(_json(value))
+        return json_size(value, NODE_BUDGET).bytes
+    except Exception:
+        return 0
+
+
 def _text_arguments(text: str, key: bytes) -> Arguments:
     parsed = _parse(text) if len(text) <= PARSED_TEXT and text[:64].lstrip()[:1] in ("{", "[") else text
     if parsed is text or not _is_simple(parsed):

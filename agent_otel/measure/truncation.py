@@ -17,8 +17,8 @@ SUSPECTED: Final = "suspected"
 # Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the nine
 # stems at 0.35 ns a character each, and the whole check has 5 µs.
 _HEAD: Final = 256
-_MIDDLE: Final = 128
-_TAIL: Final = 384
+_MIDDLE: Final = 96
+_TAIL: Final = 320
 _WINDOW: Final = _HEAD + _MIDDLE + _TAIL
 
 _AROUND: Final = 128  # characters by which a marker may reach out of them
@@ -49,8 +49,9 @@ def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
     """Look for signs that a tool result was cut; None if there is none.
 
     Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
-    structured result says so. A text is looked at in its first 256, middle 128 and last 384 characters. ``size_bytes``
-    is its length in UTF-8 bytes, for those caps of silent frameworks that are in bytes; it is not measured here. Never raises and never runs code of the value.
+    structured result says so. A text is looked at in its first 256, middle 96 and last 320 characters. ``size_bytes``
+    is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured here. Never
+    raises and never runs code of the value.
     """
     try:
         if type(value) is str:
@@ -92,7 +93,7 @@ def _confirmed(text: str, length: int) -> Cut | None:
     found = None
     for begin, end in _regions(length):
         for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
-            marker = markers.MARKERS[(match.lastindex or 1) - 1]
+            marker = markers.marker_of(match.group())
             if marker.reason is markers.OFFLOADED:
                 return Cut(marker.reason, marker.project)
             if found is None or found.marker is None:

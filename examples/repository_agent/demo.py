@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import io
 import json
 import os
+import re
 import signal
 import sys
 from dataclasses import asdict
@@ -55,6 +57,7 @@ def main() -> int:
     parser.add_argument("--question", help="what the agent is asked")
     parser.add_argument("--output", type=Path, default=ROOT / "build" / "demo", help="folder for what was received")
     parser.add_argument("--keep-serving", action="store_true", help="serve /metrics after the run, until Ctrl-C")
+    parser.add_argument("--picture", type=Path, help="write the tables to this SVG file")
     given = parser.parse_args()
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr] # commit subjects are in any script
     console = Console(highlight=False)
@@ -62,7 +65,9 @@ def main() -> int:
     try:
         check_switch()
         repository = Repository.at(given.repository)
-        watch(repository, given.question, given.output, console)
+        report = watch(repository, given.question, given.output, console)
+        if given.picture:
+            draw(report, given.picture)
     except (GitError, UnwatchedError) as error:
         console.print(f"[red]scripts/demo:[/red] {escape(str(error))}", soft_wrap=True)
         return 1
@@ -86,7 +91,7 @@ def metrics_url() -> str:
     return f"http://127.0.0.1:{os.environ['AGENT_OTEL_PROMETHEUS_PORT']}/metrics"
 
 
-def watch(repository: Repository, question: str | None, output: Path, console: Console) -> None:
+def watch(repository: Repository, question: str | None, output: Path, console: Console) -> tuple[Table, ...]:
     """Run the agent under the receiver's eyes and print the report; raise UnwatchedError when nothing came."""
     console.print(f"An agent reads [b]{escape(str(repository.path))}[/b], watched by AGENT_OTEL=1.\n", soft_wrap=True)
     with TraceReceiver(urlsplit(os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"]).port or 0) as receiver:
@@ -97,8 +102,8 @@ def watch(repository: Repository, question: str | None, output: Path, console: C
     if not spans or not last.text:
         nothing = "no span came over OTLP" if not spans else f"nothing is served at {metrics_url()}"
         raise UnwatchedError(f"the agent ran, but agent_otel did not show it: {nothing}")
-    console.print(tool_table(spans, last))
-    console.print(growth_table(scrapes, console.width))
+    report = tool_table(spans, last), growth_table(scrapes, console.width)
+    console.print(*report, sep="\n")
     console.print(MEANING)
     save(spans, last, output)
     console.print(
@@ -106,6 +111,15 @@ def watch(repository: Repository, question: str | None, output: Path, console: C
         f"\nTraces:  {len(spans)} spans received over OTLP, kept in {shown(output / 'spans.json')}",
         soft_wrap=True,
     )
+    return report
+
+
+def draw(report: Sequence[Table], picture: Path) -> None:
+    """Write the tables as an SVG that loads nothing from anywhere."""
+    console = Console(record=True, width=NARROW, file=io.StringIO())
+    console.print(*report, sep="\n")
+    svg = console.export_svg(title="scripts/demo")
+    picture.write_text(re.sub(r" *@font-face \{.*?\}\n", "", svg, flags=re.DOTALL))
 
 
 def run(repository: Repository, question: str | None, console: Console) -> tuple[list[Scrape], int]:

@@ -1,0 +1,139 @@
+"""A LangChain program beside another instrumentation; prints its spans and its metrics as JSON.
+
+Arguments: the other's instrumentor as ``module:Class``, and whether it is switched on ``before`` or ``after`` us.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from typing import Any
+
+from opentelemetry import metrics, trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+reader = InMemoryMetricReader()
+metrics.set_meter_provider(MeterProvider([reader]))
+
+
+def instrument_other(path: str) -> None:
+    """Switch the other instrumentation on, as its documentation says."""
+    module, name = path.split(":")
+    getattr(importlib.import_module(module), name)().instrument()
+
+
+def activate_ours() -> None:
+    """Switch ours on: frameworks that are imported are wrapped now, the others when they are."""
+    importlib.import_module("agent_otel.auto")
+
+
+other, order = sys.argv[1:]
+for activate in (lambda: instrument_other(other), activate_ours)[:: 1 if order == "before" else -1]:
+    activate()
+
+from langchain_core.messages import AIMessage, ToolCall  # noqa: E402
+from langchain_core.tools import tool  # noqa: E402
+from langgraph.graph import MessagesState, StateGraph  # noqa: E402
+from langgraph.prebuilt import ToolNode  # noqa: E402
+
+tracer = trace.get_tracer("body")
+
+
+@tool
+def sync_tool(text: str) -> str:
+    """Return ten times the text."""
+    with tracer.start_as_current_span("body of sync_tool"):
+        return text * 10
+
+
+@tool
+async def async_tool(text: str) -> str:
+    """Return ten times the text."""
+    with tracer.start_as_current_span("body of async_tool"):
+        await asyncio.sleep(0)
+        return text * 10
+
+
+@tool
+def failing_tool(text: str) -> str:
+    """Raise."""
+    raise ValueError(text)
+
+
+def one_call(name: str) -> dict[str, list[AIMessage]]:
+    """A state whose last message asks for one call."""
+    call = ToolCall(name=name, args={"text": "abc"}, id=f"call_{name}", type="tool_call")
+    return {"messages": [AIMessage("", tool_calls=[call])]}
+
+
+graph = StateGraph(MessagesState)
+graph.add_node("tools", ToolNode([sync_tool, async_tool]))
+graph.set_entry_point("tools")
+app = graph.compile()
+
+
+def expect(found: Any) -> None:
+    """The agent must see the result as it is."""
+    assert "abc" * 10 == getattr(found, "content", found), found
+
+
+def case(name: str, run: Any) -> None:
+    """Run one case under a span of its own, so that its spans can be told from the others'."""
+    with tracer.start_as_current_span(f"case {name}"):
+        run()
+
+
+def failing() -> None:
+    """The tool's own exception arrives."""
+    try:
+        failing_tool.invoke({"text": "abc"})
+    except ValueError as error:
+        assert "abc" == str(error)
+    else:
+        raise AssertionError
+
+
+async def parallel() -> None:
+    """Three at once."""
+    for found in await asyncio.gather(*(async_tool.ainvoke({"text": "abc"}) for _ in range(3))):
+        expect(found)
+
+
+case("sync", lambda: expect(sync_tool.invoke({"text": "abc"})))
+case("async", lambda: expect(asyncio.run(async_tool.ainvoke({"text": "abc"}))))
+case("sync in async", lambda: expect(asyncio.run(sync_tool.ainvoke({"text": "abc"}))))
+case("graph", lambda: expect(app.invoke(one_call("sync_tool"))["messages"][-1]))
+case("async graph", lambda: expect(asyncio.run(app.ainvoke(one_call("async_tool")))["messages"][-1]))
+case("failing", failing)
+case("parallel", lambda: asyncio.run(parallel()))
+
+spans = [
+    {
+        "scope": span.instrumentation_scope.name if span.instrumentation_scope else "",
+        "name": span.name,
+        "id": span.context.span_id,
+        "parent": span.parent.span_id if span.parent else None,
+        "attributes": {key: value for key, value in (span.attributes or {}).items() if isinstance(value, str | int)},
+    }
+    for span in sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
+]
+data = reader.get_metrics_data()
+points = [
+    {"name": metric.name, "scope": scope.scope.name, "attributes": dict(point.attributes or {}), "count": point.count}
+    for resource in (data.resource_metrics if data else ())
+    for scope in resource.scope_metrics
+    for metric in scope.metrics
+    for point in metric.data.data_points
+    if hasattr(point, "count")
+]
+print(json.dumps({"spans": spans, "points": points}))

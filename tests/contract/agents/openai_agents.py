@@ -1,0 +1,127 @@
+"""An agent on OpenAI's Agents SDK, from 0.7 on."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from agents import (
+    Agent,
+    FunctionTool,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    ToolGuardrailFunctionOutput,
+    ToolOutputGuardrail,
+    ToolOutputText,
+    function_tool,
+)
+from agents.mcp import MCPServerStdio
+from openai import AsyncOpenAI
+
+from tests.contract import toolbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+CONFIG = RunConfig(group_id="group-1")
+
+
+def native(function: Any) -> FunctionTool:
+    """The framework's tool for a plain function."""
+    # Without a failure function the SDK raises what the tool raises.
+    return function if isinstance(function, FunctionTool) else function_tool(function, failure_error_function=None)
+
+
+def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk", **more: Any) -> Agent[Any]:
+    """An agent with these tools."""
+    kind = OpenAIResponsesModel if setting == "responses" else OpenAIChatCompletionsModel
+    model = kind("scripted", AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0))
+    given = [delegate(base_url) if tool == "delegate" else native(tool) for tool in tools]
+    return Agent(name, tools=given, model=model, **more)
+
+
+def delegate(base_url: str) -> Any:
+    """A tool that is an agent with a tool of its own."""
+    sub = make(base_url, [toolbox.lookup], "", name="assistant")
+    return sub.as_tool("delegate", "Ask the assistant.")
+
+
+def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """One run, sync."""
+    return str(Runner.run_sync(make(base_url, tools, setting), prompt, run_config=CONFIG).final_output)
+
+
+async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """One run."""
+    if setting == "mcp":
+        params: Any = {"command": sys.executable, "args": [str(Path(__file__).with_name("mcp_server.py"))]}
+        async with MCPServerStdio(params) as server:
+            agent = make(base_url, (), setting, mcp_servers=[server])
+            return str((await Runner.run(agent, prompt, run_config=CONFIG)).final_output)
+    result = await Runner.run(make(base_url, tools, setting), prompt, run_config=CONFIG)
+    if setting == "approval":
+        return f"{len(result.interruptions)} to approve"
+    return str(result.final_output)
+
+
+async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """One run, streamed."""
+    result = Runner.run_streamed(make(base_url, tools, setting), prompt, run_config=CONFIG)
+    async for _ in result.stream_events():
+        pass
+    return str(result.final_output)
+
+
+@function_tool
+async def nested(context: RunContextWrapper[Any], key: str) -> str:
+    """Look a record up with another tool."""
+    inner = native(toolbox.lookup)
+    return str(await inner.on_invoke_tool(cast("Any", context), json.dumps({"key": key})))
+
+
+@function_tool
+def text_output(key: str) -> ToolOutputText:
+    """Look a record up, as the SDK's own text."""
+    return ToolOutputText(text=toolbox.lookup(key))
+
+
+def _withhold(data: Any) -> ToolGuardrailFunctionOutput:
+    del data
+    return ToolGuardrailFunctionOutput.reject_content("withheld")
+
+
+def guarded(key: str) -> str:
+    """Look a record up that must not be seen."""
+    return toolbox.lookup(key)
+
+
+_guarded = function_tool(guarded)
+_guarded.tool_output_guardrails = [ToolOutputGuardrail(_withhold)]
+
+
+def _apologise(_: Any, error: Exception) -> str:
+    return f"sorry: {error}"
+
+
+def _named(function: Callable[..., Any], name: str, **more: Any) -> FunctionTool:
+    known = inspect.signature(function_tool).parameters
+    return function_tool(function, name_override=name, **{k: v for k, v in more.items() if k in known})
+
+
+TOOLS = {
+    "nested": nested,
+    "text_output": text_output,
+    "guarded": _guarded,
+    "delegate": "delegate",
+    "converted": _named(toolbox.broken, "converted"),
+    "converted_later": _named(toolbox.broken_later, "converted_later"),
+    "apologetic": _named(toolbox.broken, "apologetic", failure_error_function=_apologise),
+    "hasty": _named(toolbox.linger, "hasty", timeout=0.05),
+    "approved": _named(toolbox.lookup, "approved", needs_approval=True),
+}

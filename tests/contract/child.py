@@ -1,0 +1,311 @@
+"""The child process of the contract suite: runs cases with one framework and prints what came of them as JSON.
+
+``python -m tests.contract.child on|off <agent> <base URL> <file>``; the file holds the cases as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.contract import toolbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Json = dict[str, Any]
+
+
+class Messages(logging.Handler):
+    """What the product logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+    def take(self) -> list[str]:
+        """What was logged since the last time."""
+        taken, self.texts = self.texts, []
+        return taken
+
+
+class Telemetry:
+    """Providers that keep what they get in memory; metrics are read as what was added since the last time."""
+
+    def __init__(self) -> None:
+        from opentelemetry import metrics, trace
+        from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
+        from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        delta = AggregationTemporality.DELTA
+        self._spans = InMemorySpanExporter()
+        self._reader = InMemoryMetricReader(preferred_temporality={Counter: delta, Histogram: delta})
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(self._spans))
+        trace.set_tracer_provider(provider)
+        metrics.set_meter_provider(MeterProvider([self._reader]))
+
+    def spans(self) -> list[Json]:
+        """Return and forget the spans that have ended."""
+        spans = self._spans.get_finished_spans()
+        self._spans.clear()
+        names = {span.context.span_id: span.name for span in spans if span.context}
+        return [
+            {
+                "name": span.name,
+                "scope": span.instrumentation_scope.name if span.instrumentation_scope else "",
+                "parent": names.get(span.parent.span_id) if span.parent else None,
+                "status": span.status.status_code.name,
+                "attributes": dict(span.attributes or {}),
+            }
+            for span in spans
+        ]
+
+    def metrics(self) -> list[Json]:
+        """Return what has been recorded since the last time."""
+        data = self._reader.get_metrics_data()
+        return [
+            {
+                "name": metric.name,
+                "attributes": dict(point.attributes or {}),
+                "count": getattr(point, "count", None),
+                "sum": getattr(point, "sum", getattr(point, "value", None)),
+            }
+            for resource in (data.resource_metrics if data else ())
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+            for point in metric.data.data_points
+        ]
+
+
+def run(agent: Any, base_url: str, case: Json) -> Json:
+    """Run one case and say what its caller got."""
+    toolbox.lingering = asyncio.Event()
+    tools = [getattr(agent, "TOOLS", {}).get(name) or getattr(toolbox, name) for name in case["tools"]]
+    given = (base_url, tools, case["prompt"], case["setting"])
+    try:
+        if case["mode"] == "sync":
+            said = agent.run(*given)
+        elif case["mode"] == "cancel":
+            said = asyncio.run(_cancelled(agent.arun(*given)))
+        else:
+            said = asyncio.run((agent.astream if case["mode"] == "stream" else agent.arun)(*given))
+    except (Exception, asyncio.CancelledError) as error:
+        chain: list[BaseException] = []
+        now: BaseException | None = error
+        while now is not None:
+            chain.append(now)
+            now = now.__cause__
+        return {
+            "said": None,
+            "error": f"{type(error).__name__}: {error}",
+            "origin": next((depth for depth, link in enumerate(chain) if link is toolbox.BROKEN), None),
+        }
+    return {"said": said, "error": None, "origin": None}
+
+
+async def _cancelled(running: Any) -> Any:
+    task = asyncio.ensure_future(running)
+    await asyncio.wait_for(toolbox.lingering.wait(), 20)
+    task.cancel()
+    try:
+        return await task
+    finally:
+        await asyncio.sleep(0.05)
+
+
+def targets(integrations: dict[str, str]) -> dict[str, Any]:
+    """Every function that the matched candidates wrap, as it stands in its class or module."""
+    from agent_otel.integrations.registry import INTEGRATIONS
+
+    found = {}
+    for integration in INTEGRATIONS:
+        for candidate in integration.candidates:
+            if integrations.get(integration.name) != f"{candidate.module}:{candidate.wraps[0].target}":
+                continue
+            for wrap in candidate.wraps:
+                parent: Any = sys.modules[candidate.module]
+                *path, attribute = wrap.target.split(".")
+                for name in path:
+                    parent = getattr(parent, name)
+                found[f"{candidate.module}:{wrap.target}"] = (parent, attribute)
+    return found
+
+
+def faces(places: dict[str, Any]) -> dict[str, Json]:
+    """What others can see of a function."""
+    return {target: _face(getattr(*place)) for target, place in places.items()}
+
+
+def _face(function: Any) -> Json:
+    return {
+        "signature": str(inspect.signature(function)),
+        "coroutine": inspect.iscoroutinefunction(function),
+        "generator": inspect.isgeneratorfunction(function),
+        "name": function.__name__,
+        "qualname": function.__qualname__,
+        "module": function.__module__,
+        "doc": function.__doc__,
+    }
+
+
+def depths(places: dict[str, Any], originals: dict[str, Any] | None = None) -> dict[str, Any]:
+    """How often each function is wrapped; with the originals, whether the innermost is the very same."""
+    from agent_otel.integrations.wrapping import _MARK
+
+    found: dict[str, Any] = {}
+    for target, (parent, attribute) in places.items():
+        value, depth = inspect.getattr_static(parent, attribute), 0
+        while getattr(value, _MARK, False) and hasattr(value, "__wrapped__"):
+            value, depth = value.__wrapped__, depth + 1
+        found[target] = depth if originals is None or value is originals[target] else f"{depth}, not the original"
+    return found
+
+
+def loaded() -> list[str]:
+    """Which modules of ours, and of what we need to wrap, are there."""
+    ours = [name for name in sys.modules if name.startswith("agent_otel") or name == "wrapt"]
+    return sorted(ours)
+
+
+def on(agent_name: str, base_url: str, plan: Json) -> Json:
+    """Switched on from the start, three times over."""
+    messages = Messages()
+    logging.getLogger("agent_otel").addHandler(messages)
+    import agent_otel.auto
+    from agent_otel import _shield, _startup
+
+    _startup.activate()
+    try:
+        from agent_otel._instrumentor import AgentOtelInstrumentor
+    except ImportError:
+        pass
+    else:
+        AgentOtelInstrumentor().instrument()
+    telemetry = Telemetry()
+    agent = importlib.import_module(f"tests.contract.agents.{agent_name}")
+    cases = {}
+    for name, case in plan["cases"].items():
+        telemetry.spans()
+        telemetry.metrics()
+        cases[name] = run(agent, base_url, case)
+        cases[name].update(spans=telemetry.spans(), metrics=telemetry.metrics(), messages=messages.take())
+    from agent_otel.emit.telemetry import integrations
+
+    return {
+        "cases": cases,
+        "depths": depths(targets(plan["integrations"])),
+        "integrations": {name: target for name, (_, target) in integrations().items()},
+        "errors": dict(_shield.errors),
+        "broken": [break_core(place, agent, base_url, plan, messages) for place in plan["broken"]],
+    }
+
+
+def break_core(place: str, agent: Any, base_url: str, plan: Json, messages: Messages) -> Json:
+    """Make a function of ours raise, and run the first case twice."""
+    from agent_otel import _shield
+
+    module_name, _, path = place.partition(":")
+    parent: Any = importlib.import_module(module_name)
+    *owners, attribute = path.split(".")
+    for owner in owners:
+        parent = getattr(parent, owner)
+    original = vars(parent)[attribute]
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError(place)
+
+    before = sum(_shield.errors.values())
+    _shield._said.clear()
+    setattr(parent, attribute, fail)
+    try:
+        case = next(iter(plan["cases"].values()))
+        results = [run(agent, base_url, case) for _ in range(2)]
+    finally:
+        setattr(parent, attribute, original)
+    return {
+        "place": place,
+        "results": results,
+        "errors": sum(_shield.errors.values()) - before,
+        "messages": messages.take(),
+    }
+
+
+def off(agent_name: str, base_url: str, plan: Json) -> Json:
+    """Switched off, then too old a framework, then switched on late, then taken out again."""
+    agent = importlib.import_module(f"tests.contract.agents.{agent_name}")
+    report: Json = {"cases": {name: run(agent, base_url, case) for name, case in plan["cases"].items()}}
+    report["loaded"] = loaded()
+    places = targets(plan["integrations"])
+    originals = {target: inspect.getattr_static(*place) for target, place in places.items()}
+    before = faces(places)
+    telemetry = Telemetry()
+    messages = Messages()
+    logging.getLogger("agent_otel").addHandler(messages)
+    case = next(iter(plan["cases"].values()))
+
+    def step(name: str, prepare: Callable[[], None]) -> None:
+        prepare()
+        outcome = run(agent, base_url, case)
+        report[name] = {
+            **outcome,
+            "spans": telemetry.spans(),
+            "depths": depths(places, originals) if name == "late" else None,
+            "same": all(inspect.getattr_static(*places[target]) is originals[target] for target in places),
+            "faces": faces(places) == before,
+            "messages": messages.take(),
+        }
+
+    def activate() -> None:
+        os.environ["AGENT_OTEL"] = "1"
+        import agent_otel.auto
+
+    def too_old() -> None:
+        sys.path.insert(0, plan["old"])
+        importlib.invalidate_caches()
+        activate()
+
+    def late() -> None:
+        from agent_otel import _startup
+
+        _startup.deactivate()
+        sys.path.remove(plan["old"])
+        importlib.invalidate_caches()
+        _startup.activate()
+
+    def taken_out() -> None:
+        from agent_otel import _startup
+
+        _startup.deactivate()
+
+    def again() -> None:
+        from agent_otel import _startup
+
+        _startup.activate()
+
+    if plan["integrations"]:
+        step("too old", too_old)
+    else:
+        activate()
+    step("late", late if plan["integrations"] else again)
+    step("taken out", taken_out)
+    step("again", again)
+    return report
+
+
+if __name__ == "__main__":
+    mode, agent_name, base_url, file = sys.argv[1:]
+    print(json.dumps({"on": on, "off": off}[mode](agent_name, base_url, json.loads(Path(file).read_text()))))

@@ -1,0 +1,45 @@
+"""Gives each test of the contract suite the cases of its class, and what its children reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import interpreters
+
+pytest.register_assert_rewrite("tests.contract.suite")
+
+from tests.contract.suite import Contract, Runs  # noqa: E402 - after asking for readable assertions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize by the cases of the class."""
+    if "case_name" in metafunc.fixturenames and metafunc.cls is not None and issubclass(metafunc.cls, Contract):
+        metafunc.parametrize("case_name", metafunc.cls.cases())
+
+
+@pytest.fixture(scope="class")
+def runs(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: Callable[[str], Environment],
+) -> Runs:
+    """Run both children of the class, once for all workers of the test run."""
+    contract: type[Contract] = request.cls
+    mine = tmp_path_factory.getbasetemp()
+    folder = (mine.parent if hasattr(request.config, "workerinput") else mine) / contract.__module__ / contract.__name__
+    folder.mkdir(parents=True, exist_ok=True)
+    with interpreters.lock(folder / "lock"):
+        kept = folder / "runs.json"
+        if not kept.exists():
+            runs = contract.run_children(environment(contract.environment), folder)
+            kept.write_text(json.dumps(dataclasses.asdict(runs)))
+        return Runs(**json.loads(kept.read_text()))

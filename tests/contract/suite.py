@@ -1,0 +1,364 @@
+"""The contract that every integration keeps: one base class with all cases, a few lines for each integration.
+
+An integration runs in two child processes, in an environment with its real framework, through its own agent loop,
+against a scripted model over real HTTP: one with the switch on from the start, one with it off and then late. What is
+expected of a case stands in it, by hand; what the model saw is taken from the wire.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from tests.contract import script
+from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.servers.model import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+Json = dict[str, Any]
+
+KEY = {"key": "größe"}
+KEY_BYTES = 17
+"""``{"key":"größe"}``: 10 bytes around 7."""
+BROKEN = "tests.contract.toolbox.BrokenError"
+CANCELLED = "asyncio.exceptions.CancelledError"
+
+#: Functions of the core that are made to raise, one after the other.
+CORE = (
+    "agent_otel.record:Record.__init__",
+    "agent_otel.record:Record.read",
+    "agent_otel.record:Record.finish",
+    "agent_otel.record:size",
+    "agent_otel.record:digest_arguments",
+    "agent_otel.emit.spans:open_tool_span",
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is expected of one tool call: sizes in bytes, None where there must be no such attribute."""
+
+    tool: str
+    call_id: str | None
+    produced: int | None = None
+    handed_back: int | None = None
+    structured: int | None = None
+    error: str | None = None
+    cut: tuple[str, str] | None = None
+    args: int = KEY_BYTES
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of an agent and what must come of it.
+
+    ``origin`` is where the tool's own exception object stands in what the caller gets: 0 is the very same, 1 its
+    cause. ``unsent`` names calls whose result does not go to the model.
+    """
+
+    tools: tuple[str, ...]
+    calls: tuple[tuple[str, str, Json], ...]
+    records: tuple[Record, ...]
+    mode: str = "async"
+    setting: str = ""
+    said: str | None = "done"
+    origin: int | None = None
+    unsent: tuple[str, ...] = ()
+
+    def plan(self) -> Json:
+        """What the child is told."""
+        return {"tools": self.tools, "prompt": script.prompt(*self.calls), "mode": self.mode, "setting": self.setting}
+
+
+def looked_up(tool: str, call_id: str | None, mode: str = "async", **more: Any) -> Case:
+    """Return a case of one call that returns what ``lookup`` does."""
+    records = (Record(tool, call_id, LOOKUP_BYTES),)
+    return Case((tool,), ((call_id or "call", tool, KEY),), records, mode, **more)
+
+
+def failed(tool: str, call_id: str | None, mode: str = "async", error: str = BROKEN, **more: Any) -> Case:
+    """Return a case of one call that fails and leaves no result."""
+    return Case((tool,), ((call_id or "call", tool, KEY),), (Record(tool, call_id, error=error),), mode, **more)
+
+
+@dataclass
+class Runs:
+    """What the two children reported, and what the model was sent meanwhile, by call id."""
+
+    on: Json
+    off: Json
+    wire: Json
+    wire_off: Json
+    requests: list[Json] = field(default_factory=list)
+
+
+class Contract:
+    """All cases. A subclass names the agent under ``agents/``, the environment and what is matched in it."""
+
+    agent: ClassVar[str]
+    environment: ClassVar[str]
+    #: Integration -> ``module:first target`` of the candidate that must match; nothing else may.
+    integrations: ClassVar[dict[str, str]]
+    #: Attributes that every record's span has besides.
+    attributes: ClassVar[Json] = {}
+    span: ClassVar[str] = "execute_tool {tool}"
+    scope: ClassVar[str] = "agent_otel"
+    modes: ClassVar[tuple[str, ...]] = ("sync", "async", "stream")
+    #: Where the tool's exception stands in what the agent's caller gets; None when it becomes text for the model.
+    origin: ClassVar[int | None] = 0
+    #: Whether the model gets the results, over the wire.
+    model: ClassVar[bool] = True
+    own: ClassVar[dict[str, Case]] = {}
+
+    @classmethod
+    def cases(cls) -> dict[str, Case]:
+        """Return the cases of this integration; the first one also serves where any call will do."""
+        raises: Json = {"said": "done" if cls.origin is None else None, "origin": cls.origin}
+        if cls.origin is not None:
+            raises["unsent"] = ("call_5", "call_6")
+        found = {
+            "async": looked_up("lookup_later", "call_1"),
+            "sync in async": looked_up("lookup", "call_2"),
+            "sync": looked_up("lookup", "call_3", "sync"),
+            "stream": looked_up("lookup", "call_4", "stream"),
+            "raises in async": failed("broken_later", "call_5", **raises),
+            "raises in sync": failed("broken", "call_6", "sync", **raises),
+            "parallel": Case(
+                ("lookup_later", "big"),
+                (("call_7", "lookup_later", KEY), ("call_8", "big", {"n": 4321})),
+                (Record("lookup_later", "call_7", LOOKUP_BYTES), Record("big", "call_8", 4321, args=10)),
+            ),
+            "cancelled": failed("linger", "call_9", "cancel", CANCELLED, said=None, unsent=("call_9",)),
+            "unicode": Case(
+                ("big",), (("call_10", "big", {"n": 0}),), (Record("big", "call_10", 0, args=7),)
+            ),
+            **cls.own,
+        }
+        offered = {name: case for name, case in found.items() if case.mode in (*cls.modes, "cancel")}
+        return {name: cls.adapt(case) for name, case in offered.items()}
+
+    @classmethod
+    def adapt(cls, case: Case) -> Case:
+        """Return the case as this integration has it."""
+        return case
+
+    @classmethod
+    def run_children(cls, environment: Environment, folder: Path) -> Runs:
+        """Run both children against a scripted model each."""
+        old = _distribution_info(folder / "old", cls.integrations, "0.0.1")
+        plan = folder / "plan.json"
+        cases = {name: case.plan() for name, case in cls.cases().items()}
+        plan.write_text(
+            json.dumps({"cases": cases, "integrations": cls.integrations, "broken": CORE, "old": str(old)})
+        )
+        reports, servers = {}, {}
+        for mode in ("off", "on"):
+            with ModelServer(script.decide) as server:
+                done = environment.run(
+                    "import runpy; runpy.run_module('tests.contract.child', run_name='__main__')",
+                    mode,
+                    cls.agent,
+                    server.base_url,
+                    str(plan),
+                    env={**QUIET, **({"AGENT_OTEL": "1"} if mode == "on" else {})},
+                    check=True,
+                )
+                reports[mode], servers[mode] = json.loads(done.stdout.splitlines()[-1]), server
+        return Runs(
+            reports["on"],
+            reports["off"],
+            servers["on"].tool_results(),
+            servers["off"].tool_results(),
+            servers["on"].requests,
+        )
+
+    # --- every case ---------------------------------------------------------------------------------------------
+
+    def test_caller_and_model_get_what_they_get_without_us(self, runs: Runs, case_name: str) -> None:
+        case, with_us, without = self.cases()[case_name], runs.on["cases"][case_name], runs.off["cases"][case_name]
+        assert with_us["said"] == case.said, with_us["error"]
+        assert [with_us[key] for key in ("said", "error", "origin")] == list(without.values())
+        assert with_us["origin"] == case.origin
+        for call_id, _, _ in case.calls:
+            sent = self.model and call_id not in case.unsent
+            assert (call_id in runs.wire) == sent
+            assert runs.wire.get(call_id) == runs.wire_off.get(call_id)
+
+    def test_each_call_is_one_record(self, runs: Runs, case_name: str) -> None:
+        case, spans = self.cases()[case_name], runs.on["cases"][case_name]["spans"]
+        found = [span for span in spans if "tool.args_hash" in span["attributes"]]
+        read = sorted((_read(span["attributes"]) for span in found), key=str)
+        assert read == sorted(case.records, key=str)
+        for span in found:
+            assert span["name"] == self.span.format(tool=span["attributes"]["tool.name"])
+            assert span["scope"] == self.scope
+            assert span["attributes"].items() >= self.attributes.items()
+            assert (span["status"] == "ERROR") == ("error.type" in span["attributes"])
+        assert [span["name"] for span in spans if span["scope"] == "agent_otel" and span not in found] == []
+
+    def test_bytes_are_those_on_the_wire(self, runs: Runs, case_name: str) -> None:
+        for span in runs.on["cases"][case_name]["spans"]:
+            attributes = span["attributes"]
+            text = runs.wire.get(attributes.get("gen_ai.tool.call.id"))
+            size = attributes.get("tool.result.handed_back_bytes", attributes.get("tool.result.bytes"))
+            if "tool.args_hash" in attributes and text is not None and size is not None:
+                assert size == len(text.encode())
+
+    def test_metrics_count_each_call_once(self, runs: Runs, case_name: str) -> None:
+        records, metrics = self.cases()[case_name].records, runs.on["cases"][case_name]["metrics"]
+        assert _sums(metrics, "agent_otel.tool.result.size") == Counter(
+            {r.tool: r.produced for r in records if r.produced}
+        )
+        assert _sums(metrics, "agent_otel.tool.args.size") == _total(records)
+        calls = [m for m in metrics if m["name"] == "gen_ai.execute_tool.duration"]
+        assert sum(m["count"] for m in calls) == len(records)
+        errors = Counter(m["attributes"]["error.type"] for m in calls if m["attributes"].get("error.type"))
+        assert set(errors) == {record.error for record in records if record.error}
+
+    def test_nothing_is_said_or_swallowed(self, runs: Runs, case_name: str) -> None:
+        assert runs.on["cases"][case_name]["messages"] == []
+
+    # --- how it is put in and taken out ---------------------------------------------------------------------------
+
+    def test_nothing_of_ours_is_loaded_while_the_switch_is_off(self, runs: Runs) -> None:
+        allowed = {"agent_otel", "agent_otel._startup", *USED_BY_THE_AGENT.get(self.agent, ())}
+        assert [name for name in runs.off["loaded"] if name not in allowed] == []
+
+    def test_three_activations_wrap_once(self, runs: Runs) -> None:
+        assert runs.on["integrations"].items() >= self.integrations.items()
+        assert set(runs.on["depths"].values()) <= {1}
+        assert bool(runs.on["depths"]) == bool(self.integrations)
+        assert runs.on["errors"] == {}
+
+    def test_too_old_a_framework_is_left_alone_with_one_warning(self, runs: Runs) -> None:
+        if not self.integrations:
+            return
+        step = runs.off["too old"]
+        assert step["said"] == "done"
+        assert step["same"]
+        assert step["spans"] == []
+        for distribution in _distributions(self.integrations):
+            (said,) = (text for text in step["messages"] if text.startswith(f"{distribution} 0.0.1 "))
+            assert "is not instrumented" in said
+
+    def test_late_activation_wraps_what_is_there(self, runs: Runs) -> None:
+        step = runs.off["late"]
+        assert step["said"] == "done"
+        assert set(step["depths"].values()) <= {1}
+        assert step["same"] == (not self.integrations)
+        assert [span["name"] for span in step["spans"] if "tool.args_hash" in span["attributes"]] == [
+            self.span.format(tool=next(iter(self.cases().values())).tools[0])
+        ]
+        assert step["messages"] == []
+
+    def test_functions_look_the_same_wrapped(self, runs: Runs) -> None:
+        assert runs.off["late"]["faces"]
+
+    def test_taking_out_restores_the_originals(self, runs: Runs) -> None:
+        step = runs.off["taken out"]
+        assert step["said"] == "done"
+        assert step["same"]
+        assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
+
+    def test_it_can_be_put_in_again(self, runs: Runs) -> None:
+        step = runs.off["again"]
+        assert len([span for span in step["spans"] if "tool.args_hash" in span["attributes"]]) == 1
+
+    @pytest.mark.parametrize("place", CORE)
+    def test_our_own_failure_is_not_the_tool_s(self, runs: Runs, place: str) -> None:
+        (broken,) = (broken for broken in runs.on["broken"] if broken["place"] == place)
+        assert [result["said"] for result in broken["results"]] == ["done", "done"]
+        assert broken["errors"] >= 2, "two calls, so at least two failures are counted"
+        assert len(broken["messages"]) == len(set(broken["messages"])) >= 1, "logged once per place"
+
+    def test_a_shadow_of_the_library_gets_one_warning(
+        self, environment: Callable[[str], Environment], tmp_path: Path
+    ) -> None:
+        if not self.integrations:
+            return
+        modules = {target.partition(":")[0] for target in self.integrations.values()}
+        for module in modules:
+            path = tmp_path.joinpath(*module.split("."))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for parent in path.relative_to(tmp_path).parents:
+                (tmp_path / parent / "__init__.py").touch()
+            path.with_suffix(".py").touch()
+        (tmp_path / "__init__.py").unlink()
+        imports = "; ".join(f"import {module}" for module in sorted(modules))
+        done = environment(self.environment).run(
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports}; print('works')",
+            env={"AGENT_OTEL": "1"},
+            check=True,
+        )
+        assert done.stdout == "works\n"
+        for distribution in _distributions(self.integrations):
+            assert done.stderr.count(f"{distribution} ") == done.stderr.count("is not instrumented") // len(
+                _distributions(self.integrations)
+            )
+            assert done.stderr.count(f"{distribution} ") == 1
+
+
+QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "FASTMCP_CHECK_FOR_UPDATES": "off"}
+"""What keeps the frameworks from calling home."""
+
+USED_BY_THE_AGENT: dict[str, tuple[str, ...]] = {}
+
+
+def _read(attributes: Json) -> Record:
+    layer = attributes.get("tool.result.truncation.layer")
+    assert attributes["gen_ai.tool.name"] == attributes["tool.name"]
+    assert attributes["gen_ai.operation.name"] == "execute_tool"
+    assert ("tool.result.truncated" in attributes) == ("tool.result.bytes" in attributes)
+    assert attributes.get("tool.result.truncated", False) == (layer is not None)
+    return Record(
+        attributes["tool.name"],
+        attributes.get("gen_ai.tool.call.id"),
+        attributes.get("tool.result.bytes"),
+        attributes.get("tool.result.handed_back_bytes"),
+        attributes.get("tool.result.structured_bytes"),
+        attributes.get("error.type"),
+        (layer, attributes["tool.result.truncation.reason"]) if layer else None,
+        attributes["tool.args.bytes"],
+    )
+
+
+def _sums(metrics: list[Json], name: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for metric in metrics:
+        if metric["name"] == name:
+            found[metric["attributes"]["gen_ai.tool.name"]] += metric["sum"]
+    return +found
+
+
+def _total(records: tuple[Record, ...]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for record in records:
+        found[record.tool] += record.args
+    return found
+
+
+def _distributions(integrations: dict[str, str]) -> set[str]:
+    from agent_otel.integrations.registry import INTEGRATIONS
+
+    return {integration.distribution for integration in INTEGRATIONS if integration.name in integrations}
+
+
+def _distribution_info(folder: Path, integrations: dict[str, str], version: str) -> Path:
+    """Make a folder that claims these distributions to be of this version, when it stands in front."""
+    for distribution in _distributions(integrations):
+        info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True, exist_ok=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+    return folder
+
+
+assert len(LOOKUP.encode()) == LOOKUP_BYTES

@@ -1,0 +1,82 @@
+"""OpenAI's Agents SDK in its four forms."""
+
+from __future__ import annotations
+
+from tests.contract.suite import BROKEN, KEY, KEY_BYTES, Case, Contract, Record, failed, looked_up
+from tests.contract.toolbox import LOOKUP_BYTES
+
+# The prompt for the agent behind the tool, and itself as an argument: {"input":"…"} with its quotes escaped.
+SCRIPT = '{"calls":[["call_30","lookup",{"key":"größe"}]]}'
+SCRIPT_BYTES = 12 + 50 + 10
+
+
+class TestNewest(Contract):
+    """From 0.19 on."""
+
+    agent = "openai_agents"
+    environment = "openai-agents"
+    integrations = {
+        "openai-agents": "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
+        "openai-agents-errors": "agents.tool:maybe_invoke_function_tool_failure_error_function",
+    }
+    attributes = {"gen_ai.conversation.id": "group-1"}
+    origin = 1
+    own = {
+        "responses": looked_up("lookup", "call_20", setting="responses"),
+        "text output": looked_up("text_output", "call_21"),
+        "nested": looked_up("nested", "call_22"),
+        "converted": failed("converted", "call_23"),
+        "converted in a coroutine": failed("converted_later", "call_24"),
+        "converted by the program": failed("apologetic", "call_25"),
+        "timed out": failed("hasty", "call_26", error="TimeoutError"),
+        "withheld by a guardrail": Case(
+            ("guarded",),
+            (("call_27", "guarded", KEY),),
+            (Record("guarded", "call_27", LOOKUP_BYTES, handed_back=8, cut=("framework", "shrunk")),),
+        ),
+        "waiting for approval": Case(
+            ("approved",), (("call_28", "approved", KEY),), (), setting="approval", said="1 to approve",
+            unsent=("call_28",),
+        ),
+        "agent as a tool": Case(
+            ("delegate",),
+            (("call_29", "delegate", {"input": SCRIPT}),),
+            (Record("delegate", "call_29", 4, args=SCRIPT_BYTES), Record("lookup", "call_30", LOOKUP_BYTES)),
+        ),
+        "from an MCP server": Case(
+            (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES),), setting="mcp"
+        ),
+    }
+
+
+class TestNamed(TestNewest):
+    """From 0.12 to 0.18."""
+
+    environment = "openai-agents-0.18"
+    integrations = {
+        **TestNewest.integrations,
+        "openai-agents": "agents.run_internal.tool_execution:invoke_function_tool",
+    }
+
+
+class TestClosure(TestNewest):
+    """From 0.8 to 0.11."""
+
+    environment = "openai-agents-0.8"
+    integrations = {
+        "openai-agents": "agents.run_internal.tool_execution:_execute_tool_input_guardrails",
+        "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
+    }
+
+
+class TestOldest(TestNewest):
+    """Up to 0.7."""
+
+    environment = "openai-agents-0.7"
+    integrations = {
+        "openai-agents": "agents._run_impl:RunImpl._execute_input_guardrails",
+        "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
+    }
+
+
+del Contract
