@@ -28,15 +28,11 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
 
 
-def _as_is(value: Any) -> Result:
-    return Result(value)
-
-
 def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
     return call
 
 
-_READER = ToolReader(PRODUCED, _given, _as_is)
+_READER = ToolReader(PRODUCED, _given, Result)
 
 
 @overload
@@ -57,15 +53,17 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
         parameters = _parameters(target)
         bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
         names = parameters[bound:]
-        tool_name = name or getattr(target, "__name__", type(target).__name__)
+        tool_name: str = name or getattr(target, "__name__", type(target).__name__)
 
         def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
             if args and bound and instance is None:
                 args = args[1:]
-            given = {**dict(zip(names, args)), **kwargs} if args else kwargs  # noqa: B905 - varargs are longer
+            given = dict(zip(names, args))  # noqa: B905 - varargs are longer
+            if kwargs:
+                given.update(kwargs)
             return Call(tool_name, given, None, agent)
 
-        return _around(target, wrapping.wrapper_for(ToolReader(PRODUCED, read_call, _as_is), target))
+        return _around(target, wrapping.wrapper_for(ToolReader(PRODUCED, read_call, Result), target))
 
     return decorate if function is None else decorate(function)
 

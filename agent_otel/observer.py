@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.reading import Part, Result, ToolReader
+    from agent_otel.reading import Call, Part, Result, ToolReader
 
 __all__ = [
     "Visit",
@@ -84,14 +84,20 @@ class Visit:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if self._token is not None:
-                _reset(self._token)
+            token = self._token
+            if token is not None:
+                try:
+                    _current.reset(token)
+                except ValueError:
+                    pass  # the call ends in another context than it began in, which is gone or going
             if error is not None:
                 self._record.raise_(error, self._reader)
             if self._reader.station == PRODUCED:
-                self._record.leave_handler()
-                self._record.awaits = self._reader if self._token is None else None
-            if self._token is not None:
+                if self._record.span is not None:
+                    self._record.leave_handler()
+                if token is None:
+                    self._record.awaits = self._reader
+            if token is not None:
                 self._record.finish()
         except Exception:
             _shield.failed("tool_call.finish")
@@ -166,30 +172,41 @@ def enter_tool(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs:
     if not enabled:
         return None
     try:
-        return _enter(reader, instance, args, kwargs)
+        current = _current.get()
+        if current is not None and not current.finished:
+            return _enter_within(current, reader, instance, args, kwargs)
+        return _begin(reader, reader.call(instance, args, kwargs))
     except Exception:
         _shield.failed("tool_call.enter")
         return None
 
 
-def _enter(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Visit | None:
-    current = _running()
-    produced = reader.station == PRODUCED
-    if current is not None and current.awaits is reader:
+def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
+    """Begin the record of a call."""
+    if call is None or context.get_value("suppress_instrumentation"):
+        return None
+    record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
+    if record.tracing and reader.opens_span and reader.station == PRODUCED:
+        record.open_span()
+    return Visit(record, reader, _current.set(record))
+
+
+def _enter_within(
+    current: Record, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | None:
+    """Enter a function while a call runs: that call's handler, something its body uses, or an agent's own call."""
+    if current.awaits is reader:
         current.enter_handler()
         if reader.opens_span:
             current.open_span()
         return Visit(current, reader, None)
     call = reader.call(instance, args, kwargs)
-    if call is None or context.get_value("suppress_instrumentation"):
-        return None
-    if current is not None and (call.call_id is None or (produced and call.call_id == current.call.call_id)):
+    if call is not None and (
+        call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id)
+    ):
         # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
         return None
-    record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
-    if produced and reader.opens_span:
-        record.open_span()
-    return Visit(record, reader, _current.set(record))
+    return _begin(reader, call)
 
 
 @_shield.shielded("model_request")
@@ -250,14 +267,6 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
     record = _running()
     if record is not None and record.depth <= 1:
         record.raise_(error, reader)
-
-
-def _reset(token: Token[Record | None]) -> None:
-    try:
-        _current.reset(token)
-    except ValueError:
-        # The call ends in another context than it began in, which is gone or going.
-        return
 
 
 def _running() -> Record | None:

@@ -65,21 +65,20 @@ class Record:
         self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
         self.tracing = out.is_tracing()
         self.execution = named.id if named else call.execution or (_trace_id() if self.tracing else None)
-        self.asked()
+        if self.tracing or self.execution is not None:
+            self.asked(call.arguments)
+        else:
+            self.args_bytes = arguments_bytes(call.arguments)
         if self.tracing:
             self.start_ns = time.time_ns()
         self.started = time.perf_counter()
 
-    def asked(self) -> None:
-        """Measure the arguments, before the tool can change them; the digest only where somebody will see it."""
-        arguments = self.call.arguments
-        if not self.tracing and self.execution is None:
-            self.args_bytes = arguments_bytes(arguments)
-            return
+    def asked(self, arguments: object) -> None:
+        """Take the digest of the arguments, where somebody will see it, before the tool can change them."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
             self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
-        if self.out.settings.capture_content:
+        if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
     def open_span(self) -> None:
@@ -133,7 +132,8 @@ class Record:
             self.structured = size(result.structured)
         cut = find_cut(result.value, self.produced.bytes)
         self.cuts = ((catalogue.LAYER_TOOL, cut.reason),) if cut else ()
-        self._capture(result.value)
+        if self.out.captures:
+            self.content = preview(result.value, _PREVIEW_BYTES)
 
     def add(self, result: Result) -> None:
         """Take one item of a stream."""
@@ -164,10 +164,6 @@ class Record:
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
             self.cuts = (*self.cuts, (catalogue.LAYER_FRAMEWORK, reason))
 
-    def _capture(self, value: object) -> None:
-        if self.out.settings.capture_content:
-            self.content = preview(value, _PREVIEW_BYTES)
-
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Note that the handler raised; control flow of the framework is no error."""
         self.raised = True
@@ -175,7 +171,7 @@ class Record:
             return
         if self.error_type is None:
             self.error_type = _error_type(error)
-            if self.out.settings.capture_content:
+            if self.out.captures:
                 self.failure = str(error)[:_PREVIEW_BYTES]
 
     def leave_callbacks(self) -> bool:
@@ -255,18 +251,10 @@ class Record:
 
     def _count(self, seconds: float, exemplar: Exemplar | None) -> None:
         series = self.series
-        duration = series.duration if self.error_type is None else series.failed_duration(self.error_type)
-        if duration is not None:
-            duration.record(seconds, exemplar)
-        series.args_size.record(self.args_bytes, exemplar)
-        if self.produced is not None:
-            produced = self.produced.bytes
-            series.size.record(produced, exemplar)
-            series.produced.record(produced)
-            if produced > self.out.metrics.large_result_bytes:
-                series.large.record(1, exemplar)
-            if self.execution is not None:
-                ledger.produced(self.execution, produced)
+        result_bytes = None if self.produced is None else self.produced.bytes
+        series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
+        if result_bytes is not None and self.execution is not None:
+            ledger.produced(self.execution, result_bytes)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
         if self.repeated:

@@ -20,9 +20,10 @@ def rows() -> list[tuple[str, float, float]]:
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder)
         line = (_REPOSITORY / "startup" / "agent_otel_startup.pth").read_text()
-        # The line itself, run the way site runs it, in an interpreter that has nothing else installed.
-        (site / "with.py").write_text(f"import sys; sys.path.insert(0, {str(_REPOSITORY)!r}); {line}")
-        (site / "without.py").write_text(f"import sys; sys.path.insert(0, {str(_REPOSITORY)!r})")
+        # The line itself in an interpreter that has nothing installed; site, which runs it, has imported os by then.
+        before = f"import os, sys; sys.path.insert(0, {str(_REPOSITORY)!r})"
+        (site / "with.py").write_text(f"{before}; {line}")
+        (site / "without.py").write_text(before)
         cases = {
             "without": (str(site / "without.py"), {}),
             "unset": (str(site / "with.py"), {}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from agent_otel import _shield, catalogue
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.catalogue import Metric
-    from agent_otel.emit.sinks import Series, Sink
+    from agent_otel.emit.sinks import Exemplar, Series, Sink
 
 
 class ToolSeries:
@@ -49,6 +50,26 @@ class ToolSeries:
         for layer, reason in catalogue.TRUNCATION_CASES:
             metrics.series(catalogue.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
 
+    def call(
+        self,
+        seconds: float,
+        args_bytes: int,
+        result_bytes: int | None,
+        error_type: str | None,
+        exemplar: Exemplar | None,
+    ) -> None:
+        """Record a call that is over; one that raised has no result, and an error may have one."""
+        duration = self.duration if error_type is None else self.failed_duration(error_type)
+        with self._metrics.recording:
+            if duration is not None:
+                duration.add(seconds, exemplar)
+            self.args_size.add(args_bytes, exemplar)
+            if result_bytes is not None:
+                self.size.add(result_bytes, exemplar)
+                self.produced.add(result_bytes)
+        if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
+            self.large.record(1, exemplar)
+
     def truncated(self, layer: str, reason: str) -> Series:
         """The counter of one kind of cut."""
         return self._metrics.series(catalogue.RESULTS_TRUNCATED, (self.tool, layer, reason))
@@ -81,6 +102,9 @@ class Metrics:
         self._lock = threading.RLock()
         for sink in self._sinks:
             sink.renew_locks()
+        locks = [sink.lock for sink in self._sinks]
+        #: Held while several series are recorded on. Only one of the sinks has a lock that does anything.
+        self.recording = next((lock for lock in locks if not isinstance(lock, nullcontext)), nullcontext())
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool. ``also_timed_by`` names instrumentors that emit its duration already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.metrics import Observation
@@ -28,6 +29,8 @@ class _OTelSeries:
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         self._record(value, self._attributes, exemplar and exemplar.context)
 
+    add = record
+
 
 class _Gauge:
     """The values of one gauge, read at each collection.
@@ -48,6 +51,9 @@ class _Gauge:
 
 class OTelSink:
     """Instruments of ``meter``, made when first bound."""
+
+    #: The SDK's instruments lock for themselves.
+    lock = contextlib.nullcontext()
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +19,38 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from prometheus_client.utils import floatToGoString
 
 from agent_otel import _shield, catalogue
+from agent_otel.emit.sinks import exemplar_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from opentelemetry.trace import SpanContext
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.catalogue import Metric
     from agent_otel.emit.sinks import Exemplar, Series
+
+    #: An exemplar as a cell keeps it, without the span itself: where, how much, when.
+    _Kept = tuple[SpanContext, float, float]
+
+
+def _given(kept: _Kept | None) -> ClientExemplar | None:
+    return None if kept is None else ClientExemplar(exemplar_labels(kept[0]), kept[1], kept[2])
+
+
+class _Lock:
+    """The lock of all cells of a sink: a tool call records on four, and each lock taken costs as much as a record.
+
+    Reentrant, because the garbage collector may finish another call inside.
+    """
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.renew()
+
+    def renew(self) -> None:
+        self.held = threading.RLock()
 
 
 class _HistogramCell:
@@ -35,27 +58,26 @@ class _HistogramCell:
 
     __slots__ = ("_bounds", "_counts", "_exemplars", "_lock", "_sum")
 
-    def __init__(self, bounds: tuple[float, ...]) -> None:
+    def __init__(self, lock: _Lock, bounds: tuple[float, ...]) -> None:
+        self._lock = lock
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
-        self._exemplars: dict[int, ClientExemplar] = {}
+        self._exemplars: dict[int, _Kept] = {}
         self._sum = 0.0
-        self.renew_lock()
 
-    def renew_lock(self) -> None:
-        # Reentrant, because the garbage collector may finish another call of the same tool inside.
-        self._lock = threading.RLock()
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        index = bisect_left(self._bounds, value)
+        self._counts[index] += 1
+        self._sum += value
+        if exemplar is not None:
+            self._exemplars[index] = exemplar.spot, value, exemplar.at
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        index = bisect_left(self._bounds, value)
-        with self._lock:
-            self._counts[index] += 1
-            self._sum += value
-            if exemplar is not None:
-                self._exemplars[index] = ClientExemplar(exemplar.labels, value, time.time())
+        with self._lock.held:
+            self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
-        with self._lock:
+        with self._lock.held:
             counts, total, exemplars = self._counts.copy(), self._sum, self._exemplars.copy()
         if not any(counts):
             return  # a histogram begins with its first value, as it does in OpenTelemetry
@@ -63,7 +85,7 @@ class _HistogramCell:
         below = 0
         for index, bound in enumerate((*self._bounds, float("inf"))):
             below += counts[index]
-            buckets.append((floatToGoString(bound), below, exemplars.get(index)))
+            buckets.append((floatToGoString(bound), below, _given(exemplars.get(index))))
         family.add_metric(values, buckets, total)
 
 
@@ -72,24 +94,24 @@ class _CounterCell:
 
     __slots__ = ("_exemplar", "_lock", "_value")
 
-    def __init__(self) -> None:
+    def __init__(self, lock: _Lock) -> None:
+        self._lock = lock
         self._value = 0.0
-        self._exemplar: ClientExemplar | None = None
-        self.renew_lock()
+        self._exemplar: _Kept | None = None
 
-    def renew_lock(self) -> None:
-        self._lock = threading.RLock()
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        self._value += value
+        if exemplar is not None:
+            self._exemplar = exemplar.spot, value, exemplar.at
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with self._lock:
-            self._value += value
-            if exemplar is not None:
-                self._exemplar = ClientExemplar(exemplar.labels, value, time.time())
+        with self._lock.held:
+            self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
         # Counters of clients before 0.22 take an exemplar nowhere but in a sample.
         labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
-        family.add_sample(f"{family.name}_total", labels, self._value, exemplar=self._exemplar)
+        family.add_sample(f"{family.name}_total", labels, self._value, exemplar=_given(self._exemplar))
 
 
 class _GaugeCell:
@@ -100,11 +122,10 @@ class _GaugeCell:
     def __init__(self) -> None:
         self._value = 0.0
 
-    def renew_lock(self) -> None:
-        """Nothing to renew: setting takes no lock."""
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
         self._value = value
+
+    record = add
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
         family.add_metric(values, self._value)
@@ -116,8 +137,9 @@ _Cell = _HistogramCell | _CounterCell | _GaugeCell
 class _Cells(Collector):
     """All series of one metric, as a collector of the client's."""
 
-    def __init__(self, metric: Metric) -> None:
+    def __init__(self, metric: Metric, lock: _Lock) -> None:
         self._metric = metric
+        self._lock = lock
         self._cells: dict[tuple[str, ...], _Cell] = {}
 
     def series(self, values: tuple[str, ...]) -> Series:
@@ -126,12 +148,8 @@ class _Cells(Collector):
 
     def _new_cell(self) -> _Cell:
         if self._metric.kind == catalogue.HISTOGRAM:
-            return _HistogramCell(self._metric.buckets)
-        return _CounterCell() if self._metric.kind == catalogue.COUNTER else _GaugeCell()
-
-    def renew_locks(self) -> None:
-        for cell in self._cells.values():
-            cell.renew_lock()
+            return _HistogramCell(self._lock, self._metric.buckets)
+        return _CounterCell(self._lock) if self._metric.kind == catalogue.COUNTER else _GaugeCell()
 
     def _family(self) -> Family:
         kind = {catalogue.HISTOGRAM: HistogramMetricFamily, catalogue.COUNTER: CounterMetricFamily}
@@ -165,9 +183,11 @@ class _ClientSeries:
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         if exemplar is not None and self._takes_exemplars:
-            self._record(value, exemplar.labels)
+            self._record(value, exemplar_labels(exemplar.spot))
         else:
             self._record(value)
+
+    add = record
 
 
 class _ClientMetric:
@@ -191,9 +211,6 @@ class _ClientMetric:
     def series(self, values: tuple[str, ...]) -> Series:
         return _ClientSeries(self._metric.labels(*values), self._kind)
 
-    def renew_locks(self) -> None:
-        """Nothing to renew: the client looks after its own after a fork."""
-
 
 class PrometheusSink:
     """Metrics in ``registry``, made when first bound."""
@@ -201,6 +218,7 @@ class PrometheusSink:
     def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
         self._registry = registry
         self._metrics: dict[str, _Cells | _ClientMetric] = {}
+        self._lock = _Lock()
         self._multiprocess = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
@@ -212,19 +230,23 @@ class PrometheusSink:
 
     def renew_locks(self) -> None:
         """Make new locks; a forked child calls this."""
-        for metric in self._metrics.values():
-            metric.renew_locks()
+        self._lock.renew()
+
+    @property
+    def lock(self) -> threading.RLock:
+        """What to hold around ``Series.add``."""
+        return self._lock.held
 
     def _make(self, metric: Metric) -> _Cells | _ClientMetric:
         try:
             if self._multiprocess:
                 return _ClientMetric(metric, self._registry)
-            cells = _Cells(metric)
+            cells = _Cells(metric, self._lock)
             self._registry.register(cells)
         except ValueError:  # the name is taken in the program's registry
             _shield.say_once(
                 f"taken {metric.prometheus_name}",
                 f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
             )
-            return _Cells(metric)
+            return _Cells(metric, self._lock)
         return cells

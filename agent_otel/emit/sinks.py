@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opentelemetry.trace import set_span_in_context
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from opentelemetry.context import Context
+    from opentelemetry.trace import Span, SpanContext
 
     from agent_otel.catalogue import Metric
 
 
-class Exemplar(NamedTuple):
-    """The trace a measurement belongs to, in each sink's own form."""
+class Exemplar:
+    """The span that a measurement belongs to, in each sink's own form when the sink asks for it.
 
-    labels: dict[str, str]
-    context: Context
+    ``at`` is the time of the measurement in epoch seconds.
+    """
+
+    __slots__ = ("_span", "at", "spot")
+
+    def __init__(self, span: Span, spot: SpanContext) -> None:
+        self._span = span
+        self.spot = spot
+        self.at = time.time()
+
+    @property
+    def context(self) -> Context:
+        """The context from which OpenTelemetry's SDK makes an exemplar."""
+        return set_span_in_context(self._span)
+
+
+def exemplar_labels(spot: SpanContext) -> dict[str, str]:
+    """Return the labels of an exemplar in Prometheus."""
+    return {"trace_id": format(spot.trace_id, "032x"), "span_id": format(spot.span_id, "016x")}
 
 
 class Series(Protocol):
@@ -23,9 +46,16 @@ class Series(Protocol):
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         """Observe a value, add to a counter or set a gauge."""
 
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """As ``record``, for a caller that holds the sink's lock."""
+
 
 class Sink(Protocol):
     """Where metrics go."""
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """What to hold around ``Series.add``, so that it is taken once for several series."""
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Bind a metric to label values; an empty value means that the label is absent."""
@@ -46,3 +76,8 @@ class Fan:
         """Record on each of them."""
         for series in self._series:
             series.record(value, exemplar)
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """Add on each of them."""
+        for series in self._series:
+            series.add(value, exemplar)

@@ -70,8 +70,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
     spot = span.get_span_context()
     if not (spot.trace_flags & 1 and span.is_recording()):
         return None
-    labels = {"trace_id": format(spot.trace_id, "032x"), "span_id": format(spot.span_id, "016x")}
-    return Exemplar(labels, trace.set_span_in_context(span))
+    return Exemplar(span, spot)
 
 
 def open_tool_span(tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int) -> ToolSpan | None:

@@ -29,14 +29,14 @@ _lock = threading.Lock()
 class Telemetry:
     """The tracer, the metrics and the settings in force."""
 
-    __slots__ = ("args_key", "metrics", "settings", "tracer")
+    __slots__ = ("args_key", "captures", "metrics", "settings", "tracer")
 
     def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
+        self.captures = chosen.capture_content
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape")
-
 
     def is_tracing(self) -> bool:
         """Whether anybody has set a TracerProvider; one that comes late still wins."""

@@ -77,7 +77,7 @@ def arguments_bytes(value: Any) -> int:
         if cls is str:
             return text_bytes(value)
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
-            return len(_json(value))
+            return text_bytes("".join(_encode(value, 0)))
         return json_size(value, NODE_BUDGET).bytes
     except Exception:
         return 0
@@ -167,6 +167,7 @@ class _Canonical:
 
     def __init__(self, budget: int = NODE_BUDGET) -> None:
         self.left = budget
+        self.openable = 4 * budget  # elements of all containers opened: those of a chain of wide ones add up
         self.long: dict[int, list[Any]] = {}  # by id: one long string may stand in 10,000 places
 
     def plain(self, value: Any, depth: int = 0) -> Any:
@@ -180,7 +181,7 @@ class _Canonical:
         if cls is int:
             return _int(value)
         shape = shape_of(cls)
-        if depth >= _DEPTH or self.left < 0:
+        if depth >= _DEPTH or self.left < 0 or self.openable < 0:
             return [_REST, shape.kind]
         return _READERS[shape.kind](self, shape, value, depth + 1)
 
@@ -199,7 +200,9 @@ class _Canonical:
 
     def array(self, shape: shapes.Shape, value: Any, depth: int) -> list[Any]:
         count = shape.length(value)
-        found = [self.plain(item, depth) for item in shapes.elements(shape, value, self.left)]
+        items = shapes.elements(shape, value, self.left)
+        self.openable -= len(items)
+        found = [self.plain(item, depth) for item in items]
         return found if len(found) == count else [*found, [_REST, shape.kind, count]]
 
     def unordered(self, shape: shapes.Shape, value: Any, depth: int) -> list[Any]:
@@ -212,6 +215,7 @@ class _Canonical:
             one = _Canonical(self.left // count)
             texts.append(_text(one.plain(item, depth)))
         self.left -= count
+        self.openable -= count
         return [_SET, sorted(texts)]
 
     def mapping(self, shape: shapes.Shape, value: dict[Any, Any], depth: int) -> Any:
@@ -219,6 +223,7 @@ class _Canonical:
         count = dict.__len__(value)
         if count > self.left:
             return [_REST, shape.kind, count]
+        self.openable -= count
         items = list(dict.items(value))
         # A str before another key that reads the same (1 and "1").
         order = sorted((self.name(key), type(key) is not str, index) for index, (key, _) in enumerate(items))

@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from itertools import islice
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -194,7 +194,7 @@ def _iso(value: datetime | time) -> str:
         text: str = cls.isoformat(value)
         return text
     names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
-    parts = [cls.__dict__[name].__get__(value) for name in (names if cls is datetime else names[3:])]
+    parts = [getattr(cls, name).__get__(value) for name in (names if cls is datetime else names[3:])]
     local: str = cls(*parts).isoformat()
     return f"{local} {class_name(type(zone))}"
 
@@ -221,6 +221,7 @@ def _itself(value: Any) -> Any:
     return value
 
 
+_simple_namespace: Callable[[SimpleNamespace], dict[str, Any]] = vars(SimpleNamespace)["__dict__"].__get__
 _PATHS: Final = (PurePath, PurePosixPath, PureWindowsPath, PosixPath, WindowsPath)
 _OPAQUE: Final = Shape(OPAQUE, _itself)
 _UNKNOWN: Final[tuple[Callable[[], object], Shape]] = (lambda: None, _OPAQUE)
@@ -250,6 +251,7 @@ _BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
     (timedelta, Shape(LABEL, timedelta.__str__)),
     (Decimal, Shape(LABEL, Decimal.__str__)),
     (UUID, Shape(LABEL, _uuid)),
+    (SimpleNamespace, Shape(RECORD, _simple_namespace, namespace=_simple_namespace)),
 )
 
 

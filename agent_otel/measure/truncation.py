@@ -27,7 +27,8 @@ _LONGEST_WHOLE: Final = 64
 _JSON_PREFIX: Final = 1024
 _BLANK_EDGE: Final = 64
 
-_HALF_TOKEN: Final = re.compile(r"\s*(?:[.eE][+-]?|\\u?[0-9a-fA-F]{0,4})?")
+_HALF_NUMBER: Final = re.compile(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
+_LONGEST_ESCAPE: Final = 6
 _CLOSERS: Final = {"{": "}", "[": "]"}
 _AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
 _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -128,7 +129,8 @@ def _is_cut_json(text: str) -> bool:
         rest = prefix[error.pos :]
         ran_out = (
             error.msg.startswith("Unterminated string")
-            or _HALF_TOKEN.fullmatch(rest) is not None
+            or (error.msg.startswith("Invalid \\uXXXX") and len(rest) <= _LONGEST_ESCAPE)
+            or _HALF_NUMBER.fullmatch(rest) is not None
             or any(literal.startswith(rest) for literal in _LITERALS)
         )
         # JSON with a remark behind it has its closer there.

@@ -6,48 +6,18 @@ Arguments: the other's instrumentor as ``module:Class``, and whether it is switc
 from __future__ import annotations
 
 import asyncio
-import importlib
-import json
 import sys
 from typing import Any
 
-from opentelemetry import metrics, trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from tests.coexistence import reporting
 
-exporter = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(exporter))
-trace.set_tracer_provider(provider)
-reader = InMemoryMetricReader()
-metrics.set_meter_provider(MeterProvider([reader]))
-
-
-def instrument_other(path: str) -> None:
-    """Switch the other instrumentation on, as its documentation says."""
-    module, name = path.split(":")
-    getattr(importlib.import_module(module), name)().instrument()
-
-
-def activate_ours() -> None:
-    """Switch ours on: frameworks that are imported are wrapped now, the others when they are."""
-    importlib.import_module("agent_otel.auto")
-
-
-other, order = sys.argv[1:]
-for activate in (lambda: instrument_other(other), activate_ours)[:: 1 if order == "before" else -1]:
-    activate()
+tracer = reporting.provide()
+reporting.activate(*sys.argv[1:])
 
 from langchain_core.messages import AIMessage, ToolCall  # noqa: E402
 from langchain_core.tools import tool  # noqa: E402
 from langgraph.graph import MessagesState, StateGraph  # noqa: E402
 from langgraph.prebuilt import ToolNode  # noqa: E402
-
-tracer = trace.get_tracer("body")
-
 
 @tool
 def sync_tool(text: str) -> str:
@@ -117,23 +87,4 @@ case("async graph", lambda: expect(asyncio.run(app.ainvoke(one_call("async_tool"
 case("failing", failing)
 case("parallel", lambda: asyncio.run(parallel()))
 
-spans = [
-    {
-        "scope": span.instrumentation_scope.name if span.instrumentation_scope else "",
-        "name": span.name,
-        "id": span.context.span_id,
-        "parent": span.parent.span_id if span.parent else None,
-        "attributes": {key: value for key, value in (span.attributes or {}).items() if isinstance(value, str | int)},
-    }
-    for span in sorted(exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
-]
-data = reader.get_metrics_data()
-points = [
-    {"name": metric.name, "scope": scope.scope.name, "attributes": dict(point.attributes or {}), "count": point.count}
-    for resource in (data.resource_metrics if data else ())
-    for scope in resource.scope_metrics
-    for metric in scope.metrics
-    for point in metric.data.data_points
-    if hasattr(point, "count")
-]
-print(json.dumps({"spans": spans, "points": points}))
+reporting.report()

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+# One loop for all cases, because model clients are kept from one run to the next.
+LOOP = asyncio.new_event_loop()
+asyncio.set_event_loop(LOOP)
+
 
 class Messages(logging.Handler):
     """What the product logs."""
@@ -100,9 +104,9 @@ def run(agent: Any, base_url: str, case: Json) -> Json:
         if case["mode"] == "sync":
             said = agent.run(*given)
         elif case["mode"] == "cancel":
-            said = asyncio.run(_cancelled(agent.arun(*given)))
+            said = LOOP.run_until_complete(_cancelled(agent.arun(*given)))
         else:
-            said = asyncio.run((agent.astream if case["mode"] == "stream" else agent.arun)(*given))
+            said = LOOP.run_until_complete((agent.astream if case["mode"] == "stream" else agent.arun)(*given))
     except (Exception, asyncio.CancelledError) as error:
         chain: list[BaseException] = []
         now: BaseException | None = error

@@ -40,6 +40,12 @@ def runs(
     with interpreters.lock(folder / "lock"):
         kept = folder / "runs.json"
         if not kept.exists():
-            runs = contract.run_children(environment(contract.environment), folder)
-            kept.write_text(json.dumps(dataclasses.asdict(runs)))
-        return Runs(**json.loads(kept.read_text()))
+            try:
+                report = dataclasses.asdict(contract.run_children(environment(contract.environment), folder))
+            except AssertionError as error:
+                report = {"failure": str(error)}
+            kept.write_text(json.dumps(report))
+        report = json.loads(kept.read_text())
+        if "failure" in report:
+            pytest.fail(report["failure"], pytrace=False)
+        return Runs(**report)

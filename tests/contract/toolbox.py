@@ -51,7 +51,7 @@ async def broken_later(key: str) -> str:
 async def linger(key: str) -> str:
     """Wait for somebody to cancel."""
     lingering.set()
-    await asyncio.sleep(60)
+    await asyncio.sleep(20)
     return key
 
 

@@ -61,7 +61,9 @@ def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Cal
 
 
 def _text(output: Any) -> Any:
-    """A text output of the SDK's own class as the content block that it is."""
+    """A single text output of the SDK's, an object or a dictionary, as the content block that it is."""
+    if type(output) is dict:
+        return [output] if output.get("type") == "text" else output
     return [output] if type(output).__name__ == "ToolOutputText" else output
 
 

@@ -1,0 +1,84 @@
+"""LangChain's tools in a hand-written loop, and LangGraph's agents; newest and oldest."""
+
+from __future__ import annotations
+
+from tests.contract.suite import DELEGATED, DELEGATED_BYTES, KEY, Case, Contract, Record, failed, looked_up
+from tests.contract.toolbox import LOOKUP_BYTES
+
+TOOL_EXCEPTION = "langchain_core.tools.base.ToolException"
+
+
+class TestLangChain(Contract):
+    """Tools of langchain-core, called by a loop of the program's own."""
+
+    agent = "langchain"
+    environment = "langchain"
+    integrations = {
+        "langchain": "langchain_core.tools.base:BaseTool.run",
+        "langchain-callbacks": "langchain_core.callbacks.manager:CallbackManager.on_tool_start",
+    }
+    outer = False
+    own = {
+        "outside of an agent": Case(
+            ("lookup",), (("call", "lookup", KEY),), (Record("lookup", None, LOOKUP_BYTES),), "sync", "outside",
+            said="größe: " + "ß" * 1000, unsent=("call",),
+        ),
+        "nested": looked_up("nested", "call_20"),
+        "content and artifact": Case(
+            ("with_artifact",),
+            (("call_21", "with_artifact", KEY),),
+            (Record("with_artifact", "call_21", LOOKUP_BYTES, structured=28),),
+        ),
+        "converted": failed("handled", "call_22", error=TOOL_EXCEPTION),
+        "converted into a fixed text": failed("handled_with_text", "call_23", "sync", error=TOOL_EXCEPTION),
+        "a message of its own": looked_up("message", "call_25"),
+    }
+
+
+class TestLangChainOldest(TestLangChain):
+    """langchain-core 0.3."""
+
+    environment = "langchain-oldest"
+
+
+class TestLangGraph(Contract):
+    """``create_agent`` of LangChain 1.x."""
+
+    agent = "langgraph"
+    environment = "langchain"
+    integrations = {**TestLangChain.integrations, "langgraph": "langgraph.prebuilt.tool_node:ToolNode._run_one"}
+    agent_name = "clerk"
+    attributes = {"gen_ai.conversation.id": "thread-1"}
+    own = {
+        **{name: TestLangChain.own[name] for name in TestLangChain.own if name != "outside of an agent"},
+        "converted by a middleware": failed("broken_later", "call_24", setting="forgive"),
+        "interrupted": Case(
+            ("asks",), (("call_26", "asks", KEY),), (Record("asks", "call_26"),), setting="interrupt",
+            said="interrupted", unsent=("call_26",),
+        ),
+        "agent as a tool": Case(
+            ("delegate",),
+            (("call_29", "delegate", {"input": DELEGATED}),),
+            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")),
+        ),
+        # 100 letters: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
+        "shortened by a middleware": Case(
+            ("lookup",),
+            (("call_27", "lookup", KEY),),
+            (Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk")),),
+            setting="shorten",
+        ),
+        "tried again by a middleware": looked_up("flaky", "call_28", setting="retry"),
+    }
+
+
+class TestLangGraphOldest(TestLangGraph):
+    """``create_react_agent`` of LangGraph 0.2, whose node turns every exception into text."""
+
+    environment = "langchain-oldest"
+    agent_name = None
+    origin = None
+    own = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
+
+
+del Contract
