@@ -159,7 +159,7 @@ class Record:
             return
         lost = self.produced.bytes - handed.bytes
         if lost > _SHRUNK_BYTES and lost > self.produced.bytes * _SHRUNK_SHARE:
-            cut = find_cut(result.value, self.produced.bytes)
+            cut = find_cut(result.value, handed.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
             self.cuts = (*self.cuts, (catalogue.LAYER_FRAMEWORK, reason))

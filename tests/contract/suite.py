@@ -129,6 +129,10 @@ class Contract:
     modes: ClassVar[tuple[str, ...]] = ("sync", "async", "stream")
     #: Where the tool's exception stands in what the agent's caller gets; None when it becomes text for the model.
     origin: ClassVar[int | None] = 0
+    #: What the agent says in the end after an error that it does not raise.
+    said_of_errors: ClassVar[str | None] = "done"
+    #: What ``error.type`` says of the toolbox's exception.
+    flagged: ClassVar[str] = BROKEN
     #: Whether there is an outer function, which hands back.
     outer: ClassVar[bool] = True
     #: Whether the model gets the results, over the wire.
@@ -138,7 +142,7 @@ class Contract:
     @classmethod
     def cases(cls) -> dict[str, Case]:
         """Return the cases of this integration; the first one also serves where any call will do."""
-        raises: Json = {"said": "done" if cls.origin is None else None, "origin": cls.origin}
+        raises: Json = {"error": cls.flagged, "said": cls.said_of_errors if cls.origin is None else None, "origin": cls.origin}
         if cls.origin is not None:
             raises["unsent"] = ("call_5", "call_6")
         found = {
@@ -196,7 +200,10 @@ class Contract:
 
     def test_caller_and_model_get_what_they_get_without_us(self, runs: Runs, case_name: str) -> None:
         case, with_us, without = self.cases()[case_name], runs.on["cases"][case_name], runs.off["cases"][case_name]
-        assert with_us["said"] == case.said, with_us["error"]
+        if self.model or case.said != "done":
+            assert with_us["said"] == case.said, with_us["error"]
+        else:
+            assert len(with_us["said"].encode()) == sum(self.expected(r, runs).produced or 0 for r in case.records)
         assert [with_us[key] for key in ("said", "error", "origin")] == list(without.values())
         assert with_us["origin"] == case.origin
         for call_id, _, _ in case.calls:
@@ -213,7 +220,8 @@ class Contract:
             assert span["name"] == self.span.format(tool=span["attributes"]["tool.name"])
             assert span["scope"] == self.scope
             assert span["attributes"].items() >= self.attributes.items()
-            assert (span["status"] == "ERROR") == ("error.type" in span["attributes"])
+            if span["scope"] == "agent_otel":
+                assert (span["status"] == "ERROR") == ("error.type" in span["attributes"])
         assert [span["name"] for span in spans if span["scope"] == "agent_otel" and span not in found] == []
 
     def expected(self, record: Record, runs: Runs) -> Record:
@@ -232,7 +240,8 @@ class Contract:
                 assert size == len(text.encode())
 
     def test_metrics_count_each_call_once(self, runs: Runs, case_name: str) -> None:
-        records, metrics = self.cases()[case_name].records, runs.on["cases"][case_name]["metrics"]
+        records = [self.expected(record, runs) for record in self.cases()[case_name].records]
+        metrics = runs.on["cases"][case_name]["metrics"]
         assert _sums(metrics, "agent_otel.tool.result.size") == Counter(
             {r.tool: r.produced for r in records if r.produced}
         )
@@ -244,6 +253,11 @@ class Contract:
 
     def test_nothing_is_said_or_swallowed(self, runs: Runs, case_name: str) -> None:
         assert runs.on["cases"][case_name]["messages"] == []
+
+    def said(self, runs: Runs) -> str | None:
+        """What the first case says, without us."""
+        said: str | None = next(iter(runs.off["cases"].values()))["said"]
+        return said
 
     # --- how it is put in and taken out ---------------------------------------------------------------------------
 
@@ -261,16 +275,16 @@ class Contract:
         if not self.integrations:
             return
         step = runs.off["too old"]
-        assert step["said"] == "done"
+        assert step["said"] == self.said(runs)
         assert step["same"]
-        assert step["spans"] == []
+        assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
         for distribution in _distributions(self.integrations):
             (said,) = (text for text in step["messages"] if text.startswith(f"{distribution} 0.0.1 "))
             assert "is not instrumented" in said
 
     def test_late_activation_wraps_what_is_there(self, runs: Runs) -> None:
         step = runs.off["late"]
-        assert step["said"] == "done"
+        assert step["said"] == self.said(runs)
         assert set(step["depths"].values()) <= {1}
         assert step["same"] == (not self.integrations)
         assert [span["name"] for span in step["spans"] if "tool.args_hash" in span["attributes"]] == [
@@ -283,7 +297,7 @@ class Contract:
 
     def test_taking_out_restores_the_originals(self, runs: Runs) -> None:
         step = runs.off["taken out"]
-        assert step["said"] == "done"
+        assert step["said"] == self.said(runs)
         assert step["same"]
         assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
 
@@ -294,7 +308,7 @@ class Contract:
     @pytest.mark.parametrize("place", CORE)
     def test_our_own_failure_is_not_the_tool_s(self, runs: Runs, place: str) -> None:
         (broken,) = (broken for broken in runs.on["broken"] if broken["place"] == place)
-        assert [result["said"] for result in broken["results"]] == ["done", "done"]
+        assert [result["said"] for result in broken["results"]] == [self.said(runs)] * 2
         assert broken["errors"] >= 2, "two calls, so at least two failures are counted"
         assert len(broken["messages"]) == len(set(broken["messages"])) >= 1, "logged once per place"
 
@@ -318,11 +332,8 @@ class Contract:
             check=True,
         )
         assert done.stdout == "works\n"
-        for distribution in _distributions(self.integrations):
-            assert done.stderr.count(f"{distribution} ") == done.stderr.count("is not instrumented") // len(
-                _distributions(self.integrations)
-            )
-            assert done.stderr.count(f"{distribution} ") == 1
+        warned = sorted(line.split()[0] for line in done.stderr.splitlines() if "is not instrumented" in line)
+        assert warned == sorted(_distributions(self.integrations))
 
 
 QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "FASTMCP_CHECK_FOR_UPDATES": "off"}
@@ -358,7 +369,7 @@ def _sums(metrics: list[Json], name: str) -> Counter[str]:
     return +found
 
 
-def _total(records: tuple[Record, ...]) -> Counter[str]:
+def _total(records: list[Record]) -> Counter[str]:
     found: Counter[str] = Counter()
     for record in records:
         found[record.tool] += record.args

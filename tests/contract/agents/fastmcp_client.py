@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import fastmcp
 
-from tests.contract import toolbox
 from tests.contract.agents import mcp_client, mcp_server
 
 if TYPE_CHECKING:
@@ -16,8 +15,5 @@ if TYPE_CHECKING:
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """Make the calls of the prompt at once; the texts they gave, joined."""
     del base_url, tools, setting
-    server = fastmcp.FastMCP("toolbox")
-    for function in mcp_server.FUNCTIONS:
-        server.tool(function)
-    async with fastmcp.Client(server) as client:
+    async with fastmcp.Client(mcp_server.make()) as client:
         return await mcp_client.call_all(client, prompt)

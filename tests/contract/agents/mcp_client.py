@@ -42,4 +42,5 @@ async def call_all(client: Any, prompt: str) -> str:
     """Make the calls of the prompt at once."""
     calls = [(name, arguments) for _, name, arguments in json.loads(prompt)["calls"]]
     results = await asyncio.gather(*(client.call_tool(name, arguments) for name, arguments in calls))
-    return "".join(getattr(block, "text", "") for result in results for block in result.content)
+    blocks = [getattr(block, "resource", block) for result in results for block in result.content]
+    return "".join(getattr(block, "text", "") for block in blocks)

@@ -1,0 +1,170 @@
+"""Children of all kinds: what they measure arrives, once, however they end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers.otlp import OtlpReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_PROGRAM = Path(__file__).parent / "children_program.py"
+_KINDS = {"Process": 1, "Pool": 1, "ProcessPoolExecutor": 1}
+#: So long that nothing is sent but at an end.
+_LONG = {"OTEL_BSP_SCHEDULE_DELAY": "60000"}
+
+
+def _spans(receiver: OtlpReceiver) -> Counter[str]:
+    return Counter(span.attributes["tool.name"] for span in receiver.spans)
+
+
+@pytest.mark.parametrize("protocol", ["http/protobuf", "grpc"])
+@pytest.mark.parametrize("first", [(), ("first",)], ids=["children only", "parent first"])
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("bare", "fork"),
+        ("bare", "spawn"),
+        ("bare", "os.fork"),
+        ("servers-newest", "fork"),
+        ("servers-newest", "forkserver"),
+        ("servers-newest", "os.fork"),
+    ],
+)
+def test_children(
+    environment: Callable[[str], Environment], name: str, method: str, first: tuple[str, ...], protocol: str
+) -> None:
+    if protocol == "grpc" and method in ("spawn", "forkserver"):
+        pytest.skip("those children share nothing with their parent: one protocol is enough")
+    with OtlpReceiver() as receiver:
+        env = {"AGENT_OTEL": "1", **receiver.environment(protocol), **_LONG}
+        # A fork beside threads is worth a warning from Python 3.12 on; before the first use there are no threads.
+        options = () if first else ("-W", "error")
+        child = environment(name).run(_PROGRAM, method, *first, env=env, options=options, check=True)
+
+    expected = Counter({"os.fork": 1} if method == "os.fork" else _KINDS) + Counter({"parent": 1} if first else {})
+    assert expected == _spans(receiver)
+    assert [30] * len(receiver.spans) == [span.attributes["tool.result.bytes"] for span in receiver.spans]
+    if not first:
+        assert "" == child.stderr
+
+
+_BUSY = """
+import os, sys, threading
+import agent_otel
+
+def call(name):
+    with agent_otel.tool_call(name, {}) as running:
+        running.result("x")
+
+def work():
+    while not stop:
+        call("parent")
+
+stop = []
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for _ in range(30):
+    child = os.fork()
+    if not child:
+        call("child")
+        os._exit(0)
+    os.waitpid(child, 0)
+stop.append(True)
+for thread in threads:
+    thread.join()
+print("done")
+"""
+
+
+@pytest.mark.parametrize("sink", ["prometheus", "both"])
+def test_forks_amid_calls_do_not_hang(environment: Callable[[str], Environment], sink: str) -> None:
+    """A lock that another thread of the parent holds when it forks is never free in the child."""
+    with OtlpReceiver() as receiver:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": sink, **receiver.environment()}
+        child = environment("bare").run(_BUSY, env=env, check=True, timeout=60)
+
+    assert "done\n" == child.stdout
+
+
+_ENDS = """
+import os, signal, sys, time
+import agent_otel
+
+with agent_otel.tool_call("search", {}) as running:
+    running.result("x")
+print("called", flush=True)
+end = sys.argv[1]
+if end == "raise":
+    raise KeyError("no")
+if end == "exit":
+    sys.exit(3)
+if end == "_exit":
+    os._exit(4)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "option", "delay", "status", "delivered"),
+    [
+        ("raise", "0", "60000", 1, 1),
+        ("exit", "0", "60000", 3, 1),
+        ("_exit", "0", "60000", 4, 0),
+        ("sigterm", "1", "60000", -15, 1),
+        ("sigterm", "0", "60000", -15, 0),
+        ("sigterm", "0", "", -15, 1),
+    ],
+)
+def test_ends(  # noqa: PLR0913, PLR0917 - the columns of a table
+    environment: Callable[[str], Environment], end: str, option: str, delay: str, status: int, delivered: int
+) -> None:
+    """By default SIGTERM loses what is younger than the batch delay, which is a second unless set."""
+    bare = environment("bare")
+    with OtlpReceiver() as receiver:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_FLUSH_ON_SIGTERM": option, **receiver.environment()}
+        env |= {"OTEL_BSP_SCHEDULE_DELAY": delay} if delay else {}
+        with bare.start(str(bare.python), "-c", _ENDS, end, env=env) as child:
+            assert child.stdout is not None
+            assert "called\n" == child.stdout.readline()
+            if end == "sigterm":
+                if not delay:
+                    receiver.wait_for_spans(1)
+                child.terminate()
+            assert status == child.wait(timeout=30)
+
+    assert delivered == len(receiver.spans)
+
+
+_DURING_IMPORT = """
+import os, signal, sys, time
+sys.modules["agent_otel.emit.telemetry"] = type(sys)("half imported")
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(30)
+"""
+
+
+def test_sigterm_before_there_is_anything_to_flush(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_FLUSH_ON_SIGTERM": "1"}
+    for program in (_DURING_IMPORT, _DURING_IMPORT.replace('sys.modules["agent_otel.emit.telemetry"]', "_")):
+        child = environment("bare").run(program, env=env)
+        assert (-15, "") == (child.returncode, child.stderr)
+
+
+def test_sigterm_and_a_hanging_exporter(environment: Callable[[str], Environment]) -> None:
+    bare = environment("bare")
+    with OtlpReceiver(hang=True) as receiver:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_FLUSH_ON_SIGTERM": "1", **receiver.environment()}
+        with bare.start(str(bare.python), "-c", _ENDS, "sigterm", env=env) as child:
+            assert child.stdout is not None
+            assert "called\n" == child.stdout.readline()
+            child.terminate()
+            assert -15 == child.wait(timeout=12)
