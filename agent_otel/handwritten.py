@@ -53,7 +53,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
         parameters = _parameters(target)
         bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
         names = parameters[bound:]
-        tool_name: str = name or getattr(target, "__name__", type(target).__name__)
+        tool_name = str(name or getattr(target, "__name__", type(target).__name__))
 
         def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
             if args and bound and instance is None:
@@ -108,7 +108,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
     ) -> None:
         self._call = Call(name, arguments, call_id=call_id, agent=agent)
-        self._visit: observer.Visit | None = None
+        self._visit: observer.Visit | observer.Inside | None = None
 
     def __enter__(self) -> Self:
         if _startup.active:
@@ -124,7 +124,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     def error(self, error: Exception) -> None:
         """Note a failure that the loop handles itself."""
         if self._visit is not None:
-            observer.handler_raised(error, _READER)
+            _shield.shielded("tool_call.error")(observer.handler_raised)(error, _READER)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -19,7 +19,7 @@ from agent_otel.reading import PRODUCED
 from agent_otel.record import Record, ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -41,6 +41,8 @@ __all__ = [
 
 #: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.
 enabled = True
+#: Integrations whose hooks open the span instead of the functions they belong to.
+hooked: set[str | None] = set()
 _current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
@@ -86,7 +88,7 @@ class Visit:
         try:
             token = self._token
             if token is not None:
-                try:
+                try:  # noqa: SIM105 - suppress() costs on every call
                     _current.reset(token)
                 except ValueError:
                     pass  # the call ends in another context than it began in, which is gone or going
@@ -101,6 +103,25 @@ class Visit:
                 self._record.finish()
         except Exception:
             _shield.failed("tool_call.finish")
+
+
+class Inside:
+    """A wrapped function that the body of a running tool uses: no call of its own, nor does it speak for the tool."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def __enter__(self) -> Self:
+        self._record.depth += 1
+        return self
+
+    def returned(self, value: Any) -> None:
+        """Nothing is read."""
+
+    def __exit__(self, *_: object) -> None:
+        self._record.depth -= 1
 
 
 class StreamVisit:
@@ -157,7 +178,7 @@ def enter_stream(
 ) -> StreamVisit | None:
     """Begin to watch a generator tool at its first step."""
     visit = enter_tool(reader, instance, args, kwargs)
-    return None if visit is None else visit.as_stream()
+    return visit.as_stream() if isinstance(visit, Visit) else None
 
 
 def finish_execution(named: identity.Identity) -> None:
@@ -167,7 +188,9 @@ def finish_execution(named: identity.Identity) -> None:
         telemetry().metrics.execution(named.workflow, named.agent, finished.tool_calls, finished.result_bytes)
 
 
-def enter_tool(reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Visit | None:
+def enter_tool(
+    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | Inside | None:
     """Begin to watch a wrapped function; None when this is not a tool call of its own."""
     if not enabled:
         return None
@@ -186,18 +209,18 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
     if call is None or context.get_value("suppress_instrumentation"):
         return None
     record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
-    if record.tracing and reader.opens_span and reader.station == PRODUCED:
+    if record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked:
         record.open_span()
     return Visit(record, reader, _current.set(record))
 
 
 def _enter_within(
     current: Record, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Visit | None:
+) -> Visit | Inside | None:
     """Enter a function while a call runs: that call's handler, something its body uses, or an agent's own call."""
     if current.awaits is reader:
         current.enter_handler()
-        if reader.opens_span:
+        if reader.opened_by not in hooked:
             current.open_span()
         return Visit(current, reader, None)
     call = reader.call(instance, args, kwargs)
@@ -205,7 +228,7 @@ def _enter_within(
         call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id)
     ):
         # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
-        return None
+        return Inside(current)
     return _begin(reader, call)
 
 
@@ -220,55 +243,46 @@ def model_request(parts: Iterable[Part]) -> None:
     telemetry().metrics.request(sizes)
 
 
-@_shield.shielded("tool_call.handler")
 def handler_started() -> None:
-    """The framework is about to run a handler, and every callback of others has opened what it opens."""
+    """The framework is about to run the handler, and every callback of others has opened what it opens."""
     record = _running()
     if record is not None:
-        record.depth += 1
         record.open_span()
 
 
-@_shield.shielded("tool_call.handler")
 def handler_returned(result: Result) -> None:
     """The handler has returned, where the function that calls it cannot be wrapped."""
     record = _running()
     if record is not None:
-        record.depth -= 1
         record.read(PRODUCED, result)
         record.leave_handler()
 
 
-@_shield.shielded("tool_call.handler")
-def handler_finishing(result: Result) -> None:
+def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
     """The framework is about to tell its callbacks a result: the last moment that a foreign span is open."""
     record = _running()
-    if record is None or not record.leave_callbacks():
-        return
-    if record.span is not None and record.span.foreign:
-        record.read(PRODUCED, result)
+    if record is not None and record.span is not None and record.span.foreign:
+        record.read(PRODUCED, read(value))
         record.leave_handler()
 
 
-@_shield.shielded("tool_call.handler")
 def handler_failing(error: BaseException, reader: ToolReader) -> None:
-    """The framework is about to tell its callbacks that a handler raised."""
+    """The framework is about to tell its callbacks that the handler raised."""
     record = _running()
-    if record is None or not record.leave_callbacks():
-        return
-    record.raise_(error, reader)
-    if record.span is not None and record.span.foreign:
-        record.leave_handler()
+    if record is not None:
+        record.raise_(error, reader)
+        if record.span is not None and record.span.foreign:
+            record.leave_handler()
 
 
-@_shield.shielded("tool_call.handler")
 def handler_raised(error: BaseException, reader: ToolReader) -> None:
     """The handler raised and the framework is about to turn that into text."""
     record = _running()
-    if record is not None and record.depth <= 1:
+    if record is not None:
         record.raise_(error, reader)
 
 
 def _running() -> Record | None:
+    """The call whose own handler runs, or is about to; None inside of what its body uses."""
     record = _current.get()
-    return None if record is None or record.finished else record
+    return None if record is None or record.finished or record.depth else record

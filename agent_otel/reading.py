@@ -47,16 +47,16 @@ class ToolReader:
     """How to read one wrapped function: its call (None when it is not a tool call) and its result.
 
     ``result`` says None where the framework has not asked the handler, or not had its answer, yet. ``awaits`` is the
-    reader of the inner function that an outer one leads to. ``opens_span`` is False where a hook says more exactly
-    when the handler starts. ``is_control_flow`` tells exceptions that are no errors. ``also_timed_by`` names
-    instrumentors (``module:Class``) that emit the duration.
+    reader of the inner function that an outer one leads to. ``opened_by`` names the integration whose hooks, where they
+    are applied, say more exactly when the handler starts and the span is to be opened. ``is_control_flow`` tells
+    exceptions that are no errors. ``also_timed_by`` names instrumentors (``module:Class``) that emit the duration.
     """
 
     station: str
     call: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Call | None]
     result: Callable[[Any], Result | None]
     awaits: ToolReader | None = None
-    opens_span: bool = True
+    opened_by: str | None = None
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
 

@@ -93,6 +93,8 @@ class Record:
             catalogue.GEN_AI_TOOL_NAME: self.name,
             catalogue.TOOL_NAME: self.name,
             catalogue.TOOL_TYPE: call.type,
+            catalogue.ARGS_HASH: self.args_hash,
+            catalogue.ARGS_BYTES: self.args_bytes,
         }
         if call.call_id:
             attributes[catalogue.TOOL_CALL_ID] = clean(call.call_id)
@@ -174,11 +176,6 @@ class Record:
             if self.out.captures:
                 self.failure = str(error)[:_PREVIEW_BYTES]
 
-    def leave_callbacks(self) -> bool:
-        """Count a tool's callbacks down; True when it is this call's own tool and not one that its body uses."""
-        self.depth -= 1
-        return self.depth <= 0
-
     def leave_handler(self) -> None:
         """The handler is done: a span that is not ours is written now, while it is open."""
         if self.span is not None:
@@ -186,15 +183,19 @@ class Record:
             if self.span.foreign:
                 self.write()
 
+    def is_truncated(self) -> bool:
+        """Whether a cut is established; a length that equals a known cap is only suspected."""
+        return bool(self.cuts) and any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+
     def write(self) -> None:
         """Put what is known on the span."""
         if self.span is None or not self.span.span.is_recording():
             return
         self.written = True
-        attributes: dict[str, Any] = {catalogue.ARGS_HASH: self.args_hash, catalogue.ARGS_BYTES: self.args_bytes}
+        attributes: dict[str, Any] = {}
         if self.produced is not None:
             attributes[catalogue.RESULT_BYTES] = self.produced.bytes
-            attributes[catalogue.RESULT_TRUNCATED] = any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+            attributes[catalogue.RESULT_TRUNCATED] = self.is_truncated()
             if not self.produced.exact:
                 attributes[catalogue.RESULT_ESTIMATED] = True
         if self.structured is not None:

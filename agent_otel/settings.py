@@ -151,7 +151,7 @@ def load(environ: Mapping[str, str]) -> Settings:
             continue
         try:
             values[item.name] = item.metadata["kind"].parse(text)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             _shield.say_once(
                 f"setting {item.metadata['variable']}",
                 f"{item.metadata['variable']}={text!r} is not {error}; using {item.default!r}",

@@ -41,7 +41,7 @@ class Flusher:
         """Flush everything; False when it took longer than ``seconds``."""
         until = time.monotonic() + seconds
         asked = [waiting.ask() for waiting in self._waiting]
-        return all([done.wait(max(0.0, until - time.monotonic())) for done in asked])
+        return all(done.wait(max(0.0, until - time.monotonic())) for done in asked)
 
     def restart(self) -> None:
         """Start the threads again; a forked child calls this, where only the forking thread goes on."""

@@ -13,10 +13,10 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
+from prometheus_client import utils
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar as ClientExemplar
-from prometheus_client.utils import floatToGoString
 
 from agent_otel import _shield, catalogue
 from agent_otel.emit.sinks import exemplar_labels
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 
     #: An exemplar as a cell keeps it, without the span itself: where, how much, when.
     _Kept = tuple[SpanContext, float, float]
+
+
+def _bound_text(bound: float) -> str:
+    text: str = utils.floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return text
 
 
 def _given(kept: _Kept | None) -> ClientExemplar | None:
@@ -85,7 +90,7 @@ class _HistogramCell:
         below = 0
         for index, bound in enumerate((*self._bounds, float("inf"))):
             below += counts[index]
-            buckets.append((floatToGoString(bound), below, _given(exemplars.get(index))))
+            buckets.append((_bound_text(bound), below, _given(exemplars.get(index))))
         family.add_metric(values, buckets, total)
 
 

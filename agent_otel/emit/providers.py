@@ -106,13 +106,16 @@ def _is_placeholder(provider: object) -> bool:
 
 def _exporters(group: str, names: list[str], signal: str) -> list[Any]:
     """Make the exporters of these names; one that cannot be made is one warning and does not cost the others."""
-    made = []
-    for name in names:
-        try:
-            made.append(_load(group, name, signal)())
-        except Exception as error:
-            _say_unusable(signal, name, error)
-    return made
+    made = (_exporter(group, name, signal) for name in names)
+    return [exporter for exporter in made if exporter is not None]
+
+
+def _exporter(group: str, name: str, signal: str) -> Any:
+    try:
+        return _load(group, name, signal)()
+    except Exception as error:
+        _say_unusable(signal, name, error)
+        return None
 
 
 def _load(group: str, name: str, signal: str) -> Any:

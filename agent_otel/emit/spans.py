@@ -59,7 +59,7 @@ class ToolSpan:
     def end(self) -> None:
         """End the span, if it is ours."""
         # A handler that was cancelled may still be running in another context, and only there can it be detached.
-        if trace.get_current_span() is self.span:
+        if self._token is not None and trace.get_current_span() is self.span:
             self.detach()
         if not self.foreign:
             self.span.end()

@@ -31,11 +31,23 @@ class Candidate:
 
 
 class Integration:
-    """One framework: its distribution, the oldest supported version, the adapter and the forms, newest first."""
+    """One framework: its distribution, the oldest supported version, the adapter and the forms, newest first.
 
-    __slots__ = ("adapter", "candidates", "distribution", "minimum", "name")
+    ``beside`` names modules of other instrumentations; without one of them nothing of this row is wrapped.
+    """
 
-    def __init__(self, name: str, distribution: str, minimum: str, adapter: str, *candidates: Candidate) -> None:
+    __slots__ = ("adapter", "beside", "candidates", "distribution", "minimum", "name")
+
+    def __init__(
+        self,
+        name: str,
+        distribution: str,
+        minimum: str,
+        adapter: str,
+        *candidates: Candidate,
+        beside: tuple[str, ...] = (),
+    ) -> None:
+        self.beside = beside
         self.name = name
         self.distribution = distribution
         self.minimum = minimum
@@ -60,7 +72,8 @@ INTEGRATIONS = (
             Wrap("_handle_validation_error", "swallowed"),
         ),
     ),
-    # The callbacks through which other instrumentations open and close their span of the same call.
+    # The callbacks between which another instrumentation's span of the same call is open. These two make it current, so
+    # that the numbers can be set on it. get_child is what a tool calls first when all have heard of its start.
     Integration(
         "langchain-callbacks",
         "langchain-core",
@@ -68,13 +81,14 @@ INTEGRATIONS = (
         _TOOLS + "langchain",
         Candidate(
             "langchain_core.callbacks.manager",
-            Wrap("CallbackManager.on_tool_start", "started"),
-            Wrap("AsyncCallbackManager.on_tool_start", "started"),
+            Wrap("CallbackManagerForToolRun.get_child", "started"),
+            Wrap("AsyncCallbackManagerForToolRun.get_child", "started"),
             Wrap("CallbackManagerForToolRun.on_tool_end", "ending"),
             Wrap("CallbackManagerForToolRun.on_tool_error", "failing"),
             Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
             Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
         ),
+        beside=("opentelemetry.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"),
     ),
     Integration(
         "langgraph",
@@ -165,12 +179,25 @@ INTEGRATIONS = (
 def triggers() -> dict[str, Callable[[str], None]]:
     """Map each module that an integration waits for to what applies it."""
     rows: dict[str, list[Integration]] = {}
+    neighbours: dict[str, list[Integration]] = {}
     for integration in INTEGRATIONS:
-        for candidate in integration.candidates:
-            modules = rows.setdefault(candidate.module, [])
-            if integration not in modules:
-                modules.append(integration)
-    return {module: _applier(tuple(integrations)) for module, integrations in rows.items()}
+        for module in integration.beside or {candidate.module for candidate in integration.candidates}:
+            (neighbours if integration.beside else rows).setdefault(module, []).append(integration)
+    return {
+        **{module: _watcher(tuple(integrations)) for module, integrations in neighbours.items()},
+        **{module: _applier(tuple(integrations)) for module, integrations in rows.items()},
+    }
+
+
+def _watcher(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+    def watch(_: str) -> None:
+        """Another instrumentation is here: now the modules of its rows are waited for."""
+        from agent_otel import _importhook  # noqa: PLC0415 - installed already, or we would not be called
+
+        for integration in integrations:
+            _importhook.install({candidate.module: _applier((integration,)) for candidate in integration.candidates})
+
+    return watch
 
 
 def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:

@@ -121,7 +121,6 @@ def apply(integration: Integration, module_name: str) -> None:
 
 
 def _apply(integration: Integration, module_name: str) -> None:
-    observer.enabled = True
     if integration.name in _matched or integration.name in settings.current().disabled_integrations:
         return
     version = _version(integration.distribution)
@@ -135,16 +134,20 @@ def _apply(integration: Integration, module_name: str) -> None:
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
             _matched.add(integration.name)
+            observer.hooked.update([integration.name] if integration.beside else [])
             observer.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             return
     _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
 
 
 def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:
-    observer.report_integration(integration.name, version or "", catalogue.UNMATCHED)
+    if version is None:
+        # The program's own module has the name; `agents.tool` is not so rare.
+        return
+    observer.report_integration(integration.name, version, catalogue.UNMATCHED)
     _shield.say_once(
         f"unmatched {integration.distribution}",
-        f"{integration.distribution} {version or '(unknown version)'} is not instrumented: {why}. Its calls are not "
+        f"{integration.distribution} {version} is not instrumented: {why}. Its calls are not "
         "measured; everything else goes on as before.",
     )
 
@@ -188,6 +191,7 @@ def restore() -> None:
         else:
             setattr(parent, attribute, original)
     _matched.clear()
+    observer.hooked.clear()
 
 
 def _version(distribution: str) -> str | None:

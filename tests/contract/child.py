@@ -35,6 +35,7 @@ class Messages(logging.Handler):
         self.texts: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Keep a message."""
         self.texts.append(record.getMessage())
 
     def take(self) -> list[str]:
@@ -185,20 +186,44 @@ def loaded() -> list[str]:
     return sorted(ours)
 
 
+def put_in() -> None:
+    """Activate: as an instrumentor of OpenTelemetry's, where there are such."""
+    instrumentor = _instrumentor()
+    if instrumentor is not None:
+        instrumentor.instrument()
+    else:
+        from agent_otel import _startup
+
+        _startup.activate()
+
+
+def take_out() -> None:
+    """Undo it on the same way."""
+    instrumentor = _instrumentor()
+    if instrumentor is not None and instrumentor.is_instrumented_by_opentelemetry:
+        instrumentor.uninstrument()
+    else:
+        from agent_otel import _startup
+
+        _startup.deactivate()
+
+
+def _instrumentor() -> Any:
+    try:
+        from agent_otel._instrumentor import AgentOtelInstrumentor
+    except ImportError:
+        return None
+    return AgentOtelInstrumentor()
+
+
 def on(agent_name: str, base_url: str, plan: Json) -> Json:
     """Switched on from the start, three times over."""
     messages = Messages()
     logging.getLogger("agent_otel").addHandler(messages)
-    import agent_otel.auto
-    from agent_otel import _shield, _startup
+    from agent_otel import _shield
 
-    _startup.activate()
-    try:
-        from agent_otel._instrumentor import AgentOtelInstrumentor
-    except ImportError:
-        pass
-    else:
-        AgentOtelInstrumentor().instrument()
+    importlib.import_module("agent_otel.auto")
+    put_in()
     telemetry = Telemetry()
     agent = importlib.import_module(f"tests.contract.agents.{agent_name}")
     cases = {}
@@ -275,7 +300,7 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
 
     def activate() -> None:
         os.environ["AGENT_OTEL"] = "1"
-        import agent_otel.auto
+        importlib.import_module("agent_otel.auto")
 
     def too_old() -> None:
         sys.path.insert(0, plan["old"])
@@ -283,30 +308,18 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
         activate()
 
     def late() -> None:
-        from agent_otel import _startup
-
-        _startup.deactivate()
+        take_out()
         sys.path.remove(plan["old"])
         importlib.invalidate_caches()
-        _startup.activate()
-
-    def taken_out() -> None:
-        from agent_otel import _startup
-
-        _startup.deactivate()
-
-    def again() -> None:
-        from agent_otel import _startup
-
-        _startup.activate()
+        put_in()
 
     if plan["integrations"]:
         step("too old", too_old)
     else:
         activate()
-    step("late", late if plan["integrations"] else again)
-    step("taken out", taken_out)
-    step("again", again)
+    step("late", late if plan["integrations"] else put_in)
+    step("taken out", take_out)
+    step("again", put_in)
     return report
 
 

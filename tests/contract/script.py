@@ -28,9 +28,10 @@ def _compact(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
-def _calls(messages: Sequence[Any] | str) -> list[Any]:
-    texts = [messages] if isinstance(messages, str) else [_text(m) for m in messages if m.get("role") == "user"]
-    calls: list[Any] = json.loads(texts[-1])["calls"]
+def _calls(messages: Sequence[Json] | str) -> list[Any]:
+    if not isinstance(messages, str):
+        messages = [_text(message) for message in messages if message.get("role") == "user"][-1]
+    calls: list[Any] = json.loads(messages)["calls"]
     return calls
 
 

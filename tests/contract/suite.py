@@ -5,17 +5,20 @@ against a scripted model over real HTTP: one with the switch on from the start, 
 expected of a case stands in it, by hand; what the model saw is taken from the wire.
 """
 
+# ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from agent_otel.integrations.registry import INTEGRATIONS
 from tests.contract import script
-from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Json, Record, failed, looked_up
+from tests.contract.toolbox import LOOKUP_BYTES
 from tests.servers.model import ModelServer
 
 if TYPE_CHECKING:
@@ -23,14 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.environments import Environment
-
-Json = dict[str, Any]
-
-KEY = {"key": "größe"}
-KEY_BYTES = 17
-"""``{"key":"größe"}``: 10 bytes around 7."""
-BROKEN = "tests.contract.toolbox.BrokenError"
-CANCELLED = "asyncio.exceptions.CancelledError"
 
 #: Functions of the core that are made to raise, one after the other.
 CORE = (
@@ -41,65 +36,6 @@ CORE = (
     "agent_otel.record:digest_arguments",
     "agent_otel.emit.spans:open_tool_span",
 )
-
-
-WIRE = -1
-"""As many bytes as the model was sent: the framework's text about an error, which differs between versions."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """What is expected of one tool call: sizes in bytes, None where there must be no such attribute."""
-
-    tool: str
-    call_id: str | None
-    produced: int | None = None
-    handed_back: int | None = None
-    structured: int | None = None
-    error: str | None = None
-    cut: tuple[str, str] | None = None
-    args: int = KEY_BYTES
-    agent: str | None = None
-
-
-@dataclass(frozen=True)
-class Case:
-    """One run of an agent and what must come of it.
-
-    ``origin`` is where the tool's own exception object stands in what the caller gets: 0 is the very same, 1 its
-    cause. ``unsent`` names calls whose result does not go to the model.
-    """
-
-    tools: tuple[str, ...]
-    calls: tuple[tuple[str, str, Json], ...]
-    records: tuple[Record, ...]
-    mode: str = "async"
-    setting: str = ""
-    said: str | None = "done"
-    origin: int | None = None
-    unsent: tuple[str, ...] = ()
-
-    def plan(self) -> Json:
-        """What the child is told."""
-        return {"tools": self.tools, "prompt": script.prompt(*self.calls), "mode": self.mode, "setting": self.setting}
-
-
-def looked_up(tool: str, call_id: str | None, mode: str = "async", **more: Any) -> Case:
-    """Return a case of one call that returns what ``lookup`` does."""
-    records = (Record(tool, call_id, LOOKUP_BYTES),)
-    return Case((tool,), ((call_id or "call", tool, KEY),), records, mode, **more)
-
-
-# The prompt for an agent behind a tool, and itself as an argument: {"input":"…"} with its quotes escaped.
-DELEGATED = script.prompt(("call_30", "lookup", KEY))
-DELEGATED_BYTES = 12 + 50 + 10
-
-
-def failed(tool: str, call_id: str, mode: str = "async", error: str = BROKEN, **more: Any) -> Case:
-    """Return a case of one call that fails and leaves no result, but perhaps a text for the model."""
-    told = None if call_id in more.get("unsent", ()) else WIRE
-    records = (Record(tool, call_id, handed_back=told, error=error),)
-    return Case((tool,), ((call_id, tool, KEY),), records, mode, **more)
 
 
 @dataclass
@@ -135,6 +71,10 @@ class Contract:
     flagged: ClassVar[str] = BROKEN
     #: Whether there is an outer function, which hands back.
     outer: ClassVar[bool] = True
+    #: Spans that others open right inside of the tool's: here that of the tool itself.
+    inside: ClassVar[tuple[str, ...]] = ("looking up",)
+    #: Whether the agent imports us itself.
+    imports_us: ClassVar[bool] = False
     #: Whether the model gets the results, over the wire.
     model: ClassVar[bool] = True
     own: ClassVar[dict[str, Case]] = {}
@@ -142,7 +82,11 @@ class Contract:
     @classmethod
     def cases(cls) -> dict[str, Case]:
         """Return the cases of this integration; the first one also serves where any call will do."""
-        raises: Json = {"error": cls.flagged, "said": cls.said_of_errors if cls.origin is None else None, "origin": cls.origin}
+        raises: Json = {
+            "error": cls.flagged,
+            "said": cls.said_of_errors if cls.origin is None else None,
+            "origin": cls.origin,
+        }
         if cls.origin is not None:
             raises["unsent"] = ("call_5", "call_6")
         found = {
@@ -158,13 +102,10 @@ class Contract:
                 (Record("lookup_later", "call_7", LOOKUP_BYTES), Record("big", "call_8", 4321, args=10)),
             ),
             "cancelled": failed("linger", "call_9", "cancel", CANCELLED, said=None, unsent=("call_9",)),
-            "unicode": Case(
-                ("big",), (("call_10", "big", {"n": 0}),), (Record("big", "call_10", 0, args=7),)
-            ),
+            "unicode": Case(("big",), (("call_10", "big", {"n": 0}),), (Record("big", "call_10", 0, args=7),)),
             **cls.own,
         }
-        offered = {name: case for name, case in found.items() if case.mode in (*cls.modes, "cancel")}
-        return offered
+        return {name: case for name, case in found.items() if case.mode in (*cls.modes, "cancel")}
 
     @classmethod
     def run_children(cls, environment: Environment, folder: Path) -> Runs:
@@ -172,9 +113,7 @@ class Contract:
         old = _distribution_info(folder / "old", cls.integrations, "0.0.1")
         plan = folder / "plan.json"
         cases = {name: case.plan() for name, case in cls.cases().items()}
-        plan.write_text(
-            json.dumps({"cases": cases, "integrations": cls.integrations, "broken": CORE, "old": str(old)})
-        )
+        plan.write_text(json.dumps({"cases": cases, "integrations": cls.integrations, "broken": CORE, "old": str(old)}))
         reports, servers = {}, {}
         for mode in ("off", "on"):
             with ModelServer(script.decide) as server:
@@ -231,6 +170,15 @@ class Contract:
             record = replace(record, handed_back=told)
         return replace(record, agent=self.agent_name and (record.agent or self.agent_name))
 
+    def test_spans_of_the_tool_are_children_of_its_span(self, runs: Runs) -> None:
+        parents = {
+            span["parent"]
+            for case in ("async", "parallel")
+            for span in runs.on["cases"][case]["spans"]
+            if span["name"] in self.inside
+        }
+        assert parents == {self.span.format(tool="lookup_later")}
+
     def test_bytes_are_those_on_the_wire(self, runs: Runs, case_name: str) -> None:
         for span in runs.on["cases"][case_name]["spans"]:
             attributes = span["attributes"]
@@ -262,8 +210,8 @@ class Contract:
     # --- how it is put in and taken out ---------------------------------------------------------------------------
 
     def test_nothing_of_ours_is_loaded_while_the_switch_is_off(self, runs: Runs) -> None:
-        allowed = {"agent_otel", "agent_otel._startup", *USED_BY_THE_AGENT.get(self.agent, ())}
-        assert [name for name in runs.off["loaded"] if name not in allowed] == []
+        if not self.imports_us:
+            assert runs.off["loaded"] == ["agent_otel", "agent_otel._startup"]
 
     def test_three_activations_wrap_once(self, runs: Runs) -> None:
         assert runs.on["integrations"].items() >= self.integrations.items()
@@ -277,7 +225,8 @@ class Contract:
         step = runs.off["too old"]
         assert step["said"] == self.said(runs)
         assert step["same"]
-        assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
+        if not self.imports_us:
+            assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
         for distribution in _distributions(self.integrations):
             (said,) = (text for text in step["messages"] if text.startswith(f"{distribution} 0.0.1 "))
             assert "is not instrumented" in said
@@ -312,22 +261,35 @@ class Contract:
         assert broken["errors"] >= 2, "two calls, so at least two failures are counted"
         assert len(broken["messages"]) == len(set(broken["messages"])) >= 1, "logged once per place"
 
+    def test_without_the_library_nothing_is_said(
+        self, environment: Callable[[str], Environment], tmp_path: Path
+    ) -> None:
+        modules = self.shadow(tmp_path)
+        done = environment("bare").run(
+            f"""
+            import importlib, sys
+            for module in {modules}:
+                try:
+                    importlib.import_module(module)
+                except ModuleNotFoundError as error:
+                    assert error.name == module.split(".")[0]
+                else:
+                    raise AssertionError(module)
+            sys.path.insert(0, {str(tmp_path)!r})  # the program has modules of these names
+            for module in {modules}:
+                importlib.import_module(module)
+            """,
+            env={"AGENT_OTEL": "1"},
+            check=True,
+        )
+        assert done.stdout + done.stderr == ""
+
     def test_a_shadow_of_the_library_gets_one_warning(
         self, environment: Callable[[str], Environment], tmp_path: Path
     ) -> None:
-        if not self.integrations:
-            return
-        modules = {target.partition(":")[0] for target in self.integrations.values()}
-        for module in modules:
-            path = tmp_path.joinpath(*module.split("."))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            for parent in path.relative_to(tmp_path).parents:
-                (tmp_path / parent / "__init__.py").touch()
-            path.with_suffix(".py").touch()
-        (tmp_path / "__init__.py").unlink()
-        imports = "; ".join(f"import {module}" for module in sorted(modules))
+        imports = "; ".join(f"import {module}" for module in self.shadow(tmp_path))
         done = environment(self.environment).run(
-            f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports}; print('works')",
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {imports or 'pass'}; print('works')",
             env={"AGENT_OTEL": "1"},
             check=True,
         )
@@ -335,11 +297,20 @@ class Contract:
         warned = sorted(line.split()[0] for line in done.stderr.splitlines() if "is not instrumented" in line)
         assert warned == sorted(_distributions(self.integrations))
 
+    def shadow(self, folder: Path) -> list[str]:
+        """Put empty modules with the names of the wrapped ones into a folder; their names."""
+        modules = sorted({target.partition(":")[0] for target in self.integrations.values()})
+        for module in modules:
+            path = folder.joinpath(*module.split("."))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for package in path.relative_to(folder).parents[:-1]:
+                (folder / package / "__init__.py").touch()
+            path.with_suffix(".py").touch()
+        return modules
+
 
 QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "FASTMCP_CHECK_FOR_UPDATES": "off"}
 """What keeps the frameworks from calling home."""
-
-USED_BY_THE_AGENT: dict[str, tuple[str, ...]] = {}
 
 
 def _read(attributes: Json) -> Record:
@@ -377,8 +348,6 @@ def _total(records: list[Record]) -> Counter[str]:
 
 
 def _distributions(integrations: dict[str, str]) -> set[str]:
-    from agent_otel.integrations.registry import INTEGRATIONS
-
     return {integration.distribution for integration in INTEGRATIONS if integration.name in integrations}
 
 
@@ -389,6 +358,3 @@ def _distribution_info(folder: Path, integrations: dict[str, str], version: str)
         info.mkdir(parents=True, exist_ok=True)
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
     return folder
-
-
-assert len(LOOKUP.encode()) == LOOKUP_BYTES

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from tests.contract.suite import DELEGATED, DELEGATED_BYTES, KEY, Case, Contract, Record, failed, looked_up
+from typing import ClassVar
+
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.suite import Contract
 from tests.contract.toolbox import LOOKUP_BYTES
 
 TOOL_EXCEPTION = "langchain_core.tools.base.ToolException"
+
+# The call of the agent behind the tool.
+ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
 
 
 class TestLangChain(Contract):
@@ -13,15 +19,17 @@ class TestLangChain(Contract):
 
     agent = "langchain"
     environment = "langchain"
-    integrations = {
-        "langchain": "langchain_core.tools.base:BaseTool.run",
-        "langchain-callbacks": "langchain_core.callbacks.manager:CallbackManager.on_tool_start",
-    }
+    integrations: ClassVar = {"langchain": "langchain_core.tools.base:BaseTool.run"}
     outer = False
-    own = {
+    own: ClassVar = {
         "outside of an agent": Case(
-            ("lookup",), (("call", "lookup", KEY),), (Record("lookup", None, LOOKUP_BYTES),), "sync", "outside",
-            said="größe: " + "ß" * 1000, unsent=("call",),
+            ("lookup",),
+            (("call", "lookup", KEY),),
+            (Record("lookup", None, LOOKUP_BYTES),),
+            "sync",
+            "outside",
+            said="größe: " + "ß" * 1000,
+            unsent=("call",),
         ),
         "nested": looked_up("nested", "call_20"),
         "content and artifact": Case(
@@ -46,20 +54,27 @@ class TestLangGraph(Contract):
 
     agent = "langgraph"
     environment = "langchain"
-    integrations = {**TestLangChain.integrations, "langgraph": "langgraph.prebuilt.tool_node:ToolNode._run_one"}
-    agent_name = "clerk"
-    attributes = {"gen_ai.conversation.id": "thread-1"}
-    own = {
+    integrations: ClassVar = {
+        **TestLangChain.integrations,
+        "langgraph": "langgraph.prebuilt.tool_node:ToolNode._run_one",
+    }
+    agent_name: ClassVar[str | None] = "clerk"
+    attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
+    own: ClassVar = {
         **{name: TestLangChain.own[name] for name in TestLangChain.own if name != "outside of an agent"},
         "converted by a middleware": failed("broken_later", "call_24", setting="forgive"),
         "interrupted": Case(
-            ("asks",), (("call_26", "asks", KEY),), (Record("asks", "call_26"),), setting="interrupt",
-            said="interrupted", unsent=("call_26",),
+            ("asks",),
+            (("call_26", "asks", KEY),),
+            (Record("asks", "call_26"),),
+            setting="interrupt",
+            said="interrupted",
+            unsent=("call_26",),
         ),
         "agent as a tool": Case(
             ("delegate",),
             (("call_29", "delegate", {"input": DELEGATED}),),
-            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")),
+            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), ASSISTANT),
         ),
         # 100 letters: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
         "shortened by a middleware": Case(
@@ -78,7 +93,7 @@ class TestLangGraphOldest(TestLangGraph):
     environment = "langchain-oldest"
     agent_name = None
     origin = None
-    own = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
+    own: ClassVar = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
 
 
 del Contract

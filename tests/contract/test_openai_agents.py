@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from tests.contract.suite import DELEGATED, DELEGATED_BYTES, KEY, Case, Contract, Record, failed, looked_up
+from typing import ClassVar
+
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.suite import Contract
 from tests.contract.toolbox import LOOKUP_BYTES
 
+# The call of the agent behind the tool.
+ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
 
 
 class TestNewest(Contract):
@@ -12,14 +17,14 @@ class TestNewest(Contract):
 
     agent = "openai_agents"
     environment = "openai-agents"
-    integrations = {
+    integrations: ClassVar = {
         "openai-agents": "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
         "openai-agents-errors": "agents.tool:maybe_invoke_function_tool_failure_error_function",
     }
     agent_name = "clerk"
-    attributes = {"gen_ai.conversation.id": "group-1"}
+    attributes: ClassVar = {"gen_ai.conversation.id": "group-1"}
     origin = 1
-    own = {
+    own: ClassVar = {
         "responses": looked_up("lookup", "call_20", setting="responses"),
         "text output": looked_up("text_output", "call_21"),
         "nested": looked_up("nested", "call_22"),
@@ -33,13 +38,17 @@ class TestNewest(Contract):
             (Record("guarded", "call_27", LOOKUP_BYTES, handed_back=8, cut=("framework", "shrunk")),),
         ),
         "waiting for approval": Case(
-            ("approved",), (("call_28", "approved", KEY),), (), setting="approval", said="1 to approve",
+            ("approved",),
+            (("call_28", "approved", KEY),),
+            (),
+            setting="approval",
+            said="1 to approve",
             unsent=("call_28",),
         ),
         "agent as a tool": Case(
             ("delegate",),
             (("call_29", "delegate", {"input": DELEGATED}),),
-            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")),
+            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), ASSISTANT),
         ),
         "from an MCP server": Case(
             (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES),), setting="mcp"
@@ -51,7 +60,7 @@ class TestNamed(TestNewest):
     """From 0.12 to 0.18."""
 
     environment = "openai-agents-0.18"
-    integrations = {
+    integrations: ClassVar = {
         **TestNewest.integrations,
         "openai-agents": "agents.run_internal.tool_execution:invoke_function_tool",
     }
@@ -60,9 +69,9 @@ class TestNamed(TestNewest):
 class TestClosure(TestNewest):
     """From 0.8 to 0.11; timeouts came with 0.9."""
 
-    own = {name: case for name, case in TestNewest.own.items() if name != "timed out"}
+    own: ClassVar = {name: case for name, case in TestNewest.own.items() if name != "timed out"}
     environment = "openai-agents-0.8"
-    integrations = {
+    integrations: ClassVar = {
         "openai-agents": "agents.run_internal.tool_execution:_execute_tool_input_guardrails",
         "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
     }
@@ -71,8 +80,8 @@ class TestClosure(TestNewest):
 class TestOldest(TestNewest):
     """Up to 0.7; approvals came with 0.8."""
 
-    attributes = {}  # the tools of this version do not know their run
-    own = {
+    attributes: ClassVar = {}  # the tools of this version do not know their run
+    own: ClassVar = {
         **{name: case for name, case in TestClosure.own.items() if name != "waiting for approval"},
         # The text block as JSON: {"type":"text","text":"…","annotations":null,"meta":null}, 56 bytes around the text.
         "from an MCP server": Case(
@@ -80,7 +89,7 @@ class TestOldest(TestNewest):
         ),
     }
     environment = "openai-agents-0.7"
-    integrations = {
+    integrations: ClassVar = {
         "openai-agents": "agents._run_impl:RunImpl._execute_input_guardrails",
         "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
     }

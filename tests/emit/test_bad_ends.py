@@ -38,9 +38,7 @@ def _warnings(child: CompletedProcess[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
-def test_a_hanging_exporter(
-    environment: Callable[[str], Environment], hanging: OtlpReceiver, protocol: str
-) -> None:
+def test_a_hanging_exporter(environment: Callable[[str], Environment], hanging: OtlpReceiver, protocol: str) -> None:
     env = {"AGENT_OTEL": "1", **hanging.environment(protocol), "OTEL_METRICS_EXPORTER": "otlp"}
     with environment("bare").start(str(environment("bare").python), "-c", _AGENT, env=env) as child:
         assert child.stdout is not None
@@ -56,9 +54,7 @@ def test_a_hanging_exporter(
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
-def test_an_unreachable_endpoint(
-    environment: Callable[[str], Environment], free_port: int, protocol: str
-) -> None:
+def test_an_unreachable_endpoint(environment: Callable[[str], Environment], free_port: int, protocol: str) -> None:
     env = {
         "AGENT_OTEL": "1",
         "OTEL_EXPORTER_OTLP_PROTOCOL": protocol,
@@ -122,7 +118,9 @@ def test_a_wrong_value_in_every_setting(environment: Callable[[str], Environment
 
     answer, exposed, defaults = child.stdout.splitlines()
     assert (_ANSWER, "True") == (json.loads(answer), defaults)
-    assert 2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    assert (
+        2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    )
     warnings = _warnings(child)
     assert len(wrong) == len(warnings)
     for variable, value in wrong.items():
@@ -142,7 +140,9 @@ def test_odd_but_possible_values(environment: Callable[[str], Environment], env:
 
     answer, exposed, _ = child.stdout.splitlines()
     assert _ANSWER == json.loads(answer)
-    assert 2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    assert (
+        2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    )
     assert "Traceback" not in child.stderr
     assert len(_warnings(child)) <= 1
 
@@ -168,7 +168,9 @@ def test_unknown_exporters(environment: Callable[[str], Environment], receiver: 
     answer, exposed, _ = child.stdout.splitlines()
     assert _ANSWER == json.loads(answer)
     assert 2 == len(receiver.wait_for_spans(2)), "the exporter that exists is used"
-    assert 2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    assert (
+        2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
+    )
     assert ["metrics", "traces"] == sorted(line.split("ask for a ")[1].split()[0] for line in _warnings(child))
     assert all("'pigeon'" in line for line in _warnings(child))
 

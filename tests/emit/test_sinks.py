@@ -197,7 +197,5 @@ def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path
     for exposition in map(wire.scraped, (summed, served)):
         assert 3 == exposition[_COUNT]
         assert 20_003 == exposition[key("agent_otel_tool_result_size_bytes_sum", gen_ai_tool_name="search")]
-        assert 1 == exposition[
-            key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn")
-        ]
+        assert 1 == exposition[key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn")]
         assert [1.0] == [value for (name, _), value in exposition.items() if name == "agent_otel_build_info"]

@@ -80,9 +80,15 @@ def test_auto_takes_the_span_that_is_open_for_this_call(both_ends: Environment) 
     found = _run(both_ends, _FOREIGN)
 
     theirs = {name: attributes for scope, name, attributes, _ in found if scope == "theirs" and name != "body"}
-    ours = [(name, attributes["tool.result.bytes"], parent) for scope, name, attributes, parent in found if scope == "agent_otel"]
-    assert {name: 2 for name in _TOOL_SPANS} == {
-        name: attributes["tool.result.bytes"] for name, attributes in theirs.items() if "tool.result.bytes" in attributes
+    ours = [
+        (name, attributes["tool.result.bytes"], parent)
+        for scope, name, attributes, parent in found
+        if scope == "agent_otel"
+    ]
+    assert dict.fromkeys(_TOOL_SPANS, 2) == {
+        name: attributes["tool.result.bytes"]
+        for name, attributes in theirs.items()
+        if "tool.result.bytes" in attributes
     }
     assert {"search"} == {theirs[name]["tool.name"] for name in _TOOL_SPANS}
     assert [("execute_tool search", 2, parent) for parent in _OTHER_SPANS] == ours

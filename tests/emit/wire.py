@@ -37,10 +37,9 @@ def is_ours(name: str) -> bool:
 
 def scraped(text: str) -> Series:
     """Read the samples of this package from an exposition, without the client's own ``_created``."""
-    families = openmetrics.text_string_to_metric_families(text) if text.endswith("# EOF\n") else _families(text)
     return {
         key(sample.name, **sample.labels): sample.value
-        for family in families
+        for family in _families(text)
         for sample in family.samples
         if is_ours(sample.name) and not sample.name.endswith("_created")
     }
@@ -50,7 +49,7 @@ def exemplars(text: str) -> set[tuple[str, str]]:
     """Read (sample name, trace id) of each exemplar in an OpenMetrics exposition."""
     return {
         (sample.name, sample.exemplar.labels["trace_id"])
-        for family in openmetrics.text_string_to_metric_families(text)
+        for family in _families(text)
         for sample in family.samples
         if sample.exemplar is not None
     }
@@ -85,6 +84,8 @@ def _go(bound: float) -> str:
 
 
 def _families(text: str) -> Iterable[Metric]:
+    if text.endswith("# EOF\n"):
+        return openmetrics.text_string_to_metric_families(text)  # type: ignore[no-untyped-call,no-any-return]
     return text_string_to_metric_families(text)
 
 

@@ -90,7 +90,7 @@ run = ToolReader(
     PRODUCED,
     _run_call,
     _result,
-    opens_span=False,
+    opened_by="langchain-callbacks",
     is_control_flow=_is_control_flow,
     also_timed_by=_ALSO_TIMED_BY,
 )
@@ -104,7 +104,7 @@ def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
 
 
 def _ending(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    observer.handler_finishing(_result(_argument(args, kwargs, 0, "output")))
+    observer.handler_finishing(_result, _argument(args, kwargs, 0, "output"))
 
 
 def _failing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

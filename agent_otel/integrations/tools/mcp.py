@@ -43,7 +43,7 @@ def _result(answer: Any) -> Result | None:
     for block in content:
         text = _block_text(block)
         if text is None:
-            others.append(block)
+            others.append({name: value for name, value in vars(block).items() if value is not None})
         else:
             texts.append(text)
     if not texts and structured is not None:

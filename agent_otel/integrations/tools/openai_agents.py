@@ -107,7 +107,7 @@ def _calling(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     task = asyncio.current_task()
     before = copy_context()
     visit = observer.enter_tool(_guarded, None, args, kwargs)
-    if visit is not None and task is not None:
+    if isinstance(visit, observer.Visit) and task is not None:
         observer.handler_started()
         task.add_done_callback(functools.partial(_done, visit), context=before)
 
