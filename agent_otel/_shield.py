@@ -47,7 +47,10 @@ def say_once(key: str, message: str, *, traceback: bool = False, level: int = lo
     if key in _said:
         return
     _said.add(key)
-    _log.log(level, message, exc_info=traceback)
+    try:
+        _log.log(level, message, exc_info=traceback)
+    except Exception:  # a handler or filter of the program's
+        errors["logging"] += 1
 
 
 def shielded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]:

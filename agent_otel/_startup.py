@@ -35,8 +35,9 @@ def activate() -> None:
         from agent_otel import _importhook  # noqa: PLC0415 - nothing is imported while the switch is off
         from agent_otel.integrations import registry  # noqa: PLC0415
 
-        observer = sys.modules.get("agent_otel.observer")
-        if observer is not None:
+        if "agent_otel.observer" in sys.modules:  # taken out before
+            from agent_otel import observer  # noqa: PLC0415
+
             observer.enabled = True
         _importhook.install(registry.triggers())
         if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in _ON:

@@ -57,7 +57,8 @@ class Ledger:
 
     def reset(self) -> None:
         """Forget everything and renew the lock; a forked child calls this."""
-        self._lock = threading.Lock()
+        # Reentrant, because the garbage collector may finish another call inside.
+        self._lock = threading.RLock()
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._entries = 0
 

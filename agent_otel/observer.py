@@ -7,6 +7,7 @@ known whether another instrumentation has opened one.
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +66,13 @@ class Visit:
     def returned(self, value: Any) -> None:
         """Read what the wrapped function returned."""
         try:
-            if not (self._record.produced is not None and self._reader.station == PRODUCED):
-                reading = self._reader.result(value)
+            record, reader = self._record, self._reader
+            if record.produced is None or reader.station != PRODUCED:
+                reading = reader.result(value)
                 if reading is not None:
-                    self._record.read(self._reader.station, reading)
+                    record.read(reader.station, reading)
                 elif self._token is not None:
-                    self._record.unasked = True
+                    record.unasked = True
         except Exception:
             _shield.failed("tool_call.result")
 
@@ -206,12 +208,17 @@ def enter_tool(
 
 def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
     """Begin the record of a call."""
-    if call is None or context.get_value("suppress_instrumentation"):
+    if call is None or _is_suppressed():
         return None
     record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
     if record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked:
-        record.open_span()
+        record.open_span(record.within)
     return Visit(record, reader, _current.set(record))
+
+
+def _is_suppressed() -> bool:
+    """Whether the program has suppressed instrumentation here; only that module of OpenTelemetry's does it."""
+    return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
 def _enter_within(

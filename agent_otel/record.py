@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import trace
 
 from agent_otel import catalogue, identity
-from agent_otel.emit import spans
+from agent_otel.emit import lifecycle, spans
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
 from agent_otel.measure.digest import arguments_bytes
@@ -18,6 +18,8 @@ from agent_otel.measure.truncation import find_cut
 from agent_otel.reading import PRODUCED
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
     from agent_otel.emit.sinks import Exemplar
     from agent_otel.emit.telemetry import Telemetry
     from agent_otel.reading import Call, Result, ToolReader
@@ -28,6 +30,7 @@ _SHRUNK_SHARE = 0.01
 _PREVIEW_BYTES = 8 * 1024
 
 ledger = Ledger()
+lifecycle.after_fork(ledger.reset)
 
 
 class Record:
@@ -64,7 +67,10 @@ class Record:
         self.name = clean(call.name)
         self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
         self.tracing = out.is_tracing()
-        self.execution = named.id if named else call.execution or (_trace_id() if self.tracing else None)
+        self.within = trace.get_current_span() if self.tracing else None
+        self.execution: str | None = named.id if named else call.execution
+        if self.execution is None and self.within is not None:
+            self.execution = _trace_id(self.within)
         if self.tracing or self.execution is not None:
             self.asked(call.arguments)
         else:
@@ -81,8 +87,8 @@ class Record:
         if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
-    def open_span(self) -> None:
-        """Open or find the span, and make it current."""
+    def open_span(self, within: Span | None = None) -> None:
+        """Open or find the span, and make it current. ``within`` is the span that is current, where that is known."""
         if self.span is not None:
             self.span.attach()
         if self.span is not None or self.out.tracer is None or not self.tracing:
@@ -104,7 +110,9 @@ class Record:
         conversation = call.execution or (named.id if named else None)
         if conversation:
             attributes[catalogue.CONVERSATION_ID] = clean(conversation)
-        self.span = spans.open_tool_span(self.out.tracer, self.out.settings.spans, self.name, attributes, self.start_ns)
+        within = within or trace.get_current_span()
+        mode = self.out.settings.spans
+        self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
         if self.span is not None:
             self.span.attach()
 
@@ -120,15 +128,14 @@ class Record:
         """Take the reading of one station."""
         if result.error_type is not None and self.error_type is None:
             self.error_type = result.error_type
-        if station == PRODUCED:
-            self._read_produced(result)
-        else:
+        if station != PRODUCED:
             self._read_handed_back(result)
-
-    def _read_produced(self, result: Result) -> None:
-        if result.raised or self.raised:
+        elif result.raised or self.raised:
             self.raised = True
-            return
+        else:
+            self._measure(result)
+
+    def _measure(self, result: Result) -> None:
         self.produced = size(result.value)
         if result.structured is not None:
             self.structured = size(result.structured)
@@ -157,7 +164,7 @@ class Record:
         if self.produced is None:
             # The handler never ran (a middleware answered) or it raised: then this is all there is to see.
             if not (self.raised or result.raised or self.error_type):
-                self._read_produced(result)
+                self._measure(result)
             return
         lost = self.produced.bytes - handed.bytes
         if lost > _SHRUNK_BYTES and lost > self.produced.bytes * _SHRUNK_SHARE:
@@ -174,7 +181,7 @@ class Record:
         if self.error_type is None:
             self.error_type = _error_type(error)
             if self.out.captures:
-                self.failure = str(error)[:_PREVIEW_BYTES]
+                self.failure = _text_of(error)
 
     def leave_handler(self) -> None:
         """The handler is done: a span that is not ours is written now, while it is open."""
@@ -185,7 +192,7 @@ class Record:
 
     def is_truncated(self) -> bool:
         """Whether a cut is established; a length that equals a known cap is only suspected."""
-        return bool(self.cuts) and any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+        return any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
 
     def write(self) -> None:
         """Put what is known on the span."""
@@ -195,7 +202,7 @@ class Record:
         attributes: dict[str, Any] = {}
         if self.produced is not None:
             attributes[catalogue.RESULT_BYTES] = self.produced.bytes
-            attributes[catalogue.RESULT_TRUNCATED] = self.is_truncated()
+            attributes[catalogue.RESULT_TRUNCATED] = bool(self.cuts) and self.is_truncated()
             if not self.produced.exact:
                 attributes[catalogue.RESULT_ESTIMATED] = True
         if self.structured is not None:
@@ -227,7 +234,7 @@ class Record:
                 self._show_late_cut()
             else:
                 self.write()
-            exemplar = self.span.exemplar()
+            exemplar = spans.exemplar_of(self.span.span)
             self.span.end()
         elif self.tracing:
             exemplar = spans.exemplar_of(trace.get_current_span())
@@ -262,10 +269,18 @@ class Record:
             series.repeats.record(1, exemplar)
 
 
-def _trace_id() -> str | None:
-    """The trace of the span that is current, as the id of an execution that nobody has named."""
-    spot = trace.get_current_span().get_span_context()
+def _trace_id(span: Span) -> str | None:
+    """The trace of a span, as the id of an execution that nobody has named."""
+    spot = span.get_span_context()
     return format(spot.trace_id, "032x") if spot.is_valid else None
+
+
+def _text_of(error: BaseException) -> str:
+    """What an exception says, if it can."""
+    try:
+        return str(error)[:_PREVIEW_BYTES]
+    except Exception:
+        return ""
 
 
 def _error_type(error: BaseException) -> str:

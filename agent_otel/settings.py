@@ -54,7 +54,12 @@ def _names(text: str) -> frozenset[str]:
 
 def _capture(text: str) -> bool:
     modes = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
-    return modes[text.lower()] if text.lower() in modes else _switch(text)
+    if text.lower() in modes:
+        return modes[text.lower()]
+    try:
+        return _switch(text)
+    except ValueError:
+        raise ValueError("one of NO_CONTENT, SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT, true, false") from None
 
 
 def _choice(*values: str) -> Kind:

@@ -108,7 +108,7 @@ def environment(name: str) -> Environment:
     """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
     row = _rows()[name]
     requirements = ("--editable", str(ROOT), *row["requirements"])
-    interpreter = interpreters.find(row["python"]) if "python" in row else Path(sys.executable)
+    interpreter = interpreters.find(row["python"]) if "python" in row else _base()
     digest = _digest(requirements, str(interpreter), sys.version)
     with interpreters.lock(FOLDER / f"{name}.lock"):
         stamp = FOLDER / name / "made-from"
@@ -138,6 +138,11 @@ def uv(*command: str) -> None:
 
 def _rows() -> dict[str, Any]:
     return tomllib.loads((ROOT / "tests" / "environments.toml").read_text())
+
+
+def _base() -> Path:
+    """The interpreter that this environment was made with, so that whoever asks makes the same environments."""
+    return Path(getattr(sys, "_base_executable", sys.executable)).resolve()
 
 
 def _digest(*parts: object) -> str:

@@ -43,10 +43,6 @@ class ToolSpan:
             token, self._token = self._token, None
             context.detach(token)
 
-    def exemplar(self) -> Exemplar | None:
-        """The exemplar for measurements of this call, when the span is sampled."""
-        return exemplar_of(self.span)
-
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
         self.span.set_attributes(attributes)
@@ -73,13 +69,14 @@ def exemplar_of(span: Span) -> Exemplar | None:
     return Exemplar(span, spot)
 
 
-def open_tool_span(tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int) -> ToolSpan | None:
-    """Open the span of a tool call, or take the one that is already open for it.
+def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+) -> ToolSpan | None:
+    """Open the span of a tool call, or take the one that is already open for it, which is ``current``.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
     """
     if mode != "own":
-        current = trace.get_current_span()
         if current is not _INVALID and _is_span_of(current, name):
             current.set_attributes(attributes)
             return ToolSpan(current, foreign=True)

@@ -28,11 +28,13 @@ asyncio.set_event_loop(LOOP)
 
 
 class Messages(logging.Handler):
-    """What the product logs."""
+    """What the product logs, and OpenTelemetry, which complains of contexts that are left in the wrong place."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.texts: list[str] = []
+        for name in ("agent_otel", "opentelemetry"):
+            logging.getLogger(name).addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a message."""
@@ -219,7 +221,6 @@ def _instrumentor() -> Any:
 def on(agent_name: str, base_url: str, plan: Json) -> Json:
     """Switched on from the start, three times over."""
     messages = Messages()
-    logging.getLogger("agent_otel").addHandler(messages)
     from agent_otel import _shield
 
     importlib.import_module("agent_otel.auto")
@@ -283,7 +284,6 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
     before = faces(places)
     telemetry = Telemetry()
     messages = Messages()
-    logging.getLogger("agent_otel").addHandler(messages)
     case = next(iter(plan["cases"].values()))
 
     def step(name: str, prepare: Callable[[], None]) -> None:

@@ -29,8 +29,8 @@ class Client(Contract):
             (), (("", "table", {"rows": 2}),), (Record("table", None, 72, structured=28, args=10),)
         ),
         "several blocks": Case((), (("", "blocks", {}),), (Record("blocks", None, 12, args=2),)),
-        # {"type":"image","data":"R0lG","mimeType":"image/gif"}, 52 bytes, beside a text of 7
-        "picture": Case((), (("", "picture", {}),), (Record("picture", None, 59, args=2),), said="größe"),
+        # {"type":"image","data":"R0lG","mimeType":"image/gif"}, 53 bytes, beside a text of 7
+        "picture": Case((), (("", "picture", {}),), (Record("picture", None, 60, args=2),), said="größe"),
         "only structured": Case((), (("", "structured", {}),), (Record("structured", None, 11, args=2),), said=""),
     }
 
@@ -51,6 +51,7 @@ class TestMcp1(Client):
     """The session of mcp 1."""
 
     environment = "mcp-1"
+    inside: ClassVar[tuple[str, ...]] = ()  # its server runs where no span of ours is current
     integrations: ClassVar = {"mcp": "mcp.client.session:ClientSession.call_tool"}
 
 
@@ -58,11 +59,13 @@ class TestMcp2(Client):
     """The client of mcp 2, and its session."""
 
     environment = "mcp-2"
-    inside = ("tools/call lookup_later",)  # the server's, in this process
+    inside: ClassVar[tuple[str, ...]] = ("tools/call lookup_later",)  # the server's, in this process
     told = 33  # Error executing tool broken_later
     integrations: ClassVar = {**TestMcp1.integrations, "mcp-client": "mcp.client.client:Client.call_tool"}
     own: ClassVar = {
         **Client.own,
+        # One byte more: mcp 2 calls the field mime_type.
+        "picture": Case((), (("", "picture", {}),), (Record("picture", None, 61, args=2),), said="größe"),
         "session": looked_up("lookup", "", setting="session"),
         "several rounds": Case((), (("", "asks_back", {}),), (Record("asks_back", None, LOOKUP_BYTES, args=2),)),
     }

@@ -29,6 +29,7 @@ print(json.dumps([call("search", "x" * 300), call("search", ["y"])]), flush=True
 """
 )
 _ANSWER = ["x" * 300, ["y"]]
+#: What an exit waits for at most.
 _EXIT_SECONDS = 5
 
 
@@ -50,7 +51,7 @@ def test_a_hanging_exporter(environment: Callable[[str], Environment], hanging: 
     assert 0 == child.returncode
     assert hanging.exports_begun >= 2
     assert complaints.count("Telemetry could not be delivered within 5 s") == 1
-    assert _EXIT_SECONDS <= took + 0.5 <= _EXIT_SECONDS + 5
+    assert took < 3 * _EXIT_SECONDS
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])

@@ -25,13 +25,9 @@ def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, n
 
 
 def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    config = kwargs.get("config") or {}
-    return Call(
-        name=tool.name,
-        arguments=_argument(args, kwargs, 0, "tool_input"),
-        call_id=kwargs.get("tool_call_id"),
-        execution=_thread_id(config),
-    )
+    arguments = args[0] if args else kwargs.get("tool_input")
+    config = kwargs.get("config")
+    return Call(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config) if config else None)
 
 
 def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -56,7 +52,7 @@ def _thread_id(config: Mapping[str, Any]) -> str | None:
 
 def _result(output: Any) -> Result:
     """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
-    message = _tool_message(output)
+    message = None if type(output) is str else _tool_message(output)
     if message is None:
         return Result(output)
     flagged = getattr(message, "status", None) == "error"

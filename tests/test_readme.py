@@ -1,0 +1,82 @@
+"""Every block of the README does what it says."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests import environments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+AGENT = """
+import urllib.request
+import agent_otel
+
+@agent_otel.tool
+def search(query):
+    return "found"
+
+search("x")
+print(urllib.request.urlopen("http://127.0.0.1:PORT/metrics").read().decode())
+"""
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def _commands() -> list[str]:
+    return [line[2:] for block in _blocks("console") for line in block.splitlines()]
+
+
+def test_there_are_no_other_blocks_or_commands() -> None:
+    assert ["console", "console", "python"] == [name for name in re.findall(r"^```(\w*)", README, re.MULTILINE) if name]
+    expected = ["pip install .", "AGENT_OTEL=1 AGENT_OTEL_PROMETHEUS_PORT=9464 python your_agent.py"]
+    assert [*expected, "scripts/demo", "scripts/test"] == _commands()
+
+
+def test_install_and_run(tmp_path: Path) -> None:
+    """The first block, in a new environment with nothing but pip."""
+    environments.uv("venv", "--seed", "--python", sys.executable, str(tmp_path / "venv"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    (tmp_path / "your_agent.py").write_text(AGENT.replace("PORT", port))
+    install, run = (command.replace("9464", port) for command in _commands()[:2])
+    environ = {**os.environ, "PATH": f"{tmp_path}/venv/bin{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(install, shell=True, check=True, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL)  # noqa: S602
+    ran = subprocess.run(run, shell=True, check=True, cwd=tmp_path, env=environ, capture_output=True, text=True)  # noqa: S602
+    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0' in ran.stdout
+    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"} 5.0' in ran.stdout
+    assert "" == ran.stderr
+
+
+def test_commands_are_there() -> None:
+    """The second block: the demo is run by tests/examples, and this is what scripts/test runs."""
+    assert all(os.access(ROOT / command, os.X_OK) for command in _commands()[2:])
+
+
+def test_hand_written_loop(environment: Callable[[str], Environment]) -> None:
+    code = _blocks("python")[0] + "import prometheus_client\nprint(prometheus_client.generate_latest().decode())\n"
+    printed = environment("bare").run(code, env={"AGENT_OTEL": "1"}, check=True).stdout
+    labels = 'gen_ai_agent_name="",gen_ai_workflow_name="support"'
+    assert f"agent_otel_execution_tool_calls_sum{{{labels}}} 2.0" in printed
+    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"} 3.0' in printed
+    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="lookup"} 17.0' in printed
+
+
+def test_links_lead_somewhere() -> None:
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / link).exists(), link
