@@ -134,7 +134,7 @@ def memory() -> list[Row]:
             ledger.asked(name, "search", f"{call:012x}", None)
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    result = "".join(["kept", "?"])
+    result = str(object())
     references = sys.getrefcount(result)
     agent_otel.tool(lambda query: result)("x")
     return [

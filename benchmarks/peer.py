@@ -105,7 +105,7 @@ PEERS: dict[str, Callable[[], None]] = {
 def invoke(result: Any) -> Callable[[], object]:
     """A call of a LangChain tool that returns this very object."""
 
-    def fetch(query: str) -> Any:  # noqa: ARG001 - the model's argument
+    def fetch(query: str) -> Any:
         """Fetch."""
         return result
 

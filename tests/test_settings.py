@@ -17,8 +17,8 @@ def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
-    expected = ("auto", "auto", None, "0.0.0.0", True, frozenset(), 16000, "", False, False)
-    assert Settings(*expected) == settings.load({})
+    none: frozenset[str] = frozenset()
+    assert Settings("auto", "auto", None, "0.0.0.0", True, none, 16000, "", False, False) == settings.load({})
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import agent_otel
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 
 
 class Hostile:
@@ -92,7 +92,7 @@ def fail(error: BaseException) -> None:
 
 
 @agent_otel.tool
-def count(n: int) -> Iterator[str]:
+def count(n: Any) -> Generator[str, str | None, None]:
     """Yield lines."""
     for number in range(n):
         got = yield f"line {number}\n"
@@ -101,7 +101,7 @@ def count(n: int) -> Iterator[str]:
 
 
 @agent_otel.tool
-async def acount(n: int) -> AsyncIterator[str]:
+async def acount(n: int) -> AsyncGenerator[str, None]:
     """Yield lines."""
     for number in range(n):
         yield f"line {number}\n"
@@ -116,11 +116,12 @@ async def wait(seconds: float) -> str:
 
 def describe(value: Any) -> str:
     """What can be said of a value without calling into it."""
-    if isinstance(value, str | bytes | int | type(None)) and not isinstance(value, bool):
-        return f"{type(value).__name__} {hash(value) if isinstance(value, int) else len(value) if value else 0}"
-    if type(value).__name__ == "generator":
-        return f"generator {list(value)}"
-    return type(value).__name__
+    kind = type(value)
+    if kind in (str, bytes):
+        return f"{kind.__name__} {len(value)}"
+    if kind is int:
+        return f"int {hash(value)}"
+    return f"generator {list(value)}" if kind.__name__ == "generator" else kind.__name__
 
 
 def results() -> Iterator[tuple[str, str]]:
@@ -143,14 +144,14 @@ def arguments() -> Iterator[tuple[str, str]]:
 def errors() -> Iterator[tuple[str, str]]:
     """Exceptions: the very object that was raised."""
 
-    class Odd(Exception):
+    class OddError(Exception):
         def __str__(self) -> str:
             raise RuntimeError("str of an exception")
 
-    for error in (ValueError("v"), Odd(), KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()):
+    for error in (ValueError("v"), OddError(), KeyboardInterrupt(), SystemExit(3), asyncio.CancelledError()):
         try:
             fail(error)
-        except BaseException as raised:
+        except BaseException as raised:  # noqa: PERF203 - five of them
             yield f"raised {type(error).__name__}", str(raised is error and raised.__cause__ is None)
 
 

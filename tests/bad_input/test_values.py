@@ -37,7 +37,7 @@ left = program["count"](9)
 next(left)
 left.close()
 spans = [(span.name, dict(span.attributes)) for span in exporter.get_finished_spans()]
-print(json.dumps({"spans": spans, "errors": dict(_shield.errors)}))
+print(json.dumps({"spans": spans, "errors": dict(_shield.errors), "order": list(program["RESULTS"])}))
 """
 
 # UTF-8 bytes of the text, compact JSON for what is structured; None where only a lower bound can be had.
@@ -45,13 +45,15 @@ RESULT_BYTES = {
     "none": 4,
     "text": 5,
     "hundred_megabytes": 100_000_000,
-    "surrogates": 3 + 7 + 3,
-    "huge_int": 5001,
-    "bytes": 2,
     "self_containing": None,
     "shared_dag": None,
     "deep": None,
+    "surrogates": 3 + 7 + 3,
+    "hostile": 2,
+    "hostile_inside": len('{"a":[{}]}'),
     "generator": None,
+    "huge_int": 5001,
+    "bytes": 2,
 }
 
 
@@ -68,18 +70,8 @@ def test_what_is_measured_of_hostile_results(environment: Callable[[str], Enviro
     seen = json.loads(child.stdout)
     assert {} == seen["errors"]
     given = [attributes for name, attributes in seen["spans"] if name == "execute_tool give"]
-    names = [*RESULT_BYTES]
-    order = list(
-        dict.fromkeys(
-            "none text hundred_megabytes self_containing shared_dag deep surrogates hostile hostile_inside generator "
-            "huge_int bytes".split()
-        )
-    )
-    assert len(order) == len(given)
-    for name, attributes in zip(order, given, strict=True):
-        if name not in names:
-            continue
-        expected = RESULT_BYTES[name]
+    assert seen["order"] == list(RESULT_BYTES)
+    for (name, expected), attributes in zip(RESULT_BYTES.items(), given, strict=True):
         if expected is None:
             assert attributes["tool.result.estimated"] is True, name
         else:

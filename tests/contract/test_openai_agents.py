@@ -37,6 +37,7 @@ class TestNewest(Contract):
             (("call_27", "guarded", KEY),),
             (Record("guarded", "call_27", LOOKUP_BYTES, handed_back=8, cut=("framework", "shrunk")),),
         ),
+        "checked by a guardrail with a tool": looked_up("checked", "call_32"),
         "waiting for approval": Case(
             ("approved",),
             (("call_28", "approved", KEY),),

@@ -52,9 +52,12 @@ async def broken_later(key: str) -> str:
 
 
 async def linger(key: str) -> str:
-    """Wait for somebody to cancel."""
+    """Wait for somebody to cancel, and then take a moment to tidy up."""
     lingering.set()
-    await asyncio.sleep(20)
+    try:
+        await asyncio.sleep(20)
+    finally:
+        await asyncio.sleep(0.01)
     return key
 
 

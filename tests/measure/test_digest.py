@@ -19,6 +19,7 @@ from uuid import UUID
 import pytest
 
 from agent_otel.measure.digest import Arguments, arguments, arguments_bytes
+from tests.measure.names import readable
 
 KEY = b"0123456789abcdef"
 
@@ -47,7 +48,7 @@ def expected(canonical: str, key: bytes = KEY) -> str:
         ({2: "a", "1": "b", None: "c", True: "d"}, '{"1":"b","2":"a","null":"c","true":"d"}'),
         ({date(2026, 11, 21): Decimal("1.5")}, '{"2026-11-21":"1.5"}'),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_json_data(value: Any, canonical: str) -> None:
     assert expected(canonical) == arguments(value, KEY).digest
@@ -192,7 +193,7 @@ class Zone(tzinfo):
         (b"ab", f'["\\u0000bytes",2,"{blake2b(b"ab", digest_size=16).hexdigest()}"]'),
         (10**300, f'["\\u0000int","{10**300:#x}"]'),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_values_json_does_not_know(value: Any, canonical: str) -> None:
     assert expected(f'{{"a":{canonical}}}') == arguments({"a": value}, KEY).digest

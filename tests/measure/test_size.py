@@ -19,6 +19,7 @@ from uuid import UUID
 import pytest
 
 from agent_otel.measure.size import Size, block_text, json_size, quoted_bytes, size, text_bytes
+from tests.measure.names import readable
 
 TEXTS = ["", "plain", "é", "漢字", "😀", 'quote " and \\', "\x00\x1f\x7f\n\t\r\b\f", "\ud800", "\ud83d\ude00", "\u2028"]
 
@@ -77,7 +78,7 @@ def test_text_inside_a_structure_has_quotes_and_escapes(text: str) -> None:
         ["a" * 64, "a" * 65, "é" * 64, "é" * 65],
         {"a" * 5_000: "b" * 5_000},
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_structures_have_the_length_of_their_compact_json(value: Any) -> None:
     assert Size(compact(value), exact=True) == size(value)
@@ -193,7 +194,7 @@ class Point(NamedTuple):
         ({Number.TWELVE: 1, Named.NAME: 2}, '{"12":1,"name":2}'),
         ({date(2026, 11, 21): 1}, '{"2026-11-21":1}'),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_values_json_does_not_know(value: Any, expected: str) -> None:
     assert Size(len(expected.encode()), exact=True) == json_size(value)

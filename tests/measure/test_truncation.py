@@ -12,6 +12,7 @@ import pytest
 
 from agent_otel.measure import markers
 from agent_otel.measure.truncation import Cut, find_cut
+from tests.measure.names import readable
 from tests.measure.rendered import RENDERED
 
 PROSE = "The quick brown fox jumps over the lazy dog; nothing is missing here. " * 3_000
@@ -224,7 +225,7 @@ def test_messages_and_blocks_are_looked_into() -> None:
         (None, b"...[truncated]"),
         (None, ({"truncated": True},)),
     ],
-    ids=repr,
+    ids=readable,
 )
 def test_structured_results_say_it_by_a_key(expected: Cut | None, value: Any) -> None:
     assert expected == find_cut(value)

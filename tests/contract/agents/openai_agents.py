@@ -20,6 +20,7 @@ from agents import (
     RunContextWrapper,
     Runner,
     ToolGuardrailFunctionOutput,
+    ToolInputGuardrail,
     ToolOutputGuardrail,
     ToolOutputText,
     function_tool,
@@ -28,6 +29,7 @@ from agents.mcp import MCPServerStdio
 from openai import AsyncOpenAI
 
 from tests.contract import toolbox
+from tests.contract.agents import mcp_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,6 +110,22 @@ _guarded = function_tool(guarded)
 _guarded.tool_output_guardrails = [ToolOutputGuardrail(_withhold)]
 
 
+async def _check(data: Any) -> ToolGuardrailFunctionOutput:
+    del data
+    async with mcp_client.connect("") as client:
+        await client.call_tool("big", {"n": 3})
+    return ToolGuardrailFunctionOutput.allow()
+
+
+def checked(key: str) -> str:
+    """Look a record up after a guardrail has used a tool of its own."""
+    return toolbox.lookup(key)
+
+
+_checked = function_tool(checked)
+_checked.tool_input_guardrails = [ToolInputGuardrail(_check)]
+
+
 def _apologise(_: Any, error: Exception) -> str:
     return f"sorry: {error}"
 
@@ -121,6 +139,7 @@ TOOLS = {
     "nested": nested,
     "text_output": text_output,
     "guarded": _guarded,
+    "checked": _checked,
     "delegate": "delegate",
     "converted": _named(toolbox.broken, "converted"),
     "converted_later": _named(toolbox.broken_later, "converted_later"),
