@@ -137,9 +137,12 @@ class StreamVisit:
         self._token: Token[Record | None] | None = None
 
     def __enter__(self) -> Self:
-        self._token = _current.set(self._record)
-        if self._record.span is not None and not self._record.finished:
-            self._record.span.attach()
+        try:
+            self._token = _current.set(self._record)
+            if self._record.span is not None and not self._record.finished:
+                self._record.span.attach()
+        except Exception:
+            _shield.failed("tool_call.step")
         return self
 
     def item(self, value: Any) -> None:
@@ -175,6 +178,7 @@ class StreamVisit:
             _shield.failed("tool_call.abandon")
 
 
+@_shield.shielded("tool_call.enter")
 def enter_stream(
     reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> StreamVisit | None:

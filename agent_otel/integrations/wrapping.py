@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel import _shield, catalogue, observer, settings, streams
+from agent_otel.integrations import registry
 from agent_otel.reading import After, Before, ToolReader
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def apply(integration: Integration, module_name: str) -> None:
 
 
 def _apply(integration: Integration, module_name: str) -> None:
-    if integration.name in _matched or integration.name in settings.current().disabled_integrations:
+    if integration.name in _matched or _is_disabled(integration.name):
         return
     version = _version(integration.distribution)
     if version is not None and _numbers(version) < _numbers(integration.minimum):
@@ -138,6 +139,16 @@ def _apply(integration: Integration, module_name: str) -> None:
             observer.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             return
     _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
+
+
+def _is_disabled(name: str) -> bool:
+    disabled = settings.current().disabled_integrations
+    unknown = disabled.difference(known.name for known in registry.INTEGRATIONS)
+    if unknown:
+        _shield.say_once(
+            "disabled", f"AGENT_OTEL_DISABLED_INTEGRATIONS names what there is not: {', '.join(sorted(unknown))}"
+        )
+    return name in disabled
 
 
 def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:
