@@ -63,9 +63,14 @@ class Record:
         self.call = call
         self.out = out
         self.awaits = awaits
-        self.agent = clean(agent) if agent else None
-        self.name = clean(call.name)
-        self.series = out.metrics.tool(self.name, self.agent, also_timed_by)
+        self.agent = agent
+        self.name = call.name
+        series = out.metrics.tools.get((call.name, agent or ""))
+        if series is None:  # not seen before, not clean or over the limit
+            self.agent = clean(agent) if agent else None
+            self.name = clean(call.name)
+            series = out.metrics.tool(self.name, self.agent, also_timed_by)
+        self.series = series
         self.tracing = out.is_tracing()
         self.within = trace.get_current_span() if self.tracing else None
         self.execution: str | None = named.id if named else call.execution

@@ -35,7 +35,7 @@ SMALL = "x" * 200
 LARGE = "x" * 10_000_000
 CJK = "字" * 350_000
 PROSE = "the quick brown fox jumps over the lazy dog, line after line\n" * 20_000
-ROWS = [{"id": i, "name": f"row {i}", "ok": True, "score": 1.5} for i in range(400)]  # 2,001 containers and leaves
+ROWS = [{"number": i, "title": f"change {i}", "state": "open", "draft": False} for i in range(400)]  # as APIs answer
 NODES = 1 + 400 * 5
 
 

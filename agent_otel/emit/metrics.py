@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import deque
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from agent_otel.catalogue import Metric
     from agent_otel.emit.sinks import Exemplar, Series, Sink
+
+    _Waiting = tuple["ToolSeries", Series | None, float, int, int | None, Exemplar | None]
+
+_BATCH = 64  # calls; putting so many on their series takes a tenth of a millisecond
 
 
 class ToolSeries:
@@ -60,15 +65,32 @@ class ToolSeries:
     ) -> None:
         """Record a call that is over; one that raised has no result, and an error may have one."""
         duration = self.duration if error_type is None else self.failed_duration(error_type)
-        with self._metrics.recording:
-            if duration is not None:
-                duration.add(seconds, exemplar)
-            self.args_size.add(args_bytes, exemplar)
-            if result_bytes is not None:
-                self.size.add(result_bytes, exemplar)
-                self.produced.add(result_bytes)
+        waiting = self._metrics.waiting
+        if waiting is None:
+            with self._metrics.recording:
+                self.add(duration, seconds, args_bytes, result_bytes, exemplar)
+        else:
+            waiting.append((self, duration, seconds, args_bytes, result_bytes, exemplar))
+            if len(waiting) >= _BATCH:
+                self._metrics.settle()
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
+
+    def add(
+        self,
+        duration: Series | None,
+        seconds: float,
+        args_bytes: int,
+        result_bytes: int | None,
+        exemplar: Exemplar | None,
+    ) -> None:
+        """Put a call on its series, with the sink's lock held."""
+        if duration is not None:
+            duration.add(seconds, exemplar)
+        self.args_size.add(args_bytes, exemplar)
+        if result_bytes is not None:
+            self.size.add(result_bytes, exemplar)
+            self.produced.add(result_bytes)
 
     def truncated(self, layer: str, reason: str) -> Series:
         """The counter of one kind of cut."""
@@ -92,10 +114,15 @@ class Metrics:
     def __init__(self, sinks: list[Sink], large_result_bytes: int) -> None:
         self.large_result_bytes = large_result_bytes
         self._sinks = sinks
+        #: Calls that are not on their series yet, where the sink asks for them before it is read; else None.
+        self.waiting: deque[_Waiting] | None = None
+        if len(sinks) == 1 and sinks[0].settles(self.settle):
+            self.waiting = deque()
         self.renew_lock()
         self._limiters = limiters()
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
-        self._tools: dict[tuple[str, str], ToolSeries] = {}
+        #: By the name of the tool and that of the agent, as they are on the metrics.
+        self.tools: dict[tuple[str, str], ToolSeries] = {}
 
     def renew_lock(self) -> None:
         """Make new locks; a forked child calls this."""
@@ -106,17 +133,27 @@ class Metrics:
         #: Held while several series are recorded on. Only one of the sinks has a lock that does anything.
         self.recording = next((lock for lock in locks if not isinstance(lock, nullcontext)), nullcontext())
 
+    def settle(self) -> None:
+        """Put the waiting calls on their series. Many at once cost a fraction of one amid the program's own work."""
+        waiting = self.waiting
+        if waiting is None:
+            return
+        with self.recording:
+            while True:
+                try:
+                    series, duration, seconds, args_bytes, result_bytes, exemplar = waiting.popleft()
+                except IndexError:
+                    return
+                series.add(duration, seconds, args_bytes, result_bytes, exemplar)
+
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool. ``also_timed_by`` names instrumentors that emit its duration already."""
-        found = self._tools.get((name, agent or ""))
-        if found is not None:
-            return found
         with self._lock:
             key = (self.limit(catalogue.GEN_AI_TOOL_NAME, name), self.limit(catalogue.AGENT_NAME, agent))
-            if key not in self._tools:
+            if key not in self.tools:
                 timed = not any(_is_active(instrumentor) for instrumentor in also_timed_by)
-                self._tools[key] = ToolSeries(self, *key, timed=timed)
-            return self._tools[key]
+                self.tools[key] = ToolSeries(self, *key, timed=timed)
+            return self.tools[key]
 
     def request(self, sizes: dict[str, int]) -> None:
         """Record the size of a model request, part by part."""

@@ -66,6 +66,10 @@ class OTelSink:
             record = self._instruments[metric.name] = self._make(metric)
         return _OTelSeries(record, {key: value for key, value in zip(metric.labels, values, strict=True) if value})
 
+    def settles(self, settle: Callable[[], None]) -> bool:  # noqa: ARG002 - nobody tells before a collection
+        """Never."""
+        return False
+
     def renew_locks(self) -> None:
         """Nothing to renew: the SDK looks after its own after a fork."""
 

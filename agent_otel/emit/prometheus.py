@@ -22,7 +22,7 @@ from agent_otel import _shield, catalogue
 from agent_otel.emit.sinks import exemplar_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from opentelemetry.trace import SpanContext
     from prometheus_client.metrics_core import Metric as Family
@@ -49,9 +49,11 @@ class _Lock:
     Reentrant, because the garbage collector may finish another call inside.
     """
 
-    __slots__ = ("held",)
+    __slots__ = ("held", "settle")
 
     def __init__(self) -> None:
+        #: Called before the cells are read.
+        self.settle: Callable[[], None] = lambda: None
         self.renew()
 
     def renew(self) -> None:
@@ -169,6 +171,7 @@ class _Cells(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Give what is scraped."""
+        self._lock.settle()
         family = self._family()
         for values, cell in list(self._cells.items()):
             cell.add_to(family, values)
@@ -232,6 +235,12 @@ class PrometheusSink:
         if found is None:
             found = self._metrics[metric.name] = self._make(metric)
         return found.series(values)
+
+    def settles(self, settle: Callable[[], None]) -> bool:
+        """Yes, but in multiprocess mode, where other processes read what is written."""
+        if not self._multiprocess:
+            self._lock.settle = settle
+        return not self._multiprocess
 
     def renew_locks(self) -> None:
         """Make new locks; a forked child calls this."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opentelemetry.trace import set_span_in_context
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from opentelemetry.context import Context
@@ -59,6 +60,9 @@ class Sink(Protocol):
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Bind a metric to label values; an empty value means that the label is absent."""
+
+    def settles(self, settle: Callable[[], None]) -> bool:
+        """Whether the sink will call ``settle`` each time before it is read, so that until then calls may wait."""
 
     def renew_locks(self) -> None:
         """Make new locks; a forked child calls this."""
