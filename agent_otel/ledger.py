@@ -37,7 +37,7 @@ class Ledger:
     """Executions, the oldest forgotten first.
 
     ``max_executions`` and ``max_entries`` bound the memory: 10,000 executions with 16 calls each take under 32 MB
-    (``benchmarks/memory.py``). ``idle_seconds`` is how long an execution is kept after its last call.
+    (measured by ``benchmarks/budgets.py``). ``idle_seconds`` is how long an execution is kept after its last call.
     """
 
     def __init__(

@@ -1,4 +1,7 @@
-"""The first bytes of a value as text, for the opt-in content attributes. Never runs user code, never raises."""
+"""The first bytes of a value as text, for the opt-in content attributes. Never raises.
+
+Unlike the rest of this package it may call the methods of a value's own dict and list classes: content was asked for.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ def preview(value: object, limit_bytes: int) -> str:
             length += len(piece)
             if length >= limit_bytes:
                 break
-    except (TypeError, ValueError, RecursionError):
-        pass
+    except Exception:  # what was read so far is the preview
+        return _cut("".join(pieces), limit_bytes)
     return _cut("".join(pieces), limit_bytes)
 
 

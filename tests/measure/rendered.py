@@ -11,7 +11,7 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
     (
         1,
         "offloaded",
-        "<persisted-output>\nOutput too large (293.1KB). Full output saved to: /home/a/.claude/tool/1.txt",
+        "<persisted-output>\nOutput too large (293.1KB). Full output saved to: /var/tmp/tool/1.txt",
     ),
     (2, "marker", "[OUTPUT TRUNCATED - exceeded 25000 token limit]"),
     (3, "marker", "... [12345 characters truncated] ..."),
