@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-import wrapt
-
-from agent_otel import _shield, _startup, identity, observer
-from agent_otel.integrations import wrapping
+from agent_otel import _shield, _startup, identity
 from agent_otel.reading import PRODUCED, Call, Result, ToolReader
 
 if TYPE_CHECKING:
@@ -23,6 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.identity import Identity
+    from agent_otel.integrations.wrapping import Wrapper
+    from agent_otel.observer import Inside, Visit
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
@@ -63,7 +62,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
                 given.update(kwargs)
             return Call(tool_name, given, None, agent)
 
-        return _around(target, wrapping.wrapper_for(ToolReader(PRODUCED, read_call, Result), target))
+        return _around(target, ToolReader(PRODUCED, read_call, Result))
 
     return decorate if function is None else decorate(function)
 
@@ -76,23 +75,68 @@ def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
         return ()
 
 
-def _around(target: Callable[..., Any], wrapper: wrapping.Wrapper) -> Any:
-    """Put the wrapper around a function: as a function, which can be pickled, where that hides nothing."""
+def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
+    """Put the measuring around a function: as a function, which can be pickled, where that hides nothing."""
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        import wrapt  # noqa: PLC0415 - only here does nothing less keep the function's kind
+
+        return wrapt.FunctionWrapper(
+            target,
+            lambda wrapped, *call: _wrapper(reader, wrapped)(wrapped, *call),
+            enabled=lambda: _startup.active,
+        )
+    wrapper: Wrapper | None = None
     if inspect.iscoroutinefunction(target):
 
         @functools.wraps(target)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await (wrapper(target, None, args, kwargs) if _startup.active else target(*args, **kwargs))
+            nonlocal wrapper
+            if not _startup.active:
+                return await target(*args, **kwargs)
+            if wrapper is None:
+                wrapper = _wrapper(reader, target)
+            return await wrapper(target, None, args, kwargs)
 
         return call_async
-    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-        return wrapt.FunctionWrapper(target, wrapper, enabled=lambda: _startup.active)
 
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return wrapper(target, None, args, kwargs) if _startup.active else target(*args, **kwargs)
+        nonlocal wrapper
+        if not _startup.active:
+            return target(*args, **kwargs)
+        if wrapper is None:
+            wrapper = _wrapper(reader, target)
+        return wrapper(target, None, args, kwargs)
 
     return call
+
+
+class _Core(NamedTuple):
+    """What measures, loaded with the first call that is measured: with the switch off it never is."""
+
+    observer: Any
+    wrapping: Any
+
+
+@functools.lru_cache(maxsize=1)
+def _core() -> _Core | None:
+    try:
+        from agent_otel import observer  # noqa: PLC0415
+        from agent_otel.integrations import wrapping  # noqa: PLC0415
+    except Exception:  # installed without its dependencies
+        _shield.failed("handwritten.load")
+        return None
+    return _Core(observer, wrapping)
+
+
+def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
+    core = _core()
+    wrapper: Wrapper = _unmeasured if core is None else core.wrapping.wrapper_for(reader, target)
+    return wrapper
+
+
+def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return target(*args, **kwargs)
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -108,11 +152,14 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
     ) -> None:
         self._call = Call(name, arguments, call_id=call_id, agent=agent)
-        self._visit: observer.Visit | observer.Inside | None = None
+        self._visit: Visit | Inside | None = None
 
     def __enter__(self) -> Self:
-        if _startup.active:
-            self._visit = observer.enter_tool(_READER, self._call, (), {})
+        core = _core() if _startup.active else None
+        if core is not None:
+            self._visit = core.observer.enter_tool(_READER, self._call, (), {})
+        if self._visit is not None:
+            self._visit.__enter__()
         return self
 
     def result(self, value: _V) -> _V:
@@ -123,8 +170,9 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 
     def error(self, error: Exception) -> None:
         """Note a failure that the loop handles itself."""
-        if self._visit is not None:
-            _shield.shielded("tool_call.error")(observer.handler_raised)(error, _READER)
+        core = _core() if self._visit is not None else None
+        if core is not None:
+            _shield.shielded("tool_call.error")(core.observer.handler_raised)(error, _READER)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -157,5 +205,6 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         if self._token is not None:
             identity.explicit.reset(self._token)
             self._token = None
-        if _startup.active:
-            _shield.shielded("execution.finish")(observer.finish_execution)(self._identity)
+        core = _core() if _startup.active else None
+        if core is not None:
+            _shield.shielded("execution.finish")(core.observer.finish_execution)(self._identity)
