@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,8 +59,9 @@ RESULT_BYTES = {
 }
 
 
-def test_results_and_exceptions_are_those_without_us(environment: Callable[[str], Environment]) -> None:
-    bare = environment("bare")
+@pytest.mark.parametrize("name", ["bare", "bare-3.13", "bare-newest", "oldest"])
+def test_results_and_exceptions_are_those_without_us(environment: Callable[[str], Environment], name: str) -> None:
+    bare = environment(name)
     without = bare.run(HERE / "program.py", check=True)
     watched = bare.run(HERE / "program.py", env={"AGENT_OTEL": "1"}, check=True, timeout=60)
     assert json.loads(without.stdout) == json.loads(watched.stdout)
