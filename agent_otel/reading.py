@@ -77,6 +77,6 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class After:
-    """A function of ours that runs after a wrapped one has returned."""
+    """A function of ours that runs after a wrapped one, not a coroutine function, has returned."""
 
     run: Callable[[Any], None]

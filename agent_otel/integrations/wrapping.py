@@ -34,12 +34,11 @@ _matched: set[str] = set()
 
 def wrapper_for(reader: ToolReader | Before | After, wrapped: Callable[..., Any]) -> Wrapper:
     """Choose the wrapper that fits the kind of function, once, when it is wrapped."""
-    is_async = inspect.iscoroutinefunction(wrapped)
     if isinstance(reader, Before):
         return _before(reader)
     if isinstance(reader, After):
-        return _after_async(reader) if is_async else _after(reader)
-    if is_async:
+        return _after(reader)
+    if inspect.iscoroutinefunction(wrapped):
         return _tool_async(reader)
     if inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped):
         return _tool_stream(reader)
@@ -96,17 +95,6 @@ def _after(hook: After) -> Wrapper:
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
         result = wrapped(*args, **kwargs)
-        run(result)
-        return result
-
-    return wrapper
-
-
-def _after_async(hook: After) -> Wrapper:
-    run = _shield.shielded("hook.after")(hook.run)
-
-    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
-        result = await wrapped(*args, **kwargs)
         run(result)
         return result
 
