@@ -68,6 +68,15 @@ def test_results_and_exceptions_are_those_without_us(environment: Callable[[str]
     assert "" == watched.stderr
 
 
+@pytest.mark.parametrize("name", ["langchain", "langchain-oldest"])
+def test_the_same_through_a_framework(environment: Callable[[str], Environment], name: str) -> None:
+    langchain = environment(name)
+    without = langchain.run(HERE / "langchain_program.py", check=True)
+    watched = langchain.run(HERE / "langchain_program.py", env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(without.stdout) == json.loads(watched.stdout)
+    assert without.stderr == watched.stderr
+
+
 def test_what_is_measured_of_hostile_results(environment: Callable[[str], Environment]) -> None:
     child = environment("bare").run(SPANS, str(HERE / "program.py"), env={"AGENT_OTEL": "1"}, check=True)
     seen = json.loads(child.stdout)

@@ -66,15 +66,21 @@ def _handed_back(output: Any) -> Result:
 
 
 def _tool_message(output: Any) -> Any:
-    """The first ToolMessage of an output, which may be one, or a Command or list with one inside."""
-    if getattr(output, "type", None) == "tool":
+    """The first ToolMessage of an output, which may be one, or a Command or list with one inside.
+
+    Told by their classes: asking a tool's own object for an attribute would run its code.
+    """
+    if _is_a("ToolMessage", output):
         return output
-    update = getattr(output, "update", None)
-    if isinstance(update, dict):
-        output = update.get("messages")
-    if isinstance(output, list):
-        return next((item for item in output if getattr(item, "type", None) == "tool"), None)
+    if _is_a("Command", output):
+        output = output.update.get("messages") if isinstance(output.update, dict) else None
+    if type(output) is list:
+        return next((item for item in output if _is_a("ToolMessage", item)), None)
     return None
+
+
+def _is_a(name: str, value: Any) -> bool:
+    return any(kind.__name__ == name for kind in type(value).__mro__)
 
 
 def _is_control_flow(error: BaseException) -> bool:
