@@ -7,8 +7,8 @@ Standard library only. Called by ``agent_otel_startup.pth`` (Python up to 3.14) 
 import os
 import sys
 
-_ON = ("1", "true", "yes", "on")
-_OFF = ("", "0", "false", "no", "off")
+ON = ("1", "true", "yes", "on")
+OFF = ("", "0", "false", "no", "off")
 
 active = False
 _complaints: set[str] = set()
@@ -17,7 +17,7 @@ _complaints: set[str] = set()
 def start() -> None:
     """Activate when ``AGENT_OTEL`` says so; let nothing escape, because an error here would stop the interpreter."""
     switch = os.environ.get("AGENT_OTEL")
-    if switch and switch.strip().lower() not in _OFF:
+    if switch and switch.strip().lower() not in OFF:
         activate()
 
 
@@ -25,10 +25,10 @@ def activate() -> None:
     """Install the import hook, once per process. ``AGENT_OTEL=0`` keeps everything off; nothing is raised."""
     global active  # noqa: PLW0603 - the once-flag of the process
     switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
-    if active or switch in _OFF:
+    if active or switch in OFF:
         return
-    if switch not in _ON:
-        _complain(f"AGENT_OTEL={switch!r} is neither of {', '.join(_ON)} nor of {', '.join(_OFF[1:])}; staying off")
+    if switch not in ON:
+        _complain(f"AGENT_OTEL={switch!r} is neither of {', '.join(ON)} nor of {', '.join(OFF[1:])}; staying off")
         return
     active = True
     try:
@@ -40,7 +40,7 @@ def activate() -> None:
 
             observer.enabled = True
         _importhook.install(registry.triggers())
-        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in _ON:
+        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in ON:
             from agent_otel import _sigterm  # noqa: PLC0415
 
             _sigterm.install()

@@ -96,9 +96,6 @@ SIZE_BUCKETS: Final = (
     256.0, _KIB, 4 * _KIB, 16 * _KIB, 32 * _KIB, 64 * _KIB, 128 * _KIB, 256 * _KIB, 512 * _KIB,
     _MIB, 1.5 * _MIB, 2 * _MIB, 4 * _MIB, 16 * _MIB,
 )  # fmt: skip
-UTILIZATION_BUCKETS: Final = (
-    0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.1, 1.25, 1.5, 2.0,
-)  # fmt: skip
 # The GenAI conventions' advice for gen_ai.execute_tool.duration: 0.01 doubled thirteen times.
 DURATION_BUCKETS: Final = (
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,

@@ -207,4 +207,4 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
             self._token = None
         core = _core() if _startup.active else None
         if core is not None:
-            _shield.shielded("execution.finish")(core.observer.finish_execution)(self._identity)
+            core.observer.finish_execution(self._identity)

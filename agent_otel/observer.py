@@ -28,14 +28,17 @@ if TYPE_CHECKING:
     from agent_otel.reading import Call, Part, Result, ToolReader
 
 __all__ = [
+    "Inside",
+    "StreamVisit",
     "Visit",
+    "enter_stream",
     "enter_tool",
+    "finish_execution",
     "handler_failing",
     "handler_finishing",
     "handler_raised",
     "handler_returned",
     "handler_started",
-    "ledger",
     "model_request",
     "report_integration",
 ]
@@ -187,6 +190,7 @@ def enter_stream(
     return visit.as_stream() if isinstance(visit, Visit) else None
 
 
+@_shield.shielded("execution.finish")
 def finish_execution(named: identity.Identity) -> None:
     """Record the totals of an execution that has ended; one without tool calls leaves no trace."""
     finished = ledger.finish(named.id)

@@ -195,10 +195,6 @@ class Record:
             if self.span.foreign:
                 self.write()
 
-    def is_truncated(self) -> bool:
-        """Whether a cut is established; a length that equals a known cap is only suspected."""
-        return any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
-
     def write(self) -> None:
         """Put what is known on the span."""
         if self.span is None or not self.span.span.is_recording():
@@ -207,7 +203,9 @@ class Record:
         attributes: dict[str, Any] = {}
         if self.produced is not None:
             attributes[catalogue.RESULT_BYTES] = self.produced.bytes
-            attributes[catalogue.RESULT_TRUNCATED] = bool(self.cuts) and self.is_truncated()
+            # A length that equals a known cap is only suspected.
+            established = bool(self.cuts) and any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+            attributes[catalogue.RESULT_TRUNCATED] = established
             if not self.produced.exact:
                 attributes[catalogue.RESULT_ESTIMATED] = True
         if self.structured is not None:
@@ -216,8 +214,6 @@ class Record:
             attributes[catalogue.RESULT_HANDED_BACK_BYTES] = self.handed
         if self.cuts:
             attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
-        if self.error_type is not None:
-            attributes[catalogue.ERROR_TYPE] = self.error_type
         if self.arguments is not None:
             attributes[catalogue.TOOL_ARGUMENTS] = self.arguments
         if self.content is not None:

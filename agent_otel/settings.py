@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import _shield
+from agent_otel import _shield, _startup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,9 +35,9 @@ def _size(text: str) -> int:
 
 
 def _switch(text: str) -> bool:
-    if text.lower() in {"1", "true", "yes", "on"}:
+    if text.lower() in _startup.ON:
         return True
-    if text.lower() in {"0", "false", "no", "off"}:
+    if text.lower() in _startup.OFF:
         return False
     raise ValueError("one of 1, true, yes, on, 0, false, no, off")
 

@@ -19,19 +19,17 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar as ClientExemplar
 
 from agent_otel import _shield, catalogue
-from agent_otel.emit.sinks import exemplar_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from opentelemetry.trace import SpanContext
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.catalogue import Metric
     from agent_otel.emit.sinks import Exemplar, Series
 
-    #: An exemplar as a cell keeps it, without the span itself: where, how much, when.
-    _Kept = tuple[SpanContext, float, float]
+    #: An exemplar as a cell keeps it: where and when, and how much.
+    _Kept = tuple[Exemplar, float]
 
 
 def _bound_text(bound: float) -> str:
@@ -40,7 +38,7 @@ def _bound_text(bound: float) -> str:
 
 
 def _given(kept: _Kept | None) -> ClientExemplar | None:
-    return None if kept is None else ClientExemplar(exemplar_labels(kept[0]), kept[1], kept[2])
+    return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
 
 
 class _Lock:
@@ -77,7 +75,7 @@ class _HistogramCell:
         self._counts[index] += 1
         self._sum += value
         if exemplar is not None:
-            self._exemplars[index] = exemplar.spot, value, exemplar.at
+            self._exemplars[index] = exemplar, value
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         with self._lock.held:
@@ -109,7 +107,7 @@ class _CounterCell:
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         self._value += value
         if exemplar is not None:
-            self._exemplar = exemplar.spot, value, exemplar.at
+            self._exemplar = exemplar, value
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         with self._lock.held:
@@ -191,7 +189,7 @@ class _ClientSeries:
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         if exemplar is not None and self._takes_exemplars:
-            self._record(value, exemplar_labels(exemplar.spot))
+            self._record(value, exemplar.labels)
         else:
             self._record(value)
 

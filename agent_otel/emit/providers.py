@@ -25,7 +25,7 @@ _SCHEDULE_DELAY_MILLIS = 1000.0
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
     """Return the provider in force and whether it is ours; with ``build`` one is made where there is none."""
     provider = trace.get_tracer_provider()
-    if not _is_placeholder(provider) or not build:
+    if not is_placeholder(provider) or not build:
         return provider, False
     names = exporter_names("TRACES")
     if not names or sdk_disabled():
@@ -54,7 +54,7 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
 def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     """Return the MeterProvider in force, or None, and whether it is ours."""
     provider = metrics.get_meter_provider()
-    if not _is_placeholder(provider):
+    if not is_placeholder(provider):
         return provider, False
     names = exporter_names("METRICS")
     if not build or not names or sdk_disabled():
@@ -99,7 +99,7 @@ def sdk_disabled() -> bool:
     return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
-def _is_placeholder(provider: object) -> bool:
+def is_placeholder(provider: object) -> bool:
     """Whether the API still waits for somebody to set a provider."""
     return type(provider).__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider")
 

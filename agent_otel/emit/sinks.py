@@ -5,40 +5,39 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opentelemetry.trace import set_span_in_context
+from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span, SpanContext
+    from opentelemetry.trace import SpanContext
 
     from agent_otel.catalogue import Metric
 
 
 class Exemplar:
-    """The span that a measurement belongs to, in each sink's own form when the sink asks for it.
+    """Where a measurement belongs, in each sink's own form when the sink asks for it. The span itself is not held.
 
     ``at`` is the time of the measurement in epoch seconds.
     """
 
-    __slots__ = ("_span", "at", "spot")
+    __slots__ = ("at", "spot")
 
-    def __init__(self, span: Span, spot: SpanContext) -> None:
-        self._span = span
+    def __init__(self, spot: SpanContext) -> None:
         self.spot = spot
         self.at = time.time()
 
     @property
+    def labels(self) -> dict[str, str]:
+        """The labels of an exemplar in Prometheus."""
+        return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
+
+    @property
     def context(self) -> Context:
         """The context from which OpenTelemetry's SDK makes an exemplar."""
-        return set_span_in_context(self._span)
-
-
-def exemplar_labels(spot: SpanContext) -> dict[str, str]:
-    """Return the labels of an exemplar in Prometheus."""
-    return {"trace_id": format(spot.trace_id, "032x"), "span_id": format(spot.span_id, "016x")}
+        return set_span_in_context(NonRecordingSpan(self.spot))
 
 
 class Series(Protocol):

@@ -66,7 +66,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
     spot = span.get_span_context()
     if not (spot.trace_flags & 1 and span.is_recording()):
         return None
-    return Exemplar(span, spot)
+    return Exemplar(spot)
 
 
 def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of

@@ -84,7 +84,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     if chosen.spans != "off" and not providers.sdk_disabled():
         provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
         tracer = provider.get_tracer(catalogue.SCOPE, agent_otel.__version__)
-        exporting = provider.__class__.__name__ != "ProxyTracerProvider"
+        exporting = not providers.is_placeholder(provider)
         if owned:
             _own(provider)
     sinks = _sinks(chosen)

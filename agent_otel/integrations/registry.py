@@ -206,25 +206,15 @@ def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
         try:
             from agent_otel.integrations import wrapping  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
         except Exception as error:
-            _complain(error)
+            from agent_otel import _shield  # noqa: PLC0415 - only when something is wrong
+
+            _shield.say_once(
+                "load",
+                f"agent_otel cannot measure anything: {type(error).__name__}: {error}. Is it installed with its "
+                "dependencies?",
+            )
             return
         for integration in integrations:
             wrapping.apply(integration, module)
 
     return apply
-
-
-_complained = False
-
-
-def _complain(error: Exception) -> None:
-    import logging  # noqa: PLC0415 - only when something is wrong
-
-    global _complained  # noqa: PLW0603 - said once
-    if not _complained:
-        _complained = True
-        logging.getLogger("agent_otel").warning(
-            "agent_otel cannot measure anything: %s: %s. Is it installed with its dependencies?",
-            type(error).__name__,
-            error,
-        )

@@ -1,10 +1,11 @@
 """Receivers and programs for the tests of what goes out."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.environments import Environment
 from tests.servers.otlp import OtlpReceiver
 
 #: A hand-written loop: the cheapest real way through the doors, and the same in every environment.
@@ -45,3 +46,9 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
     return port
+
+
+@pytest.fixture(params=["bare", "oldest"])
+def both_ends(request: pytest.FixtureRequest, environment: Callable[[str], Environment]) -> Environment:
+    """Return the newest and then the oldest OpenTelemetry and prometheus_client."""
+    return environment(request.param)

@@ -54,12 +54,6 @@ def _run(environment: Environment, program: str, env: dict[str, str]) -> Any:
     return json.loads(child.stdout)
 
 
-@pytest.fixture(params=["bare", "oldest"])
-def both_ends(request: pytest.FixtureRequest, environment: Callable[[str], Environment]) -> Environment:
-    """Run with the newest and with the oldest OpenTelemetry and prometheus_client."""
-    return environment(request.param)
-
-
 _ONE_CALL = """
 import json
 if {provide}:

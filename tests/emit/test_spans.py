@@ -47,12 +47,6 @@ def _run(environment: Environment, program: str, env: dict[str, str] | None = No
     return json.loads(child.stdout)
 
 
-@pytest.fixture(params=["bare", "oldest"])
-def both_ends(request: pytest.FixtureRequest, environment: Callable[[str], Environment]) -> Environment:
-    """Run with the newest and with the oldest OpenTelemetry."""
-    return environment(request.param)
-
-
 #: Spans of other instrumentations, as those open them, around a call of ours whose body opens a span itself.
 _FOREIGN = """
 provide()
