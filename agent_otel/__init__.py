@@ -7,13 +7,16 @@ interpreter start.
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
-    from agent_otel.handwritten import execution, tool, tool_call
+    from agent_otel.caps import this as caps
+    from agent_otel.handwritten import execution, payload, tool, tool_call
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "execution", "tool", "tool_call"]
+__all__ = ["__version__", "caps", "execution", "payload", "tool", "tool_call"]
 
 _EXPORTS = {
+    "caps": "agent_otel.caps",
     "execution": "agent_otel.handwritten",
+    "payload": "agent_otel.handwritten",
     "tool": "agent_otel.handwritten",
     "tool_call": "agent_otel.handwritten",
 }
@@ -26,7 +29,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - nothing is imported before first use
 
-    value = getattr(importlib.import_module(module), name)
+    loaded = importlib.import_module(module)
+    # agent_otel.caps() calls the module itself: importing it binds this very name to it, whenever that happens.
+    value = loaded if module == f"{__name__}.{name}" else getattr(loaded, name)
     globals()[name] = value
     return value
 

@@ -16,6 +16,20 @@ from agent_otel import _shield, _startup
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+#: What a cap is on, as in ``caps.toml``: an activity's or a workflow's payload, or what holds them.
+BOUNDARIES = (
+    "activity_input",
+    "activity_output",
+    "workflow_input",
+    "workflow_output",
+    "state",
+    "history",
+    "message",
+    "memo",
+    "event",
+)
+#: The largest cap that is believed. No machine has that much memory, so no payload could be held against more.
+LARGEST_CAP_BYTES = 2**40
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 
 
@@ -52,6 +66,42 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in text.split(",") if name.strip())
 
 
+def _ratio(text: str) -> float:
+    try:
+        ratio = float(text)
+    except ValueError:
+        ratio = 0.0
+    if not 0 < ratio <= 1:
+        raise ValueError("a ratio above 0 and at most 1, such as 0.8")
+    return ratio
+
+
+def _caps(text: str) -> frozenset[tuple[str, str, int]]:
+    caps = filter(None, (_usable_cap(entry.strip()) for entry in text.split(",") if entry.strip()))
+    return frozenset({(runtime, boundary): (runtime, boundary, size) for runtime, boundary, size in caps}.values())
+
+
+def _usable_cap(entry: str) -> tuple[str, str, int] | None:
+    """Parse one entry; a bad one is one warning and does not cost the good ones."""
+    try:
+        return _cap(entry)
+    except (ValueError, OverflowError) as error:
+        _shield.say_once(f"setting AGENT_OTEL_CAPS {entry}", f"AGENT_OTEL_CAPS: {entry!r} is not {error}; left out")
+        return None
+
+
+def _cap(entry: str) -> tuple[str, str, int]:
+    match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)\.(\w+)\s*=\s*(.*)", entry, re.IGNORECASE | re.ASCII)
+    if match is None:
+        raise ValueError("`runtime.boundary=size`, such as temporal.payload=4MiB")
+    runtime, boundary, size = match[1].lower(), match[2].lower(), _size(match[3])
+    if boundary not in (*BOUNDARIES, "payload"):
+        raise ValueError(f"on a known boundary: payload, {', '.join(BOUNDARIES)}")
+    if not 0 < size <= LARGEST_CAP_BYTES:
+        raise ValueError("a size from 1 byte to 1024GiB")
+    return runtime, boundary, size
+
+
 def _capture(text: str) -> bool:
     modes = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
     if text.lower() in modes:
@@ -73,6 +123,7 @@ def _choice(*values: str) -> Kind:
 
 _SIZE = Kind("size", _size)
 _SWITCH = Kind("switch", _switch)
+_RATIO = Kind("ratio", _ratio)
 _TEXT = Kind("text", str)
 
 
@@ -144,6 +195,24 @@ class Settings:
         Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture),
         False,
         "Put arguments and results on the span, cut at 8 KiB each.",
+    )
+    payload_warn_ratio: float = _setting(
+        "AGENT_OTEL_PAYLOAD_WARN_RATIO",
+        _RATIO,
+        0.5,
+        "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
+    )
+    payload_near_ratio: float = _setting(
+        "AGENT_OTEL_PAYLOAD_NEAR_RATIO", _RATIO, 0.8, "From this share of its cap up a payload counts as near it."
+    )
+    caps: frozenset[tuple[str, str, int]] = _setting(
+        "AGENT_OTEL_CAPS",
+        Kind("`runtime.boundary=size`, comma separated", _caps),
+        frozenset(),
+        "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
+        f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}; `payload` stands for each that limits single "
+        "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
+        "caps scale with it but that of `activity_input`.",
     )
 
 
