@@ -1,0 +1,120 @@
+"""Live objects, added up without running any of their code."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel.measure import shapes
+from agent_otel.measure.copies import Fingerprint
+from agent_otel.measure.jsonwindow import WINDOW
+from agent_otel.measure.shapes import shape_of
+from agent_otel.measure.size import json_size, quoted_bytes
+from agent_otel.measure.tally import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+NODE_BUDGET: Final = 50_000
+"""Values visited in a live object: at most 20 ms at 0.4 µs each."""
+
+_PLAIN_INT: Final = 10**18
+_NONE: Final = type(None)
+_CONSTANTS: Final = {True: "true", False: "false", None: "null"}
+
+
+class LiveTally(Tally):
+    """Adds up a live object: values of any class, seen no more often than the budget allows."""
+
+    def __init__(self, tool_of: Callable[[str], str | None]) -> None:
+        super().__init__(tool_of)
+        self._left = NODE_BUDGET
+        self._room = 2 * NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
+
+    def _by_kind(self, values: Sequence[Any]) -> Iterable[tuple[type, Sequence[Any]]]:
+        if len(values) > self._left:
+            values = values[: self._left]
+            self.partly()
+        self._left -= len(values)
+        kinds: dict[type, list[Any]] = {}
+        for value in values:
+            kind, plain = self._plain(value)
+            if kind is not None:
+                kinds.setdefault(kind, []).append(plain)
+        return kinds.items()
+
+    def _plain(self, value: Any) -> tuple[type | None, Any]:
+        """Return the value as one of json's own classes, or the length of binary data, and that class."""
+        cls = type(value)
+        if cls is str or cls is int or cls is float or cls is bool or cls is _NONE or cls is list:
+            return cls, value
+        if cls is tuple:
+            return list, value
+        if cls is dict:
+            return dict, self._members_of(value)
+        return self._uncommon(shape_of(cls), value)
+
+    def _uncommon(self, shape: shapes.Shape, value: Any) -> tuple[type | None, Any]:
+        kind = shape.kind
+        if kind is shapes.MAPPING or kind is shapes.RECORD:
+            return dict, self._members_of(shape.read(value))
+        if kind is shapes.ARRAY or kind is shapes.SET:
+            return list, self._elements(shape, value)
+        if kind is shapes.TEXT:
+            return str, str.__getitem__(value, slice(None))
+        if kind is shapes.NUMBER or kind is shapes.LABEL or kind is shapes.VALUE:
+            return self._plain(shape.read(value))
+        self.partly()  # of binary data it is not known which text they become
+        return (bytes, shape.length(value)) if kind is shapes.BINARY else (None, None)
+
+    def _members_of(self, value: dict[Any, Any]) -> dict[str, Any]:
+        """Return a dictionary with keys that run no code, and not more of them than there is room for."""
+        count = dict.__len__(value)
+        self._room -= count
+        if self._room >= 0 and type(value) is dict and {id(str)}.issuperset(map(id, map(type, value))):
+            return value
+        plain: dict[str, Any] = {}
+        for key, member in islice(dict.items(value), max(0, count + min(0, self._room))):
+            plain[key if type(key) is str else _key(key, len(plain))] = member
+        self._room = max(0, self._room)
+        if len(plain) < count:
+            self.partly()
+        return plain
+
+    def _elements(self, shape: shapes.Shape, value: Any) -> list[Any]:
+        found = shapes.elements(shape, value, self._room)
+        self._room -= len(found)
+        if len(found) < shape.length(value):
+            self.partly()
+        return found
+
+    def _flat(self, lists: Sequence[Sequence[Any]]) -> list[Any]:
+        return list(islice(chain.from_iterable(lists), self._left + 1))
+
+    def _scalars(self, kind: type, values: Sequence[Any]) -> int:
+        if kind is int or kind is float:
+            return sum(map(_number, values))
+        return sum(values) + 2 * len(values) if kind is bytes else super()._scalars(kind, values)
+
+    def _simple(self, value: Any) -> int | None:
+        return super()._simple(value) if type(value) is str else None
+
+    def _fingerprint(self, text: str) -> tuple[Fingerprint, int]:
+        pieces = (text[start : start + WINDOW] for start in range(0, len(text), WINDOW))
+        fingerprint = Fingerprint(pieces)
+        fingerprint.head = encode_basestring(fingerprint.head)[1:-1]
+        return fingerprint, quoted_bytes(text)
+
+
+def _number(value: float) -> int:
+    if type(value) is int and -_PLAIN_INT < value < _PLAIN_INT:
+        return len(repr(value))
+    return json_size(value).bytes
+
+
+def _key(key: Any, position: int) -> str:
+    """Return a key as json writes it; what has none there is a number, as data are."""
+    if type(key) is bool or key is None:
+        return _CONSTANTS[key]
+    return repr(key) if type(key) is int and -_PLAIN_INT < key < _PLAIN_INT else str(position)

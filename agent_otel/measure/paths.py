@@ -1,0 +1,94 @@
+"""Where things stand in a payload: paths such as ``messages[].content``, few enough to be looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+OTHER: Final = "_other"
+ANY: Final = "*"
+
+_MOST_PLACES: Final = 1024
+_MOST_MEMBERS: Final = 64  # distinct keys in one place; what has more is a table of data
+_DEPTH: Final = 32
+_LONGEST_KEY: Final = 64
+_NUMBERED: Final = re.compile(r"(?:.*[-_:])?\d+")
+_ID_PART: Final = re.compile(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
+_NAME: Final = re.compile(r"[\w$@:-]+")
+_MANY_DIGITS: Final = 6
+_DIGIT: Final = re.compile(r"\d")
+_BETWEEN_PARTS: Final = re.compile(r"[-_:]")
+
+
+class Place:
+    """A path, and the bytes of the leaves there."""
+
+    __slots__ = ("bytes", "depth", "element", "members", "path")
+
+    def __init__(self, path: str, depth: int) -> None:
+        self.path = path
+        self.depth = depth
+        self.bytes = 0
+        self.members: dict[str, Place] = {}
+        self.element: Place | None = None
+
+
+class Paths:
+    """The places of one payload: at most 1,024, the rest is `OTHER`."""
+
+    def __init__(self) -> None:
+        self.root = Place("", 0)
+        self._other = Place(OTHER, 0)
+        self._places = [self._other, self.root]
+
+    def member(self, place: Place, key: str) -> Place:
+        """Return where the member of an object stands; keys that are data share one place."""
+        return place.members.get(key) or self._new_member(place, key)
+
+    def element(self, place: Place) -> Place:
+        """Return where the elements of an array stand."""
+        if place.element is None:
+            place.element = self._new(place, f"{place.path}[]")
+        return place.element
+
+    def sizes(self, most: int) -> dict[str, int]:
+        """Bytes by path, largest first; the smallest are added up where there are more than so many."""
+        found: dict[str, int] = {}
+        for place in self._places:
+            if place.bytes:
+                path = place.path or "$"
+                found[path] = found.get(path, 0) + place.bytes
+        return largest(found, most)
+
+    def _new_member(self, place: Place, key: str) -> Place:
+        name = fold(key) if len(place.members) < _MOST_MEMBERS else ANY
+        if name not in place.members:
+            place.members[name] = self._new(place, f"{place.path}.{name}" if place.path else name)
+        return place.members[name]
+
+    def _new(self, place: Place, path: str) -> Place:
+        if place is self._other or len(self._places) >= _MOST_PLACES:
+            return self._other
+        if place.depth >= _DEPTH:
+            return place
+        self._places.append(Place(path, place.depth + 1))
+        return self._places[-1]
+
+
+def fold(key: str) -> str:
+    """Return the key, or ``*`` where it is data: a number, an id, a file name, a sentence."""
+    if len(key) > _LONGEST_KEY or not _NAME.fullmatch(key) or _NUMBERED.fullmatch(key):
+        return ANY
+    if len(_DIGIT.findall(key)) >= _MANY_DIGITS or any(map(_ID_PART.fullmatch, _BETWEEN_PARTS.split(key))):
+        return ANY
+    return key
+
+
+def largest(sizes: dict[str, int], most: int) -> dict[str, int]:
+    """Return the sizes in descending order; the rest is added up where there are more than so many."""
+    ordered = sorted(sizes.items(), key=lambda item: -item[1])
+    kept = dict(ordered[:most] if len(ordered) <= most else ordered[: most - 1])
+    rest = sum(size for _, size in ordered[len(kept) :])
+    if rest:
+        kept[OTHER] = kept.get(OTHER, 0) + rest
+    return kept
