@@ -1,7 +1,8 @@
 """Module name -> callback when that module has been imported. Standard library only.
 
 A meta-path finder that answers only for the watched names: it asks the other finders for the spec and puts a loader
-in front that runs the callbacks after the module's own code. The module keeps its real loader.
+in front that runs the callbacks after the module's own code. The module keeps its real loader. A sandbox that imports
+modules anew into a table of its own, such as Temporal's around workflow code, is left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
+
+
+_modules = sys.modules
+
+
+def _is_elsewhere() -> bool:
+    """Whether imports of this thread go into another table of modules than the interpreter's.
+
+    Temporal puts a table in the place of ``sys.modules`` that is another one in each thread. Every such table has a
+    ``__main__`` of its own; what else it has it may share.
+    """
+    return sys.modules is not _modules and sys.modules.get("__main__") is not _modules.get("__main__")
 
 
 class _Loader:
@@ -66,7 +79,7 @@ class Finder:
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Answer the import system: the real spec with our loader in front, for watched names only."""
-        if fullname not in self._callbacks:
+        if fullname not in self._callbacks or _is_elsewhere():
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)

@@ -33,60 +33,74 @@ def _attribute(name: str, type_: str, when: str, meaning: str) -> str:
     return name
 
 
+# fmt: off
 _GENAI = "as the GenAI conventions say"
 OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always", "`execute_tool`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
 AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI, "the agent on whose behalf the tool ran")
-CONVERSATION_ID: Final = _attribute(
-    "gen_ai.conversation.id", "string", _GENAI, "the framework's thread or session, or the explicit execution"
-)
-TOOL_ARGUMENTS: Final = _attribute(
-    "gen_ai.tool.call.arguments", "string", "only with content capture", "canonical JSON, the first 8 KiB"
-)
-TOOL_RESULT: Final = _attribute(
-    "gen_ai.tool.call.result", "string", "only with content capture", "text of the result, the first 8 KiB"
-)
-ERROR_TYPE: Final = _attribute(
-    "error.type", "string", "on failure", "the exception's qualified name, or `tool_error` where a flag is all there is"
-)
+CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
+    "the framework's thread or session, or the explicit execution")
+TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",
+    "canonical JSON, the first 8 KiB")
+TOOL_RESULT: Final = _attribute("gen_ai.tool.call.result", "string", "only with content capture",
+    "text of the result, the first 8 KiB")
+ERROR_TYPE: Final = _attribute("error.type", "string", "on failure",
+    "the exception's qualified name, or `tool_error` where a flag is all there is")
 TOOL_NAME: Final = _attribute("tool.name", "string", "always", "the tool's name")
-ARGS_HASH: Final = _attribute(
-    "tool.args_hash", "string", "always", "12 hex digits of a keyed blake2b over the canonical JSON of the arguments"
-)
+ARGS_HASH: Final = _attribute("tool.args_hash", "string", "always",
+    "12 hex digits of a keyed blake2b over the canonical JSON of the arguments")
 ARGS_BYTES: Final = _attribute("tool.args.bytes", "int", "always", "UTF-8 bytes of the arguments as compact JSON")
-RESULT_BYTES: Final = _attribute(
-    "tool.result.bytes",
-    "int",
-    "always on success; absent when the call raised",
-    "UTF-8 bytes of the text the handler produced; a structured result counts as compact JSON",
-)
+RESULT_BYTES: Final = _attribute("tool.result.bytes", "int", "always on success; absent when the call raised",
+    "UTF-8 bytes of the text the handler produced; a structured result counts as compact JSON")
 RESULT_STRUCTURED_BYTES: Final = _attribute(
-    "tool.result.structured_bytes",
-    "int",
-    "when a structured copy or artifact travels beside the text",
-    "compact-JSON bytes that the state carries and the model does not see",
-)
-RESULT_TRUNCATED: Final = _attribute(
-    "tool.result.truncated", "bool", "always on success", "what was handed on is known to be less than what there was"
-)
-TRUNCATION_REASON: Final = _attribute(
-    "tool.result.truncation.reason",
-    "string",
-    "when cut",
+    "tool.result.structured_bytes", "int", "when a structured copy or artifact travels beside the text",
+    "compact-JSON bytes that the state carries and the model does not see")
+RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
+    "what was handed on is known to be less than what there was")
+TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
     "`marker`, `cut_json`, `shrunk`, `offloaded`, `cleared`, `ceiling`, `claim_check`; "
-    "`suspected` (a length equal to a known cap) leaves `truncated` false",
-)
-TRUNCATION_LAYER: Final = _attribute(
-    "tool.result.truncation.layer", "string", "when cut", "`tool`, `framework`, `model_request` or `remedy`"
-)
-RESULT_HANDED_BACK_BYTES: Final = _attribute(
-    "tool.result.handed_back_bytes", "int", "when it differs", "UTF-8 bytes that the framework kept of the result"
-)
-RESULT_ESTIMATED: Final = _attribute(
-    "tool.result.estimated", "bool", "only when true", "`tool.result.bytes` is a lower bound"
-)
+    "`suspected` (a length equal to a known cap) leaves `truncated` false")
+TRUNCATION_LAYER: Final = _attribute("tool.result.truncation.layer", "string", "when cut",
+    "`tool`, `framework`, `model_request` or `remedy`")
+RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "int", "when it differs",
+    "UTF-8 bytes that the framework kept of the result")
+RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
+    "`tool.result.bytes` is a lower bound")
+
+_STEP = "on a runtime's step"
+_ANALYSED = "from the warn ratio up, when the payload could be read"
+WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string", _STEP, "the workflow's type or name")
+RUNTIME: Final = _attribute("workflow.runtime", "string", _STEP, "the durable runtime, as in `agent_otel.caps()`")
+ACTIVITY: Final = _attribute("workflow.activity", "string", _STEP, "the activity, step, task or node")
+ACTIVITY_ATTEMPT: Final = _attribute("workflow.activity.attempt", "int", "from the second on", "counted from 1")
+EXECUTION_ID: Final = _attribute("workflow.execution.id", "string", _STEP, "the runtime's id of this run")
+PAYLOAD_BYTES: Final = _attribute("workflow.payload.bytes", "int", _STEP,
+    "size of the serialised payload: of a step's two, the one nearer to its cap")
+PAYLOAD_DIRECTION: Final = _attribute("workflow.payload.direction", "string", _STEP,
+    "`input`, `output`, `state`, `history` or `message`")
+PAYLOAD_CAP_BYTES: Final = _attribute("workflow.payload.cap_bytes", "int", "where there is a cap", "the cap it meets")
+PAYLOAD_UTILIZATION: Final = _attribute("workflow.payload.utilization", "double", "where there is a cap",
+    "payload bytes ÷ cap bytes")
+PAYLOAD_CAP_SOURCE: Final = _attribute("workflow.payload.cap_source", "string", "where there is a cap",
+    "`configured`, `discovered`, `table` or `inferred`")
+PAYLOAD_TURNS_TO_CAP: Final = _attribute("workflow.payload.turns_to_cap", "int", "from the third turn on",
+    "turns that still fit at the recent growth")
+PAYLOAD_REJECTED: Final = _attribute("workflow.payload.rejected", "bool", "only when true", "the runtime refused it")
+PAYLOAD_LARGEST_PATH: Final = _attribute("workflow.payload.largest_path", "string", _ANALYSED,
+    "JSON path with most bytes, list indexes folded to `[]`")
+PAYLOAD_LARGEST_PATH_BYTES: Final = _attribute("workflow.payload.largest_path_bytes", "int", _ANALYSED, "its bytes")
+PAYLOAD_LARGEST_TOOL: Final = _attribute("workflow.payload.largest_tool", "string", _ANALYSED,
+    "the tool whose results fill most of it")
+PAYLOAD_LARGEST_TOOL_BYTES: Final = _attribute("workflow.payload.largest_tool_bytes", "int", _ANALYSED, "its bytes")
+PAYLOAD_DUPLICATE_BYTES: Final = _attribute("workflow.payload.duplicate_bytes", "int", _ANALYSED,
+    "bytes that are there a second time")
+PAYLOAD_DUPLICATE_PATHS: Final = _attribute("workflow.payload.duplicate_paths", "string[]", _ANALYSED,
+    "the two paths with most bytes in common")
+PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "double", _ANALYSED,
+    "payload bytes ÷ bytes of the results inside, each once")
+# fmt: on
 
 # --- metrics ---------------------------------------------------------------------------------------------------
 
@@ -100,6 +114,7 @@ SIZE_BUCKETS: Final = (
 DURATION_BUCKETS: Final = (
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 )  # fmt: skip
+UTILIZATION_BUCKETS: Final = (0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.1, 1.25, 1.5, 2.0)
 COUNT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 HISTOGRAM: Final = "histogram"
@@ -154,83 +169,76 @@ INTEGRATION: Final = "integration"
 VERSION: Final = "version"
 TARGET: Final = "target"
 PYTHON: Final = "python"
-WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+DIRECTION: Final = "direction"
+COMPONENT: Final = "component"
 
 _TOOL = (GEN_AI_TOOL_NAME,)
 
+# fmt: off
 TOOL_DURATION: Final = _metric(
-    "gen_ai.execute_tool.duration",
-    HISTOGRAM,
-    "s",
-    (GEN_AI_TOOL_NAME, AGENT_NAME, ERROR_TYPE),
-    "Duration of a tool call. Not emitted where another instrumentation in the process already does.",
-    DURATION_BUCKETS,
-)
-RESULT_SIZE: Final = _metric(
-    "agent_otel.tool.result.size", HISTOGRAM, "By", _TOOL, "Size of what a tool's handler produced.", SIZE_BUCKETS
-)
-ARGS_SIZE: Final = _metric(
-    "agent_otel.tool.args.size", HISTOGRAM, "By", _TOOL, "Size of the arguments of a tool call.", SIZE_BUCKETS
-)
-RESULTS_LARGE: Final = _metric(
-    "agent_otel.tool.results.large",
-    COUNTER,
-    "{result}",
-    (GEN_AI_TOOL_NAME, THRESHOLD),
-    "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES.",
-)
+    "gen_ai.execute_tool.duration", HISTOGRAM, "s", (GEN_AI_TOOL_NAME, AGENT_NAME, ERROR_TYPE),
+    "Duration of a tool call. Not emitted where another instrumentation in the process already does.", DURATION_BUCKETS)
+RESULT_SIZE: Final = _metric("agent_otel.tool.result.size", HISTOGRAM, "By", _TOOL,
+    "Size of what a tool's handler produced.", SIZE_BUCKETS)
+ARGS_SIZE: Final = _metric("agent_otel.tool.args.size", HISTOGRAM, "By", _TOOL,
+    "Size of the arguments of a tool call.", SIZE_BUCKETS)
+RESULTS_LARGE: Final = _metric("agent_otel.tool.results.large", COUNTER, "{result}", (GEN_AI_TOOL_NAME, THRESHOLD),
+    "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES.")
 RESULTS_TRUNCATED: Final = _metric(
-    "agent_otel.tool.results.truncated",
-    COUNTER,
-    "{result}",
-    (GEN_AI_TOOL_NAME, LAYER, REASON),
-    "Results found cut, by the layer that cut and how it is known.",
-)
-RESULT_PRODUCED: Final = _metric(
-    "agent_otel.tool.result.produced", COUNTER, "By", _TOOL, "Bytes that tools' handlers produced."
-)
-TOOL_REPEATS: Final = _metric(
-    "agent_otel.tool.repeats",
-    COUNTER,
-    "{call}",
-    _TOOL,
-    "Calls with the same arguments again in one execution.",
-)
-REQUEST_SIZE: Final = _metric(
-    "agent_otel.model.request.size",
-    HISTOGRAM,
-    "By",
-    (PART,),
+    "agent_otel.tool.results.truncated", COUNTER, "{result}", (GEN_AI_TOOL_NAME, LAYER, REASON),
+    "Results found cut, by the layer that cut and how it is known.")
+RESULT_PRODUCED: Final = _metric("agent_otel.tool.result.produced", COUNTER, "By", _TOOL,
+    "Bytes that tools' handlers produced.")
+TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,
+    "Calls with the same arguments again in one execution.")
+REQUEST_SIZE: Final = _metric("agent_otel.model.request.size", HISTOGRAM, "By", (PART,),
     "Text bytes of a model request by part: `system`, `tools`, `user`, `assistant`, `tool_arguments`, `tool_results`.",
-    SIZE_BUCKETS,
-)
+    SIZE_BUCKETS)
 EXECUTION_TOOL_CALLS: Final = _metric(
-    "agent_otel.execution.tool_calls",
-    HISTOGRAM,
-    "{call}",
-    (WORKFLOW_NAME, AGENT_NAME),
-    "Tool calls of a finished execution.",
-    COUNT_BUCKETS,
-)
-EXECUTION_RESULT_SIZE: Final = _metric(
-    "agent_otel.execution.result.size",
-    HISTOGRAM,
-    "By",
-    (WORKFLOW_NAME, AGENT_NAME),
-    "Bytes that the tools of a finished execution produced.",
-    SIZE_BUCKETS,
-)
-INTERNAL_ERRORS: Final = _metric(
-    "agent_otel.internal.errors", COUNTER, "{error}", (WHERE,), "Failures of this package, none of which reached you."
-)
-INSTRUMENTATION_INFO: Final = _metric(
-    "agent_otel.instrumentation_info",
-    GAUGE,
-    "",
-    (INTEGRATION, VERSION, TARGET),
-    "1 for each integration: the version found and the function wrapped; target `unmatched` when none was found.",
-)
+    "agent_otel.execution.tool_calls", HISTOGRAM, "{call}", (WORKFLOW_NAME, AGENT_NAME),
+    "Tool calls of a finished execution.", COUNT_BUCKETS)
+EXECUTION_RESULT_SIZE: Final = _metric("agent_otel.execution.result.size", HISTOGRAM, "By", (WORKFLOW_NAME, AGENT_NAME),
+    "Bytes that the tools of a finished execution produced.", SIZE_BUCKETS)
+EXECUTION_PAYLOAD_SIZE: Final = _metric(
+    "agent_otel.execution.payload.size", HISTOGRAM, "By", (WORKFLOW_NAME, AGENT_NAME),
+    "Largest payload of a finished execution.", SIZE_BUCKETS)
+_WORKFLOW = (RUNTIME, WORKFLOW_NAME)
+_BOUNDARY = (RUNTIME, WORKFLOW_NAME, ACTIVITY, DIRECTION)
+PAYLOAD_SIZE: Final = _metric("agent_otel.workflow.payload.size", HISTOGRAM, "By", _BOUNDARY,
+    "Size of serialised payloads.", SIZE_BUCKETS)
+UTILIZATION: Final = _metric(
+    "agent_otel.workflow.payload.utilization", HISTOGRAM, "1", (RUNTIME, WORKFLOW_NAME, DIRECTION),
+    "Payload bytes ÷ cap bytes, where there is a cap.", UTILIZATION_BUCKETS)
+PAYLOAD_CAP: Final = _metric("agent_otel.workflow.payload.cap", GAUGE, "By", (RUNTIME, DIRECTION),
+    "The cap that payloads are held against.")
+PAYLOAD_NEAR_CAP: Final = _metric("agent_otel.workflow.payload.near_cap", COUNTER, "{payload}", _BOUNDARY,
+    "Payloads from AGENT_OTEL_PAYLOAD_NEAR_RATIO of their cap up to the cap.")
+PAYLOAD_OVER_CAP: Final = _metric("agent_otel.workflow.payload.over_cap", COUNTER, "{payload}", _BOUNDARY,
+    "Payloads above their cap.")
+PAYLOADS_REJECTED: Final = _metric("agent_otel.workflow.payload.rejected", COUNTER, "{payload}", _BOUNDARY,
+    "Payloads that the runtime refused.")
+STUCK_RETRIES: Final = _metric("agent_otel.workflow.payload.stuck_retries", COUNTER, "{payload}", _BOUNDARY,
+    "Refusals of what the same execution had refused before: a retry that cannot succeed.")
+PAYLOAD_GROWTH: Final = _metric("agent_otel.workflow.payload.growth", HISTOGRAM, "By", _WORKFLOW,
+    "Growth from one turn to the next of the payload nearest to its cap; a turn is the next payload of the same kind.",
+    SIZE_BUCKETS)
+FEW_TURNS_LEFT: Final = _metric("agent_otel.workflow.payload.few_turns_left", COUNTER, "{execution}", _WORKFLOW,
+    "Executions whose payload has room for fewer than 3 more turns at its recent growth.")
+PAYLOAD_COMPONENT: Final = _metric("agent_otel.workflow.payload.component", COUNTER, "By", (WORKFLOW_NAME, COMPONENT),
+    "Bytes of analysed payloads by JSON path.")
+PAYLOAD_DUPLICATE: Final = _metric("agent_otel.workflow.payload.duplicate", COUNTER, "By", (WORKFLOW_NAME,),
+    "Bytes of analysed payloads that were there a second time.")
+PAYLOAD_BY_TOOL: Final = _metric(
+    "agent_otel.workflow.payload.by_tool", COUNTER, "By", (WORKFLOW_NAME, GEN_AI_TOOL_NAME),
+    "Bytes of analysed payloads by the tool whose results they are; `_other` is the unattributed rest.")
+HISTORY_SIZE: Final = _metric("agent_otel.workflow.history.size", HISTOGRAM, "By", _WORKFLOW,
+    "Cumulative history or journal, where the runtime has a cap on it.", SIZE_BUCKETS)
+INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}", (WHERE,),
+    "Failures of this package, none of which reached you.")
+INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
+    "1 for each integration: the version found and the function wrapped; target `unmatched` when none was found.")
 BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON), "1; versions of this package.")
+# fmt: on
 
 # --- values ----------------------------------------------------------------------------------------------------
 
@@ -254,6 +262,14 @@ SHRUNK: Final = "shrunk"
 SUSPECTED: Final = "suspected"
 CUT_CHILD: Final = "tool_result_truncated"
 
+EXECUTE_ACTIVITY: Final = "execute_activity"
+PAYLOAD_CHILD: Final = "workflow_payload"
+INPUT: Final = "input"
+OUTPUT: Final = "output"
+STATE: Final = "state"
+HISTORY: Final = "history"
+MESSAGE: Final = "message"
+
 # What can be found at the tool boundary: these counters exist at 0 from a tool's first call, so that the first cut
 # is an increase and not a newborn series.
 TRUNCATION_CASES: Final = (
@@ -268,7 +284,15 @@ TRUNCATION_CASES: Final = (
 )
 
 # How many distinct names become label values; the rest share `_other`.
-NAME_LIMITS: Final = {GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ERROR_TYPE: 100}
+NAME_LIMITS: Final = {
+    GEN_AI_TOOL_NAME: 100,
+    AGENT_NAME: 50,
+    WORKFLOW_NAME: 100,
+    ACTIVITY: 200,
+    ERROR_TYPE: 100,
+    COMPONENT: 100,
+    RUNTIME: 30,
+}
 
 # Marks of a tool span that another instrumentation opened: attribute -> values. OpenInference and OpenLLMetry have
 # kinds of their own beside (or instead of) the conventions' operation name; mcp and fastmcp name the method.
@@ -278,3 +302,14 @@ FOREIGN_TOOL_SPANS: Final = {
     "openinference.span.kind": ("TOOL",),
     "traceloop.span.kind": ("tool",),
 }
+# Attributes by which a runtime's own instrumentation marks the span of a step.
+FOREIGN_STEP_SPANS: Final = (
+    "temporalActivityID",
+    "durabletask.task.task_id",
+    "dapr.ext.workflow._durabletask.activity.name",
+    "durable.operation.id",  # AWS's durable functions
+    "celery.action",
+    "prefect.run.id",
+    "operationUUID",  # DBOS
+    "dbos.operation.workflow_id",
+)

@@ -1,6 +1,6 @@
-"""Tools without a framework: a decorator, a context manager around a call, and the name of an execution.
+"""Without a framework: a decorator and a context manager for tools, the name of an execution, a payload.
 
-All three do nothing, at the price of one test, while ``AGENT_OTEL`` is off.
+All of them do nothing, at the price of one test, while ``AGENT_OTEL`` is off.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel import _shield, _startup, identity
-from agent_otel.reading import PRODUCED, Call, Result, ToolReader
+from agent_otel.reading import PRODUCED, Call, Result, Step, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -208,3 +208,27 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         core = _core() if _startup.active else None
         if core is not None:
             core.observer.finish_execution(self._identity)
+
+
+def payload(  # noqa: PLR0913 - what a payload has
+    data_or_object: object,
+    *,
+    runtime: str,
+    direction: str,
+    workflow: str | None = None,
+    activity: str | None = None,
+    execution: str | None = None,
+) -> None:
+    """Measure a payload that a runtime without an integration carries.
+
+    ``data_or_object`` is what was serialised (bytes or text, whose length counts), or the object itself, whose size as
+    compact JSON is then taken. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``;
+    ``execution`` the id of the run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in
+    ``agent_otel.caps()`` comes from ``AGENT_OTEL_CAPS``. Returns nothing and raises nothing.
+    """
+    core = _core() if _startup.active else None
+    if core is not None:
+        named = identity.explicit.get()
+        if named is not None:
+            execution, workflow = execution or named.id, workflow or named.workflow
+        core.observer.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)

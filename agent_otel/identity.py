@@ -1,4 +1,4 @@
-"""Which execution a call belongs to: the explicit one, else the framework's, else the trace's."""
+"""Which execution a call belongs to: the explicit one, else the durable runtime's, the framework's, the trace's."""
 
 from __future__ import annotations
 
@@ -16,3 +16,5 @@ class Identity(NamedTuple):
 
 #: The execution named by ``agent_otel.execution``.
 explicit: ContextVar[Identity | None] = ContextVar("agent_otel_execution", default=None)
+#: The id that the durable runtime gives the run whose step this is.
+runtime: ContextVar[str | None] = ContextVar("agent_otel_runtime_execution", default=None)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context
 
-from agent_otel import _shield, catalogue, identity
+from agent_otel import _shield, carried, catalogue, identity
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size
-from agent_otel.reading import PRODUCED
-from agent_otel.record import Record, ledger
+from agent_otel.reading import PRODUCED, Carried
+from agent_otel.record import Record, end_execution, ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,28 +25,39 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.reading import Call, Part, Result, ToolReader
+    from agent_otel.reading import Call, Part, Result, Step, StepReader, ToolReader
 
 __all__ = [
     "Inside",
     "StreamVisit",
     "Visit",
+    "current_step",
+    "enter_step",
     "enter_stream",
     "enter_tool",
+    "execution_ended",
+    "execution_named",
     "finish_execution",
     "handler_failing",
     "handler_finishing",
     "handler_raised",
     "handler_returned",
     "handler_started",
+    "is_over_cap",
     "model_request",
+    "object_carried",
+    "payload",
+    "payload_refused",
     "report_integration",
+    "step_started",
 ]
 
 #: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.
 enabled = True
 #: Integrations whose hooks open the span instead of the functions they belong to.
 hooked: set[str | None] = set()
+#: True in the code of a durable workflow, which runs again whenever it is replayed: nothing is measured there.
+muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
 _current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
@@ -192,17 +203,23 @@ def enter_stream(
 
 @_shield.shielded("execution.finish")
 def finish_execution(named: identity.Identity) -> None:
-    """Record the totals of an execution that has ended; one without tool calls leaves no trace."""
-    finished = ledger.finish(named.id)
-    if finished is not None:
-        telemetry().metrics.execution(named.workflow, named.agent, finished.tool_calls, finished.result_bytes)
+    """Record the totals of an execution that has ended; one without tool calls or payloads leaves no trace."""
+    end_execution(telemetry(), named)
+
+
+@_shield.shielded("execution.finish")
+def execution_ended(execution_id: str, workflow: str | None = None) -> None:
+    """A runtime says that an execution has come to its end, with whatever outcome."""
+    execution = ledger.known(execution_id)
+    if enabled and execution is not None:
+        end_execution(telemetry(), identity.Identity(execution_id, workflow or execution.workflow))
 
 
 def enter_tool(
     reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Visit | Inside | None:
     """Begin to watch a wrapped function; None when this is not a tool call of its own."""
-    if not enabled:
+    if not enabled or muted.get():
         return None
     try:
         current = _current.get()
@@ -250,12 +267,79 @@ def _enter_within(
 @_shield.shielded("model_request")
 def model_request(parts: Iterable[Part]) -> None:
     """A request is about to leave for a model: record its size by part, every part, so that zeros show too."""
-    if not enabled:
+    if not enabled or muted.get():
         return
     sizes = dict.fromkeys(catalogue.REQUEST_PARTS, 0)
     for part, value in parts:
         sizes[part] += size(value).bytes
     telemetry().metrics.request(sizes)
+
+
+def enter_step(
+    reader: StepReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> carried.StepVisit | None:
+    """Begin to watch a function that runs a step of a durable runtime; None when there is nothing to record."""
+    if not enabled or muted.get():
+        return None
+    try:
+        step = reader.step(instance, args, kwargs)
+        return None if step is None else carried.StepVisit(reader, carried.named(step), (instance, args, kwargs))
+    except Exception:
+        _shield.failed("step.enter")
+        return None
+
+
+@_shield.shielded("step.start")
+def step_started() -> None:
+    """The runtime is about to run the step's own code, and every interceptor has opened what it opens."""
+    carried.step_started()
+
+
+@_shield.shielded("execution.named")
+def execution_named(execution_id: str, workflow: str) -> None:
+    """A runtime says which workflow an execution runs; its steps may be read where only the id is known."""
+    ledger.named(execution_id, workflow)
+
+
+@_shield.shielded("payload")
+def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
+    """A runtime has made a payload where no step function surrounds it.
+
+    ``started_ns`` (epoch nanoseconds) is when the step that it ends began; ``refused`` is the runtime's message when
+    it would not take it.
+    """
+    if enabled:
+        carried.payload(carried.named(step), reading, started_ns, refused)
+
+
+def current_step() -> Step | None:
+    """The step that runs here, for payloads that its own code hands on."""
+    return carried.current_step() if enabled else None
+
+
+@_shield.shielded("payload")
+def is_over_cap(step: Step, reading: Carried) -> bool:
+    """Whether a payload is larger than its cap, so that nobody will see it arrive."""
+    return enabled and carried.is_over_cap(step, reading)
+
+
+@_shield.shielded("payload")
+def object_carried(step: Step, direction: str, value: object) -> None:
+    """A program reports a payload itself: serialised, or the object that will be."""
+    if not enabled or muted.get():
+        return
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        reading = Carried(direction, size(value).bytes, data=value)
+    else:
+        reading = Carried(direction, size(value).bytes, value=value)
+    carried.payload(carried.named(step), reading)
+
+
+@_shield.shielded("payload.refused")
+def payload_refused(step: Step, direction: str) -> None:
+    """A runtime has refused a payload that has been reported already, or that nobody could measure."""
+    if enabled:
+        carried.refused(carried.named(step), direction)
 
 
 def handler_started() -> None:

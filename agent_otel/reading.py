@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    #: What a runtime's serializer returned.
+    Serialised: TypeAlias = str | bytes | bytearray | memoryview
 
 #: The inner station: what the handler really returned.
 PRODUCED: Final = "produced"
@@ -80,3 +83,97 @@ class After:
     """A function of ours that runs after a wrapped one, not a coroutine function, has returned."""
 
     run: Callable[[Any], None]
+
+
+class Step(NamedTuple):
+    """One activity, step, task or node of a durable runtime, as the runtime names it.
+
+    ``runtime`` as in ``caps.toml``; ``workflow`` the workflow's type or name; ``execution`` the id of its run;
+    ``version`` and ``variant`` pick the cap where a runtime has several.
+    """
+
+    runtime: str
+    activity: str | None = None
+    workflow: str | None = None
+    execution: str | None = None
+    attempt: int = 1
+    version: str | None = None
+    variant: str | None = None
+
+
+class Carried(NamedTuple):
+    """One payload as the runtime made it.
+
+    ``direction`` is one of the catalogue's; ``bytes`` what the runtime's own limit counts. ``data`` is the serialised
+    text (str or bytes), or the live ``value`` where the bytes cannot be read; they are looked into only above the
+    warn ratio and never kept. ``kind`` tells payloads apart that are not turns of the same, where direction and
+    activity do not. ``again`` says that this payload has been seen before (a retry), so that it is no further turn.
+    """
+
+    direction: str
+    bytes: int
+    data: Serialised | None = None
+    value: object = None
+    kind: str = ""
+    again: bool = False
+
+
+class Outcome(NamedTuple):
+    """How a step ended: the payload that comes out of it, or the error.
+
+    ``refused`` is the runtime's message when it would not take the payload ``refused_direction``.
+    """
+
+    carried: Carried | None = None
+    error_type: str | None = None
+    refused: str | None = None
+    refused_direction: str = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class StepReader:
+    """How to read one wrapped function that runs a step.
+
+    ``step`` says None when there is nothing to record: a replay, or not a step. ``carried`` reads the payload that goes
+    in, ``outcome`` what has come out: it gets the instance, the arguments and the value returned. ``failed`` reads an
+    exception that leaves the function. ``opened_by_handler`` leaves the opening of the span to ``step_started``.
+    """
+
+    step: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Step | None]
+    carried: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Carried | None]
+    outcome: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], Outcome | None]
+    failed: Callable[[BaseException], Outcome | None] | None = None
+    opened_by_handler: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A function of ours that runs when a wrapped one (a coroutine function or not) has returned or raised.
+
+    It gets the instance, the arguments, the keyword arguments, the value and the exception; one of the two is None.
+    """
+
+    run: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any, BaseException | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Functions of ours on both sides of a wrapped one (a coroutine function or not).
+
+    ``before`` returns what ``after`` gets first, or None when there is nothing to watch; ``after`` gets then what a
+    Watch gets, and runs when the call is cancelled, too.
+    """
+
+    before: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
+    after: Callable[[Any, Any, tuple[Any, ...], Mapping[str, Any], Any, BaseException | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Methods that subclasses override, the program's own as well: they are wrapped once there is an instance.
+
+    The wrapped function is the base class's ``__init__``; ``methods`` says, for an instance that it has made, which
+    methods of which classes are to be wrapped, and their readers.
+    """
+
+    methods: Callable[[Any], Iterable[tuple[type, str, Around | Watch]]]

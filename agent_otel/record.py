@@ -12,6 +12,7 @@ from agent_otel.emit import lifecycle, spans
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
 from agent_otel.measure.digest import arguments_bytes
+from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean, preview
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation import find_cut
@@ -33,6 +34,14 @@ ledger = Ledger()
 lifecycle.after_fork(ledger.reset)
 
 
+def end_execution(out: Telemetry, named: identity.Identity) -> None:
+    """Record the totals of an execution that has ended, and forget it; one that nobody knows leaves no trace."""
+    finished = ledger.finish(named.id)
+    if finished is not None:
+        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.execution(named.workflow, named.agent, *totals)
+
+
 class Record:
     """One tool call while it runs. Nothing here outlives it."""
 
@@ -49,7 +58,7 @@ class Record:
     produced: Size | None = None
     raised = False
     repeated = False
-    span: spans.ToolSpan | None = None
+    span: spans.OpenSpan | None = None
     start_ns = 0
     structured: Size | None = None
     unasked = False
@@ -73,7 +82,7 @@ class Record:
         self.series = series
         self.tracing = out.is_tracing()
         self.within = trace.get_current_span() if self.tracing else None
-        self.execution: str | None = named.id if named else call.execution
+        self.execution: str | None = named.id if named else identity.runtime.get() or call.execution
         if self.execution is None and self.within is not None:
             self.execution = _trace_id(self.within)
         if self.tracing or self.execution is not None:
@@ -115,11 +124,30 @@ class Record:
         conversation = call.execution or (named.id if named else None)
         if conversation:
             attributes[catalogue.CONVERSATION_ID] = clean(conversation)
+        carrier = identity.runtime.get()
+        if carrier:
+            attributes[catalogue.EXECUTION_ID] = clean(carrier)
+        attributes.update(self._carries())
         within = within or trace.get_current_span()
         mode = self.out.settings.spans
         self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
         if self.span is not None:
             self.span.attach()
+
+    def _carries(self) -> dict[str, Any]:
+        """What the execution carried last, where a runtime carries it."""
+        execution = ledger.known(self.execution) if self.execution is not None else None
+        if execution is None or execution.carries is None:
+            return {}
+        payload_bytes, cap_bytes, sizes = execution.carries
+        found: dict[str, Any] = {catalogue.PAYLOAD_BYTES: payload_bytes}
+        if cap_bytes is not None:
+            found[catalogue.PAYLOAD_CAP_BYTES] = cap_bytes
+            found[catalogue.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+            turns_left = turns_to_cap(sizes, cap_bytes)
+            if turns_left is not None:
+                found[catalogue.PAYLOAD_TURNS_TO_CAP] = turns_left
+        return found
 
     def enter_handler(self) -> None:
         """The framework asks the handler, perhaps again after a failure: the last attempt counts."""
@@ -263,7 +291,7 @@ class Record:
         result_bytes = None if self.produced is None else self.produced.bytes
         series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
         if result_bytes is not None and self.execution is not None:
-            ledger.produced(self.execution, result_bytes)
+            ledger.produced(self.execution, result_bytes, self.name, self.call.call_id)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
         if self.repeated:

@@ -73,3 +73,82 @@ def test_entries_are_bounded_over_all_executions() -> None:
     for number in range(1_000):
         ledger.asked(f"run {number // 10}", "search", str(number), None)
     assert 50 >= 10 * (len(ledger) - 1)
+
+
+def test_payloads_of_one_kind_are_turns() -> None:
+    ledger = Ledger()
+    for size in (100, 200, 300, 400, 500, 600, 700):
+        execution, track = ledger.carried("run", "input call_model", size)
+    assert [200, 300, 400, 500, 600, 700] == track.sizes
+    assert 700 == execution.payload_bytes
+    _, other = ledger.carried("run", "output call_model", 50)
+    assert [50] == other.sizes
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 700 == finished.payload_bytes
+
+
+def test_a_payload_that_comes_again_is_no_further_turn() -> None:
+    ledger = Ledger()
+    ledger.carried("run", "input call_model", 100)
+    _, track = ledger.carried("run", "input call_model", 100, again=True)
+    assert [100] == track.sizes
+
+
+def test_the_same_payload_refused_again_is_no_further_turn_and_a_stuck_retry() -> None:
+    ledger = Ledger()
+    ledger.carried("run", "input call_model", 100)
+    refusals = []
+    for _ in range(3):
+        _, track = ledger.carried("run", "input call_model", 900)
+        refusals.append(ledger.refused("run", "input call_model"))
+    assert [1, 2, 3] == refusals
+    assert [100, 900] == track.sizes
+    _, track = ledger.carried("run", "input call_model", 300)
+    assert [100, 900, 300] == track.sizes
+    assert 1 == ledger.refused("run", "input call_model")
+
+
+def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> None:
+    ledger = Ledger()
+    execution, _ = ledger.carried("run", "state", 100)
+    assert [True, False, True, False] == [ledger.is_first(execution, analysis=step) for step in (5, 5, 7, 6)]
+    assert [True, False] == [ledger.is_first(execution) for _ in range(2)]
+
+
+def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", "call_1")
+    ledger.produced("run", 300, "search", "call_1")
+    known = ledger.known("run")
+    assert known is not None
+    assert {"call_1": ("search", 300)} == known.call_ids
+
+
+def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:
+    ledger = Ledger()
+    for number in range(100):
+        execution, _ = ledger.carried("run", f"input activity_{number}", 10)
+    assert execution.tracks is not None
+    assert 64 == len(execution.tracks)
+
+
+def test_small_payloads_wait_in_a_place_of_their_own() -> None:
+    ledger = Ledger()
+    assert [True, True] == [ledger.small("run", "input call_model", size) for size in (10, 20)]
+    assert 0 == len(ledger)
+    _, track = ledger.carried("run", "input call_model", 5_000)
+    assert [10, 20, 5_000] == track.sizes
+    assert not ledger.small("run", "input call_model", 30), "its execution is remembered by now"
+    for number in range(10_000):
+        ledger.small(f"task {number}", "input", 10)
+    _, late = ledger.carried("task 9999", "input", 5_000)
+    _, first = ledger.carried("task 0", "input", 5_000)
+    assert ([10, 5_000], [5_000]) == (late.sizes, first.sizes)
+
+
+def test_a_refusal_may_come_before_any_size_is_known() -> None:
+    ledger = Ledger()
+    assert 1 == ledger.refused("run", "input call_model")
+    _, track = ledger.carried("run", "input call_model", 100)
+    assert [100] == track.sizes

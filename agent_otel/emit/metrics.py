@@ -160,11 +160,15 @@ class Metrics:
         for part, part_bytes in sizes.items():
             self.series(catalogue.REQUEST_SIZE, (part,)).record(part_bytes)
 
-    def execution(self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int) -> None:
+    def execution(
+        self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int, payload_bytes: int
+    ) -> None:
         """Record the totals of a finished execution."""
         values = (self.limit(catalogue.WORKFLOW_NAME, workflow), self.limit(catalogue.AGENT_NAME, agent))
         self.series(catalogue.EXECUTION_TOOL_CALLS, values).record(tool_calls)
         self.series(catalogue.EXECUTION_RESULT_SIZE, values).record(result_bytes)
+        if payload_bytes:
+            self.series(catalogue.EXECUTION_PAYLOAD_SIZE, values).record(payload_bytes)
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Bind a metric to label values on every sink; the same series is returned the next time."""

@@ -1,4 +1,4 @@
-"""The tool's span: our own, or the one that another instrumentation has open for the same call."""
+"""The span of a tool call or of a step: our own, or the one that another instrumentation has open for the same call."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _INVALID = trace.INVALID_SPAN
 DESCRIPTION_CHARACTERS = 8 * 1024
 
 
-class ToolSpan:
-    """One tool call's span. ``foreign`` means that another instrumentation opened it and will end it."""
+class OpenSpan:
+    """One span. ``foreign`` means that another instrumentation opened it and will end it."""
 
     __slots__ = ("_token", "foreign", "span")
 
@@ -52,13 +52,13 @@ class ToolSpan:
         if not self.foreign:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 
-    def end(self) -> None:
-        """End the span, if it is ours."""
+    def end(self, at_ns: int | None = None) -> None:
+        """End the span, if it is ours; ``at_ns`` in epoch nanoseconds, by default now."""
         # A handler that was cancelled may still be running in another context, and only there can it be detached.
         if self._token is not None and trace.get_current_span() is self.span:
             self.detach()
         if not self.foreign:
-            self.span.end()
+            self.span.end(at_ns)
 
 
 def exemplar_of(span: Span) -> Exemplar | None:
@@ -71,7 +71,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
 
 def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
-) -> ToolSpan | None:
+) -> OpenSpan | None:
     """Open the span of a tool call, or take the one that is already open for it, which is ``current``.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
@@ -79,11 +79,11 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
     if mode != "own":
         if current is not _INVALID and _is_span_of(current, name):
             current.set_attributes(attributes)
-            return ToolSpan(current, foreign=True)
+            return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
     span = tracer.start_span(f"{catalogue.EXECUTE_TOOL} {name}", None, SpanKind.INTERNAL, attributes, (), start_ns)
-    return ToolSpan(span, foreign=False)
+    return OpenSpan(span, foreign=False)
 
 
 def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int) -> None:
@@ -91,6 +91,37 @@ def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[s
     within = trace.set_span_in_context(parent)
     span = tracer.start_span(f"{catalogue.CUT_CHILD} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
     span.end(at_ns)
+
+
+def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+) -> OpenSpan | None:
+    """Open the span of a step, or take the one that the runtime's own instrumentation has open for it."""
+    if mode != "own":
+        if current is not _INVALID and _is_step_span(current, name):
+            current.set_attributes(attributes)
+            return OpenSpan(current, foreign=True)
+        if mode == "enrich":
+            return None
+    title = f"{catalogue.EXECUTE_ACTIVITY} {name}"
+    return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+
+
+def open_payload_span(
+    tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
+) -> OpenSpan:
+    """Open the span of a payload that is read behind its step, or belongs to none; it is not made current."""
+    title = f"{catalogue.PAYLOAD_CHILD if start_ns is None else catalogue.EXECUTE_ACTIVITY} {name}".rstrip()
+    within = trace.set_span_in_context(parent) if parent is not None else None
+    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+
+
+def _is_step_span(span: Span, name: str) -> bool:
+    """Whether a runtime's own instrumentation has this span open for the step."""
+    attributes = getattr(span, "attributes", None)
+    if not span.is_recording() or not attributes or catalogue.RUNTIME in attributes:
+        return False
+    return name in getattr(span, "name", "") and any(key in attributes for key in catalogue.FOREIGN_STEP_SPANS)
 
 
 def _is_span_of(span: Span, name: str) -> bool:

@@ -13,6 +13,7 @@ import agent_otel
 from agent_otel import _shield, catalogue, settings
 from agent_otel.emit import lifecycle, providers
 from agent_otel.emit.metrics import Metrics
+from agent_otel.emit.payloads import PayloadMetrics
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -29,12 +30,13 @@ _lock = threading.Lock()
 class Telemetry:
     """The tracer, the metrics and the settings in force."""
 
-    __slots__ = ("args_key", "captures", "metrics", "settings", "tracer")
+    __slots__ = ("args_key", "captures", "metrics", "payloads", "settings", "tracer")
 
     def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
+        self.payloads = PayloadMetrics(metrics)
         self.captures = chosen.capture_content
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape")
 

@@ -1,59 +1,17 @@
 """The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
 
-It is read at interpreter start, so it imports nothing; the adapter named in a row is loaded when the framework is.
+It is read at interpreter start, so it imports nothing else; the adapter named in a row is loaded when the framework is.
+The rows of durable runtimes are in ``durable.py``.
 """
 
 from __future__ import annotations
 
+from agent_otel.integrations.durable import RUNTIMES
+from agent_otel.integrations.rows import Candidate, Integration, Wrap
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-
-class Wrap:
-    """One function to wrap: ``Class.method`` or ``function`` in the candidate's module, and the adapter's reader."""
-
-    __slots__ = ("reader", "target")
-
-    def __init__(self, target: str, reader: str) -> None:
-        self.target = target
-        self.reader = reader
-
-
-class Candidate:
-    """One historical form of a framework: a module and what must be found in it, all of it or none."""
-
-    __slots__ = ("module", "wraps")
-
-    def __init__(self, module: str, *wraps: Wrap) -> None:
-        self.module = module
-        self.wraps = wraps
-
-
-class Integration:
-    """One framework: its distribution, the oldest supported version, the adapter and the forms, newest first.
-
-    ``beside`` names modules of other instrumentations; without one of them nothing of this row is wrapped.
-    """
-
-    __slots__ = ("adapter", "beside", "candidates", "distribution", "minimum", "name")
-
-    def __init__(
-        self,
-        name: str,
-        distribution: str,
-        minimum: str,
-        adapter: str,
-        *candidates: Candidate,
-        beside: tuple[str, ...] = (),
-    ) -> None:
-        self.beside = beside
-        self.name = name
-        self.distribution = distribution
-        self.minimum = minimum
-        self.adapter = adapter
-        self.candidates = candidates
-
 
 _TOOLS = "agent_otel.integrations.tools."
 _MODELS = "agent_otel.integrations.models."
@@ -163,6 +121,26 @@ INTEGRATIONS = (
         Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
     ),
     Integration(
+        "dapr-agents",
+        "dapr-agents",
+        "1.0",
+        _TOOLS + "dapr_agents",
+        Candidate("dapr_agents.agents.durable", Wrap("DurableAgent.run_tool", "activity")),
+        tested="1.0.9, the agent against a stand-in for daprd",
+    ),
+    Integration(
+        "dapr-agents-tools",
+        "dapr-agents",
+        "1.0",
+        _TOOLS + "dapr_agents",
+        Candidate(
+            "dapr_agents.tool.executor",
+            Wrap("AgentToolExecutor.run_tool", "run_tool"),
+            Wrap("AgentTool._log_and_raise_error", "wrapping_error"),
+        ),
+        tested="1.0.9, the agent against a stand-in for daprd",
+    ),
+    Integration(
         "openai",
         "openai",
         "1.40",
@@ -173,6 +151,7 @@ INTEGRATIONS = (
             Wrap("AsyncAPIClient.request", "request"),
         ),
     ),
+    *RUNTIMES,
 )
 
 

@@ -16,14 +16,17 @@ import wrapt
 
 from agent_otel import _shield, catalogue, observer, settings, streams
 from agent_otel.integrations import registry
-from agent_otel.reading import After, Before, ToolReader
+from agent_otel.reading import After, Around, Before, Family, StepReader, ToolReader, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
+    from types import ModuleType, TracebackType
 
-    from agent_otel.integrations.registry import Candidate, Integration
+    from typing_extensions import Self
 
+    from agent_otel.integrations.rows import Candidate, Integration
+
+    Reader = ToolReader | StepReader | Before | After | Watch | Around | Family
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 # wrapt keeps attributes with the prefix _self_ on the wrapper, and proxies of others pass the question on to it.
@@ -32,22 +35,26 @@ _wrapped: list[tuple[Any, str, Any, Any]] = []
 _matched: set[str] = set()
 
 
-def wrapper_for(reader: ToolReader | Before | After, wrapped: Callable[..., Any]) -> Wrapper:
+def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     """Choose the wrapper that fits the kind of function, once, when it is wrapped."""
     if isinstance(reader, Before):
         return _before(reader)
     if isinstance(reader, After):
         return _after(reader)
-    if inspect.iscoroutinefunction(wrapped):
-        return _tool_async(reader)
-    if inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped):
+    is_async = inspect.iscoroutinefunction(wrapped)
+    if isinstance(reader, Watch):
+        return _watch_async(reader) if is_async else _watch(reader)
+    if isinstance(reader, ToolReader) and (inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)):
         return _tool_stream(reader)
-    return _tool(reader)
+    if isinstance(reader, Family):
+        return _family(reader)
+    enter: Callable[..., Any] = _surround
+    if not isinstance(reader, Around):
+        enter = observer.enter_tool if isinstance(reader, ToolReader) else observer.enter_step
+    return _around_async(reader, enter) if is_async else _around(reader, enter)
 
 
-def _tool(reader: ToolReader) -> Wrapper:
-    enter = observer.enter_tool
-
+def _around(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         visit = enter(reader, instance, args, kwargs)
         if visit is None:
@@ -60,9 +67,9 @@ def _tool(reader: ToolReader) -> Wrapper:
     return wrapper
 
 
-def _tool_async(reader: ToolReader) -> Wrapper:
+def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = observer.enter_tool(reader, instance, args, kwargs)
+        visit = enter(reader, instance, args, kwargs)
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
@@ -76,6 +83,36 @@ def _tool_async(reader: ToolReader) -> Wrapper:
 def _tool_stream(reader: ToolReader) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return streams.measured(wrapped(*args, **kwargs), reader, instance, args, kwargs)
+
+    return wrapper
+
+
+def _watch(hook: Watch) -> Wrapper:
+    run = _shield.shielded("hook.watch")(hook.run)
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            result = wrapped(*args, **kwargs)
+        except Exception as error:
+            run(instance, args, kwargs, None, error)
+            raise
+        run(instance, args, kwargs, result, None)
+        return result
+
+    return wrapper
+
+
+def _watch_async(hook: Watch) -> Wrapper:
+    run = _shield.shielded("hook.watch")(hook.run)
+
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            result = await wrapped(*args, **kwargs)
+        except Exception as error:
+            run(instance, args, kwargs, None, error)
+            raise
+        run(instance, args, kwargs, result, None)
+        return result
 
     return wrapper
 
@@ -99,6 +136,59 @@ def _after(hook: After) -> Wrapper:
         return result
 
     return wrapper
+
+
+class _Surrounded:
+    """A call of a wrapped function with what is to be run after it."""
+
+    __slots__ = ("_after", "_call", "_value")
+
+    def __init__(self, after: Callable[..., None], *call: Any) -> None:
+        self._after = after
+        self._call = call
+        self._value: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def returned(self, value: Any) -> None:
+        """Keep the value until the call is left."""
+        self._value = value
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._after(*self._call, self._value, error)
+        except Exception:
+            _shield.failed("hook.around")
+
+
+@_shield.shielded("hook.around")
+def _surround(hook: Around, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Surrounded | None:
+    state = hook.before(instance, args, kwargs)
+    return None if state is None else _Surrounded(hook.after, state, instance, args, kwargs)
+
+
+def _family(hook: Family) -> Wrapper:
+    adopt = _shield.shielded("hook.family")(_adopt)
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = wrapped(*args, **kwargs)
+        if observer.enabled:
+            adopt(hook, instance)
+        return result
+
+    return wrapper
+
+
+def _adopt(hook: Family, instance: Any) -> None:
+    """Wrap methods where they are defined: what a method overrides and may call is another's until it has instances."""
+    for kind, name, reader in hook.methods(instance):
+        for owner in kind.__mro__:
+            if name in vars(owner):
+                _wrap_found(owner, name, vars(owner)[name], reader)
+                break
 
 
 def apply(integration: Integration, module_name: str) -> None:
@@ -144,9 +234,10 @@ def _say_unmatched(integration: Integration, version: str | None, why: str) -> N
         # The program's own module has the name; `agents.tool` is not so rare.
         return
     observer.report_integration(integration.name, version, catalogue.UNMATCHED)
+    known = integration.tested or f"{integration.minimum} and later"
     _shield.say_once(
         f"unmatched {integration.distribution}",
-        f"{integration.distribution} {version} is not instrumented: {why}. Its calls are not "
+        f"{integration.distribution} {version} is not instrumented: {why}. Known to work: {known}. Its calls are not "
         "measured; everything else goes on as before.",
     )
 
@@ -165,11 +256,15 @@ def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
     return None if value is None else (parent, attribute, value)
 
 
-def _wrap(module: ModuleType, target: str, reader: ToolReader | Before | After) -> None:
+def _wrap(module: ModuleType, target: str, reader: Reader) -> None:
     found = _find(module, target)
-    if found is None or getattr(found[2], _MARK, False):
+    if found is not None:
+        _wrap_found(*found, reader)
+
+
+def _wrap_found(parent: Any, attribute: str, original: Any, reader: Reader) -> None:
+    if getattr(original, _MARK, False):
         return
-    parent, attribute, original = found
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
     wrapped = wrapt.FunctionWrapper(original, wrapper_for(reader, plain))
     setattr(wrapped, _MARK, True)

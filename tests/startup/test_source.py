@@ -30,7 +30,10 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-@pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", "integrations/registry.py", "auto.py"])
+_TABLE = ("integrations/registry.py", "integrations/rows.py", "integrations/durable.py")
+
+
+@pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", *_TABLE, "auto.py"])
 def test_it_imports_the_standard_library_only(name: str) -> None:
     ours = {module for module in _imports(_PACKAGE / name) if module.split(".")[0] == "agent_otel"}
     others = {module.split(".")[0] for module in _imports(_PACKAGE / name)} - {"agent_otel"}
@@ -39,6 +42,8 @@ def test_it_imports_the_standard_library_only(name: str) -> None:
     assert ours <= {
         "agent_otel",
         "agent_otel.integrations",
+        "agent_otel.integrations.durable",
+        "agent_otel.integrations.rows",
         # Loaded when a framework is, by what registry.triggers() returns.
         *(() if name == "_startup.py" else ("agent_otel.integrations.wrapping",)),
     }

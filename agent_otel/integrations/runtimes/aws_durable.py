@@ -1,0 +1,224 @@
+"""AWS Lambda durable functions: a plug-in of their SDK, and what the SDK tells no plug-in.
+
+The plug-in hears where a step's function begins and ends, and of each result when it has been checkpointed. It does
+not hear the name of the function, the serialised input, what a chained invoke sends, nor what the service refuses:
+these are read where an invocation begins and where a checkpoint is made. It gets into the SDK by the switch, or by the
+SDK's own variable ``DURABLE_EXECUTION_PLUGINS=agent_otel``, which is a switch as well: start-up files do not run in a
+Lambda layer. What a step takes in are Python's own references; only results are checkpointed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import _shield, _startup, observer
+from agent_otel.catalogue import INPUT, MESSAGE, OUTPUT
+from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "aws-durable"
+_PLUGINS = "aws_durable_execution_sdk_python.plugin"
+# "STEP output payload size must be less than or equal to 262144 bytes."
+_TOO_LARGE = re.compile(r"payload size must be less than or equal to (\d+) bytes")
+_INVOKE_CAP = "chained-invoke"
+# The SDK numbers their names.
+_BRANCHES = ("ParallelBranch", "MapIteration")
+
+# Executions whose input has been counted, the last few: an invocation that fails before its first checkpoint is made
+# again with the same.
+_begun: OrderedDict[str, None] = OrderedDict()
+_REMEMBERED = 1_000
+# Steps that are running, or have run and are not checkpointed yet.
+_running: dict[tuple[str, str], Any] = {}
+
+
+def _step(execution: str, operation: Any) -> Step:
+    """An operation, or the update of one; what has no name of its own goes by what it is."""
+    kind = operation.operation_type.value
+    activity = operation.sub_type if operation.sub_type in _BRANCHES else operation.name or operation.sub_type
+    return Step(
+        _RUNTIME,
+        activity if kind != "EXECUTION" else None,
+        execution=execution,
+        attempt=getattr(operation, "attempt", None) or 1,
+        variant=_INVOKE_CAP if kind == "CHAINED_INVOKE" else None,
+    )
+
+
+def _carried(direction: str, text: str | None) -> Carried | None:
+    if not text:
+        return None
+    return Carried(direction, len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")), text)
+
+
+def _error_type(error: Any) -> str | None:
+    """The SDK writes the class with its module."""
+    return error.type.rpartition(".")[2] if error is not None and error.type else None
+
+
+# --- steps while they run ---------------------------------------------------------------------------------------------
+
+
+def _starting(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    return _step(plugin.execution, args[0])
+
+
+def _nothing(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """No payload goes in."""
+
+
+def _known(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+    return outcome
+
+
+_reader = StepReader(_starting, _nothing, _known)
+
+
+def _enter(plugin: _Hooks, info: Any) -> None:
+    visit = observer.enter_step(_reader, plugin, (info,), {})
+    if visit is not None:
+        visit.__enter__()
+        _running[plugin.execution, info.operation_id] = visit
+
+
+def _end(execution: str, operation_id: str, outcome: Outcome) -> bool:
+    """End a step, if this is one and has not ended."""
+    visit = _running.pop((execution, operation_id), None)
+    if visit is None:
+        return False
+    visit.returned(outcome)
+    visit.__exit__(None, None, None)
+    return True
+
+
+class _Hooks:
+    """What of the SDK's plug-in is used; one instance for each invocation."""
+
+    def __init__(self, execution: str) -> None:
+        self.execution = execution
+
+    @_shield.shielded("aws_durable.plugin")
+    def on_user_function_start(self, info: Any) -> None:
+        """Run before a step's function, or that of a context with steps in it, in its thread."""
+        if info.operation_type.value == "STEP":
+            _enter(self, info)
+
+    @_shield.shielded("aws_durable.plugin")
+    def on_user_function_end(self, info: Any) -> None:
+        """Run after it, in its thread; what it returned is neither serialised nor checkpointed yet."""
+        visit = _running.get((self.execution, info.operation_id))
+        if visit is not None:
+            visit.leave()
+        if info.outcome.value != "SUCCEEDED":
+            _end(self.execution, info.operation_id, Outcome(error_type=_error_type(info.error)))
+
+    @_shield.shielded("aws_durable.plugin")
+    def on_operation_end(self, info: Any) -> None:
+        """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
+        kind = info.operation_type.value
+        carried = _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result)
+        outcome = Outcome(carried, _error_type(info.error))
+        if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
+            observer.payload(_step(self.execution, info), carried)
+
+    @_shield.shielded("aws_durable.plugin")
+    def on_invocation_end(self, info: Any) -> None:
+        """Run when the invocation's last hook has; its result is empty when a checkpoint has it."""
+        for execution, operation_id in list(_running):
+            if execution == self.execution:  # it came neither to a checkpoint nor to an error of its own
+                _end(execution, operation_id, Outcome())
+        carried = _carried(OUTPUT, info.execution_result)
+        if carried is not None:
+            observer.payload(Step(_RUNTIME, execution=self.execution), carried)
+
+
+class _Factory:
+    """What the SDK finds under ``agent_otel`` in its group of entry points."""
+
+    __durable_registration_api__ = 1
+
+    def create_plugin(self, info: Any, /) -> Any:
+        """Return the plug-in of an invocation; ``AGENT_OTEL=0`` makes it one that does nothing."""
+        base = sys.modules[_PLUGINS].DurableInstrumentationPlugin
+        if not _startup.active:
+            return base()
+        return type("AgentOtelPlugin", (_Hooks, base), {})(info.execution_arn)
+
+    def on_registration_result(self, registered: bool) -> None:  # noqa: FBT001 - the SDK's own signature
+        """Run when the SDK's variable names this: then all of the package is switched on."""
+        if registered:
+            _startup.activate()
+
+
+plugin = _Factory()
+
+
+# --- what no plug-in hears --------------------------------------------------------------------------------------------
+
+
+def _collected(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], plugins: Any, error: Any) -> None:
+    """Add the plug-in to a handler's, unless the handler or the SDK's variable names it."""
+    if error is None and not any(each is plugin for each in plugins):
+        plugins.append(plugin)
+
+
+def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """An invocation has read what came before it; the first one has its input as the service sent it."""
+    state, context = kwargs["state"], kwargs["lambda_context"]
+    execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
+    if name:
+        observer.execution_named(execution, name)
+    carried = None if state.has_prior_operations() else _carried(INPUT, state.get_input_payload())
+    if carried is None or execution in _begun:
+        return
+    _begun[execution] = None
+    if len(_begun) > _REMEMBERED:
+        _begun.popitem(last=False)
+    observer.payload(Step(_RUNTIME, None, name, execution), carried)
+
+
+def _checkpointing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return args[0] if args else kwargs.get("operation_update")
+
+
+def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+    update: Any, state: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    """A checkpoint has been made or refused; the hook of a result that was taken has run before."""
+    kind, action = update.operation_type.value, update.action.value
+    sent = kind == "CHAINED_INVOKE" or (kind == "EXECUTION" and action == "SUCCEED")
+    carried = _carried(INPUT if kind == "CHAINED_INVOKE" else OUTPUT, update.payload)
+    refused = _refusal(error, carried)
+    if action != "START" and _end(
+        state.durable_execution_arn,
+        update.operation_id,
+        Outcome(carried, type(_source(error)).__qualname__ if error is not None else None, refused),
+    ):
+        return
+    if carried is not None and (sent or refused is not None):
+        observer.payload(_step(state.durable_execution_arn, update), carried, None, refused)
+
+
+def _source(error: BaseException) -> BaseException:
+    """What the thread raised that sends the checkpoints."""
+    source: BaseException = getattr(error, "source_exception", error)
+    return source
+
+
+def _refusal(error: BaseException | None, carried: Carried | None) -> str | None:
+    """What the service said; a checkpoint that was sent together with one too large is lost but was not refused."""
+    if error is None or carried is None:
+        return None
+    said = str(_source(error))
+    limit = _TOO_LARGE.search(said)
+    return said if limit is not None and carried.bytes > int(limit[1]) else None
+
+
+collected = Watch(_collected)
+invocation = Before(_beginning)
+checkpoint = Around(_checkpointing, _checkpointed)

@@ -1,0 +1,183 @@
+"""Celery: a task between its own signals, its arguments where the worker decodes them, its result where it is encoded.
+
+The functions that a worker hands to its pool travel to other processes by name and must stay what they are, so that
+what surrounds a task is its public signals. An execution is what grew out of one task: ``root_id``, named after that
+task where its worker has seen it. A retry is a new message; one that is delivered again is the same payload.
+
+Sizes are the serialised arguments and the result's record, before base64 and headers. A broker that refuses a message
+does so in the process that sends it. Backends with a document or rows of their own (SQL databases, MongoDB, Cassandra)
+do not encode a record, and what ``task_always_eager`` runs in place is not serialised: such results are not measured.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from opentelemetry import trace
+
+from agent_otel import _shield, observer
+from agent_otel.catalogue import INPUT, OUTPUT
+from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "celery"
+_SUCCESS = "SUCCESS"
+_FAILED = ("FAILURE", "RETRY", "REJECTED")
+# SQS, RabbitMQ, Redis.
+_TOO_LARGE = re.compile(r"must be shorter than \d+ bytes|larger than configured max size|invalid bulk length")
+_INSTRUMENTATION = "opentelemetry.instrumentation.celery"
+
+_connected = threading.Lock()
+_transports: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
+
+
+class _Run:
+    """One task while it runs."""
+
+    __slots__ = ("outcome", "task_id", "visit")
+
+    def __init__(self, task_id: str, visit: Any) -> None:
+        self.task_id = task_id
+        self.visit = visit
+        self.outcome: Carried | None = None
+
+
+class _Thread(threading.local):
+    """The tasks that run in a thread, one within the other, and the arguments that were decoded last."""
+
+    def __init__(self) -> None:
+        self.runs: list[_Run] = []
+        self.decoded: tuple[int, Carried] | None = None
+
+
+_thread = _Thread()
+
+
+def _carried(direction: str, body: Any, *, again: bool = False) -> Carried:
+    size = len(body)
+    if isinstance(body, str) and not body.isascii():
+        size = len(body.encode("utf-8", "surrogatepass"))
+    return Carried(direction, size, body, again=again)
+
+
+# --- a task -----------------------------------------------------------------------------------------------------------
+
+
+def _step(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    (task,) = args
+    root_id = request.root_id or request.id
+    workflow = task.name if root_id == request.id else None
+    if workflow is not None:
+        observer.execution_named(root_id, workflow)
+    return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=_transport_of(task.app))
+
+
+def _transport_of(app: Any) -> str | None:
+    """The kind of an application's broker, as its transport calls it; without a connection."""
+    if app not in _transports:
+        _transports[app] = app.connection_for_read().get_transport_cls().driver_type
+    return _transports[app]
+
+
+def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+    """The arguments that this thread has decoded are this task's, if they are the same object."""
+    decoded, _thread.decoded = _thread.decoded, None
+    if decoded is None or decoded[0] != id(request.args):
+        return None
+    redelivered = (request.delivery_info or {}).get("redelivered")
+    return decoded[1]._replace(again=bool(redelivered))
+
+
+def _known(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+    return outcome
+
+
+_reader = StepReader(_step, _input, _known, opened_by_handler=True)
+
+
+@_shield.shielded("celery.prerun")
+def _prerun(task_id: str, task: Any, **_: Any) -> None:
+    """Begin; other receivers of the signal may open a span after this."""
+    visit = observer.enter_step(_reader, task.request, (task,), {})
+    if visit is not None:
+        visit.__enter__()
+    _thread.runs.append(_Run(task_id, visit))
+
+
+@_shield.shielded("celery.postrun")
+def _postrun(task_id: str, retval: Any, state: str, **_: Any) -> None:
+    """End, before any other receiver does."""
+    runs = _thread.runs
+    if not runs or runs[-1].task_id != task_id:
+        return
+    run = runs.pop()
+    if run.visit is not None:
+        error = getattr(retval, "exc", None) or retval  # of a retry, what it was made for
+        failed = type(error).__qualname__ if state in _FAILED and isinstance(error, BaseException) else None
+        run.visit.returned(Outcome(run.outcome, failed))
+        run.visit.__exit__(None, None, None)
+
+
+def _connect(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Listen from the first task on that this process can run."""
+    if _connected.acquire(blocking=False):
+        signals = sys.modules["celery.signals"]
+        signals.task_prerun.connect(_prerun, weak=False)
+        signals.task_postrun.connect(_postrun, weak=False)
+        receivers = signals.task_postrun.receivers
+        receivers.insert(0, receivers.pop())
+
+
+def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """All have heard of the task's start; OpenTelemetry's instrumentation says only at its end what its span is."""
+    span: Any = trace.get_current_span()
+    scope = getattr(span, "instrumentation_scope", None)
+    if scope is not None and scope.name == _INSTRUMENTATION and span.name.startswith("run/"):
+        span.set_attribute("celery.action", "run")
+    observer.step_started()
+
+
+# --- what is serialised -----------------------------------------------------------------------------------------------
+
+
+def _decoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """What a task is called with, between its message and its start: (args, kwargs, embed)."""
+    if error is None and isinstance(value, list | tuple) and len(value) == 3:  # noqa: PLR2004 - they are
+        body = args[0] if args else kwargs["data"]
+        if isinstance(value[2], dict):
+            _thread.decoded = id(value[0]), _carried(INPUT, body)
+
+
+def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """The record of a task that succeeded, for a backend or in a message."""
+    record = args[0] if args else next(iter(kwargs.values()), None)
+    runs = _thread.runs
+    if error is not None or not runs or not isinstance(record, dict) or record.get("status") != _SUCCESS:
+        return
+    if record.get("task_id") == runs[-1].task_id:
+        runs[-1].outcome = _carried(OUTPUT, value[0] if isinstance(value, tuple) else value)
+
+
+def _published(producer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """A message that the broker does not take is counted where it was made: it arrives nowhere."""
+    if error is None or not _TOO_LARGE.search(str(error)):
+        return
+    body, _priority, _content_type, _encoding, headers = args[:5]
+    root_id, name = headers.get("root_id"), headers["task"]
+    workflow = name if root_id == headers["id"] else None
+    transport = producer.connection.transport.driver_type
+    step = Step(_RUNTIME, name, workflow, root_id, (headers.get("retries") or 0) + 1, variant=transport)
+    observer.payload(step, _carried(INPUT, body), None, str(error))
+
+
+tracer = Before(_connect)
+starting = Before(_starting)
+decoded = Watch(_decoded)
+encoded = Watch(_encoded)
+published = Watch(_published)

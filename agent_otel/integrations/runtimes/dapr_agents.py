@@ -1,0 +1,41 @@
+"""Dapr Agents: an agent's state entry, which its activities write back whole, each time with all that was said.
+
+Its workflow and activities are Dapr's. The entry goes to a state store under a key that ends with the workflow's id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.catalogue import STATE
+from agent_otel.integrations.runtimes.taskhub import is_refusal, text_bytes
+from agent_otel.reading import Carried, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+# Bytes of the entries that were refused last, by key: the same is sent again up to thirty times.
+_refused: dict[str, int] = {}
+_MAX_REFUSED = 1_000
+
+
+def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    key = kwargs["key"] if "key" in kwargs else args[0]
+    value = kwargs["value"] if "value" in kwargs else args[1]
+    step = observer.current_step()
+    execution = (step.execution or "").lower() if step is not None else ""
+    if step is None or not execution or not key.endswith(execution):
+        return
+    refused = str(error) if is_refusal(error) else None
+    if error is not None and refused is None:
+        return
+    size = text_bytes(value) if isinstance(value, str) else len(value)
+    again = _refused.pop(key, None) == size
+    if refused is not None and len(_refused) < _MAX_REFUSED:
+        _refused[key] = size
+    observer.payload(step, Carried(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
+
+
+saved = Watch(_saved)

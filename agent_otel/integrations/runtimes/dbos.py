@@ -1,0 +1,182 @@
+"""DBOS: the texts that it writes into its system database, and the steps that they come out of.
+
+A step is run inside ``Immediate._intercept`` or, when it is asynchronous, ``Pending._wrap``, which are told neither its
+name nor its workflow; both are known to the context that DBOS has current there. Whether a step is run or has its
+result already is known once the database has been asked. Inputs of steps are not stored.
+
+By default the text is a pickle in base64, in which nothing can be read; a step's result is at hand beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from agent_otel import observer
+from agent_otel.catalogue import INPUT, OUTPUT
+from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "dbos"
+_DONE = ("SUCCESS", "ERROR")
+# What SQLite, psycopg and PostgreSQL say of a text that is too long for them.
+_TOO_LONG = ("string or blob too big", "requested length too large", "invalid memory alloc request size")
+
+
+class _Running:
+    """The step that a context of DBOS's is in, and what it has written. Operations of DBOS's own are not watched."""
+
+    __slots__ = ("carried", "name", "refused", "step_id", "thread_id", "watched")
+
+    def __init__(self, name: str, step_id: int) -> None:
+        self.name = name
+        self.step_id = step_id
+        self.thread_id = threading.get_ident()
+        self.carried: Carried | None = None
+        self.refused: str | None = None
+        self.watched = False
+
+
+_running: WeakKeyDictionary[Any, _Running] = WeakKeyDictionary()
+# Workflows that are run again or taken from a queue: in version 2 their row is written once more.
+_resumed: set[str] = set()
+# Which database a process uses is seen when it begins a workflow, and needed where only the step is known.
+_known: dict[str, str] = {}
+
+
+def _context() -> Any:
+    return sys.modules["dbos._context"].get_local_dbos_context()
+
+
+def _current() -> _Running | None:
+    context = _context()
+    return _running.get(context) if context is not None and context.is_step() else None
+
+
+def _entered(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], context: Any, error: Any) -> None:
+    if error is None:
+        _running[context] = _Running(manager.attributes["name"], context.function_id)
+
+
+def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
+    running = _current()
+    if running is None:
+        return None
+    running.watched = True
+    return Step(_RUNTIME, running.name, execution=_context().workflow_id, variant=_known.get("variant"))
+
+
+def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """DBOS stores what comes out of a step, not what goes in."""
+
+
+def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+    carried, _refused = _taken()
+    if carried is None:
+        return None
+    return Outcome(carried if carried.data is not None else carried._replace(value=result))
+
+
+def _failed(error: BaseException) -> Outcome | None:
+    carried, refused = _taken()
+    return Outcome(carried, refused=refused) if refused else None
+
+
+def _taken() -> tuple[Carried | None, str | None]:
+    """What the step has written and what was said to that; a context may outlive its step, what is written may not."""
+    running = _current()
+    if running is None:
+        return None, None
+    written = running.carried, running.refused
+    running.carried = running.refused = None
+    return written
+
+
+def _asked(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorded: Any, error: Any) -> None:
+    """A step without a result is about to be run; an asynchronous one asks from a thread that is not its own."""
+    running = _current()
+    if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
+        observer.step_started()
+
+
+def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _: Any, error: Any) -> None:
+    """A step has ended, or an operation of DBOS's own that it records like one."""
+    result = args[0] if args else kwargs["result"]
+    refused = _refusal(error)
+    if result["output"] is None or (error is not None and refused is None):
+        return
+    carried = _carried(OUTPUT, result["output"])
+    running = _current()
+    if running is not None and running.watched and running.step_id == result["function_id"]:
+        running.carried, running.refused = carried, refused
+        return
+    step = Step(_RUNTIME, result["function_name"], execution=result["workflow_uuid"], variant=_variant(database))
+    observer.payload(step, carried, refused=refused)
+
+
+def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    """A workflow's row has been written: a new one's, or the same again."""
+    status, refused = args[0] if args else kwargs["status"], _refusal(error)
+    if error is not None and refused is None:
+        return
+    workflow_id = status["workflow_uuid"]
+    observer.execution_named(workflow_id, status["name"])
+    variant = _variant(database)
+    if workflow_id in _resumed:
+        _resumed.discard(workflow_id)
+    elif error is not None or not (result[0] in _DONE or result[-1] is False):
+        step = Step(_RUNTIME, None, status["name"], workflow_id, variant=variant)
+        observer.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
+
+
+def _dequeued(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    _variant(args[0]._sys_db)
+    observer.execution_named(args[1]["workflow_uuid"], args[1]["name"])
+
+
+def _resumes(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    _resumed.add(args[1])
+
+
+def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Any, error: Any) -> None:
+    """A workflow's outcome has been written, unless another process has the workflow now."""
+    text, refused = kwargs.get("output"), _refusal(error)
+    if text is None or written is False or (error is not None and refused is None):
+        return
+    step = Step(_RUNTIME, execution=args[0], variant=_variant(database))
+    observer.payload(step, _carried(OUTPUT, text), refused=refused)
+    if refused is None:
+        observer.execution_ended(args[0])
+
+
+def _carried(direction: str, text: str) -> Carried:
+    """Text that is JSON can be read; base64 never begins like that."""
+    length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return Carried(direction, length, text if text[:1] in ("{", "[", '"') else None)
+
+
+def _refusal(error: BaseException | None) -> str | None:
+    """What the database says when a text is too long for it; SQLAlchemy's own message repeats the text."""
+    said = str(getattr(error, "orig", ""))
+    return said if any(words in said for words in _TOO_LONG) else None
+
+
+def _variant(database: Any) -> str:
+    found = "sqlite" if database.engine.dialect.name == "sqlite" else "postgres"
+    _known["variant"] = found
+    return found
+
+
+entered = Watch(_entered)
+step = StepReader(_step, _nothing, _outcome, _failed, opened_by_handler=True)
+asynchronous_step = StepReader(_step, _nothing, _outcome, _failed)
+asked = Watch(_asked)
+recorded = Watch(_recorded)
+started = Watch(_started)
+dequeued = Before(_dequeued)
+resumes = Before(_resumes)
+ended = Watch(_ended)

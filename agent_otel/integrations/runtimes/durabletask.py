@@ -1,0 +1,49 @@
+"""Microsoft's durabletask: steps where the worker runs an activity, workflows where it runs an orchestrator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import caps
+from agent_otel.integrations.runtimes.taskhub import TaskHub
+from agent_otel.reading import StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "durabletask"
+_PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_output")
+
+_hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"))
+
+
+def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    """A worker says what it receives at most, and what its payload store takes of one payload, if it has one."""
+    if error is not None:
+        return
+    options = worker._channel_options
+    if options is not None and options.max_receive_message_length is not None:
+        caps.discover(_RUNTIME, "history", options.max_receive_message_length)
+    store = worker._payload_store
+    if store is not None:
+        # What is large is in the store; of the history too only a token is sent.
+        _hub.sends_history = False
+        for boundary in _PAYLOADS:
+            caps.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
+
+
+def _externalized(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    """The store's limit is checked before anything is sent; the worker says so in its log only."""
+    if isinstance(error, ValueError):
+        message = args[0]
+        if message.DESCRIPTOR.name == "ActivityResponse":
+            _hub.result_sent(message, refused=True)
+        elif message.DESCRIPTOR.name == "OrchestratorResponse":
+            _hub.turn_refused(message)
+
+
+activity = StepReader(_hub.step, _hub.input, _hub.output)
+orchestrator = Watch(_hub.turn)
+stub = Watch(_hub.stub_made)
+worker = Watch(_worker_made)
+externalized = Watch(_externalized)

@@ -1,0 +1,176 @@
+"""Inngest: a step between its report and its end, its output where the answer to the server is prepared.
+
+The server calls a function once for each step, with all that the earlier ones returned: that is the run's state, which
+has a cap of its own. A step that is in it is passed over. What a step returned is serialised by whoever answers the
+request, in another context than the step ran in. The server says nothing to the SDK of what it refuses.
+
+What a step takes in are Python's own references. Events have no text of their own in a request; the size of the first
+is that of its data as compact JSON. A state that the SDK has to fetch (``use_api``) is not measured.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.catalogue import INPUT, OUTPUT, STATE
+from agent_otel.reading import Around, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "inngest"
+_REMEMBERED = 1_000
+
+
+class _Call:
+    """One call of a function by the server: whose it is, and how large the state that came with it."""
+
+    __slots__ = ("state", "step")
+
+    def __init__(self, step: Step, state: Carried | None) -> None:
+        self.step = step
+        self.state = state
+
+
+# By the id of an object that is kept beside it: a request's body until its function is called, steps until they are
+# serialised, results until they are. What is never asked for is pushed out.
+_bodies: OrderedDict[int, tuple[Any, bytes]] = OrderedDict()
+_ran: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
+_returned: OrderedDict[int, tuple[Any, Step]] = OrderedDict()
+_call: ContextVar[_Call | None] = ContextVar("agent_otel_inngest_call", default=None)
+_result: ContextVar[Any] = ContextVar("agent_otel_inngest_result", default=None)
+
+
+def _keep(kept: OrderedDict[int, Any], key: Any, value: Any) -> None:
+    kept[id(key)] = key, value
+    if len(kept) > _REMEMBERED:
+        kept.popitem(last=False)
+
+
+def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
+    return kept.pop(id(key), (None, None))[1]
+
+
+# --- a call -----------------------------------------------------------------------------------------------------------
+
+
+def _received(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], request: Any, error: Any) -> None:
+    if error is None and getattr(request, "use_api", True) is False:
+        _keep(_bodies, request, args[0] if args else kwargs["raw"])
+
+
+def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Before the function's code runs, or is replayed; a retry and a step that was planned get the same state again."""
+    context = args[1]
+    execution = context.step._execution
+    body = _take(_bodies, execution._request)
+    step = Step(_RUNTIME, None, function.local_id, context.run_id, context.attempt + 1)
+    again = context.attempt > 0 or execution._target_hashed_id is not None
+    if execution._memos.size == 0 and not again:
+        observer.object_carried(step, INPUT, context.event.data)
+    call = _Call(step, Carried(STATE, len(body), body, again=again) if body else None)
+    return call, _call.set(call)
+
+
+def _answered(
+    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: BaseException | None
+) -> None:
+    """After it: the state is one of those that led to the same step."""
+    call, token = entered
+    _call.reset(token)
+    steps = [item.step.display_name for item in (getattr(result, "multi", None) or ()) if item.step is not None]
+    if call.state is not None:
+        observer.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
+    if result is not None and not steps and result.error is None:
+        _keep(_returned, result, call.step)
+
+
+# --- a step -----------------------------------------------------------------------------------------------------------
+
+
+def _reads(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    step: Step = call.step._replace(activity=args[0].display_name)
+    return step
+
+
+def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """No payload goes in."""
+
+
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+    return outcome
+
+
+_reader = StepReader(_reads, _nothing, _known)
+
+
+def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported: Any, error: Any) -> None:
+    """A step is about to run unless there is a result of it, an error or a reason to skip it."""
+    call = _call.get()
+    info = args[0] if args else kwargs["step_info"]
+    if call is None or error is not None or reported.error is not None or reported.skip:
+        return
+    if type(reported.output).__name__ != "EmptySentinel" or info.op.value != "StepRun":
+        return
+    visit = observer.enter_step(_reader, call, (info,), {})
+    if visit is not None:
+        visit.__enter__()
+        _keep(_ran, info, visit)
+
+
+def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """The step's own code has ended; an interrupt carries what it returned or raised to the one who answers."""
+    visit = _take(_ran, reported.info)
+    if visit is None:
+        return
+    visit.leave()
+    interrupt = args[1]
+    responses = getattr(interrupt, "responses", None)
+    failed = (responses[0].original_error if responses else interrupt) if interrupt is not None else None
+    if responses and failed is None:
+        _keep(_ran, reported.info, visit)
+        return
+    visit.returned(Outcome(error_type=type(failed).__qualname__ if failed is not None else None))
+    visit.__exit__(None, None, None)
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _preparing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return _result.set(args[0])
+
+
+def _prepared(
+    token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    """A step whose result could not be serialised ends here, with that error."""
+    _result.reset(token)
+    visit = _take(_ran, args[0].step)
+    if visit is not None:
+        visit.returned(Outcome(error_type=type(value).__qualname__ if isinstance(value, Exception) else None))
+        visit.__exit__(None, None, None)
+
+
+def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
+    result = _result.get()
+    if result is None or not isinstance(text, str) or not args or args[0] is not result.output:
+        return
+    carried = Carried(OUTPUT, len(text), text)  # escaped: a byte is a character
+    visit, step = _take(_ran, result.step), _take(_returned, result)
+    if visit is not None:
+        visit.returned(Outcome(carried))
+        visit.__exit__(None, None, None)
+    elif step is not None:
+        observer.payload(step, carried)
+
+
+received = Watch(_received)
+call = Around(_called, _answered)
+reported = Watch(_reported)
+ended = Watch(_ended)
+preparing = Around(_preparing, _prepared)
+serialised = Watch(_serialised)

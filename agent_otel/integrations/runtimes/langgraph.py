@@ -1,0 +1,232 @@
+"""LangGraph: checkpoints and pending writes, where a saver makes their bytes.
+
+``put`` and ``put_writes`` are surrounded on whatever class defines them, and what the saver's serializer returns in the
+meantime is added up; of serializers that wrap each other the saver's own counts. Savers work on background threads, so
+that every name comes from the config and the arguments. What is stored beside is not counted: a row's ids, versions
+and metadata, which some savers write as JSON of their own.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.caps import discover
+from agent_otel.catalogue import OUTPUT, STATE
+from agent_otel.reading import Around, Before, Carried, Family, Step, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_RUNTIME = "langgraph"
+_PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
+# What the channels that start a node are called; older versions have one for each way to it.
+_TRIGGERS = ("branch:", "start:", "__start__")
+_SENDS = "__pregel_tasks"
+_SQLITE_LIMIT_LENGTH = 0
+_CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
+
+
+class _Saving:
+    """What a saver's method has serialised so far."""
+
+    __slots__ = ("blobs", "inline", "saver", "seen", "whole")
+
+    def __init__(self, saver: Any) -> None:
+        self.saver = saver
+        self.seen = False
+        self.blobs = 0
+        self.inline = 0
+        self.whole = False
+
+
+_saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", default=None)
+_task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
+    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+def _begin(saver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Saving | None:
+    saving = _saving.get()
+    if saving is not None:
+        # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
+        saving.saver = saver
+        return None
+    saving = _Saving(saver)
+    _saving.set(saving)
+    return saving
+
+
+def _serialized(serializer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    saving = _saving.get()
+    # One that is the saver's own: what it may wrap has been asked in between.
+    if saving is not None and error is None and serializer is saving.saver.serde:
+        given = _argument(args, kwargs, 0, "obj")
+        saving.seen = True
+        saving.blobs += len(value[1])
+        saving.whole = saving.whole or (type(given) is dict and "channel_values" in given)
+
+
+def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """PostgreSQL's savers put texts into the checkpoint's jsonb, whose limit counts their UTF-8 bytes."""
+    saving = _saving.get()
+    if saving is not None:
+        saving.seen = True
+        given = _argument(args, kwargs, 0, "obj")
+        values = given.get("channel_values") if isinstance(given, dict) else None
+        saving.inline += sum(_text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
+
+
+def _text_bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+# --- payloads --------------------------------------------------------------------------------------------------------
+
+
+def _put(
+    saving: _Saving, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    _saving.set(None)
+    config, checkpoint = _argument(args, kwargs, 0, "config"), _argument(args, kwargs, 1, "checkpoint")
+    metadata = _argument(args, kwargs, 2, "metadata") or {}
+    new_versions = _argument(args, kwargs, 3, "new_versions") or {}
+    channels = checkpoint["channel_values"]
+    stored = channels
+    if not saving.whole:
+        stored = {
+            name: of for name, of in channels.items() if name in new_versions or (saving.inline and isinstance(of, str))
+        }
+    _report(saving, STATE, config, None, stored, _kind(config, channels, metadata, new_versions), error)
+
+
+def _put_writes(
+    saving: _Saving, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    _saving.set(None)
+    config, writes = _argument(args, kwargs, 0, "config"), _argument(args, kwargs, 1, "writes")
+    task_id = _argument(args, kwargs, 2, "task_id")
+    written: dict[str, list[Any]] = {}
+    for channel, each in writes:
+        written.setdefault(channel, []).append(each)
+    stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
+    node = _node(task_id, _argument(args, kwargs, 3, "task_path") or "")
+    _report(saving, OUTPUT, config, node, stored, _namespace(config), error)
+
+
+def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
+    saving: _Saving,
+    direction: str,
+    config: Mapping[str, Any],
+    node: str | None,
+    stored: Mapping[str, Any],
+    kind: str,
+    error: BaseException | None,
+) -> None:
+    if not saving.seen:
+        return
+    refused = _refusal(error) if error is not None else None
+    variant = _variant(saving)
+    if error is None or refused:
+        _discover(saving.saver, direction, variant)
+    step = Step(_RUNTIME, node, execution=str(config["configurable"]["thread_id"]), variant=variant)
+    carried = Carried(direction, saving.blobs + saving.inline, value=stored, kind=kind)
+    observer.payload(step, carried, refused=refused)
+
+
+def _variant(saving: _Saving) -> str | None:
+    """The package of the saver, or of the one it is derived from: ``sqlite``; for PostgreSQL which of two caps."""
+    for kind in type(saving.saver).__mro__:
+        if kind.__module__.startswith("langgraph.checkpoint."):
+            name: str = kind.__module__.split(".")[2]
+            # The caps are one to four.
+            return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= saving.blobs else name
+    return None
+
+
+def _discover(saver: Any, direction: str, variant: str | None) -> None:
+    """SQLite's limit may be set lower for a connection, which says so from Python 3.11 on."""
+    limit = getattr(getattr(saver, "conn", None), "getlimit", None)
+    if limit is not None:
+        discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
+
+
+def _refusal(error: BaseException) -> str | None:
+    """What a database said that took a value for too large: SQLite or PostgreSQL."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "ProgramLimitExceeded" in names or ("DataError" in names and "too big" in str(error)):
+        return str(error)
+    return None
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def _namespace(config: Mapping[str, Any]) -> str:
+    """The path to a subgraph, without the ids of its runs."""
+    namespace = str(config["configurable"].get("checkpoint_ns") or "")
+    return "|".join(part.partition(":")[0] for part in namespace.split("|"))
+
+
+def _kind(
+    config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
+) -> str:
+    """Say what has run and what comes next, so that the checkpoints of an agent's turns are told apart."""
+    ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
+    coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
+    coming.update(str(send.node) for send in channels.get(_SENDS) or ())
+    return f"{_namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
+
+
+def _node(task_id: str, task_path: str) -> str | None:
+    """The node whose task wrote; the path says it where the graph's edges have started it."""
+    task = _task.get()
+    if task is not None and task[0] == task_id:
+        return task[1]
+    pulled = _PULLED.fullmatch(task_path)
+    return pulled[1] if pulled else None
+
+
+def _writing(loop: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The loop knows the task; its savers' threads work in a copy of this context."""
+    task_id = _argument(args, kwargs, 0, "task_id")
+    task = getattr(loop, "tasks", {}).get(task_id)
+    if task is not None:
+        _task.set((task_id, task.name))
+
+
+def _running(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """A graph's name, for what its savers and the savers of its subgraphs write to this thread."""
+    for config in (_argument(args, kwargs, 1, "config"), graph.config):
+        configurable = (config or {}).get("configurable") or {}
+        if configurable.get("checkpoint_ns"):
+            return
+        if configurable.get("thread_id") is not None:
+            observer.execution_named(str(configurable["thread_id"]), graph.name)
+            return
+
+
+# --- what is wrapped -------------------------------------------------------------------------------------------------
+
+put = Around(_begin, _put)
+put_writes = Around(_begin, _put_writes)
+serialized = Watch(_serialized)
+inlined = Before(_inlined)
+writing = Before(_writing)
+running = Before(_running)
+
+
+def _methods(saver: Any) -> Iterable[tuple[type, str, Around | Watch]]:
+    for name, reader in (("put", put), ("aput", put), ("put_writes", put_writes), ("aput_writes", put_writes)):
+        yield type(saver), name, reader
+    yield type(saver.serde), "dumps_typed", serialized
+
+
+savers = Family(_methods)

@@ -1,0 +1,169 @@
+"""Prefect: a task around its function, its result where a record of it is stored, a flow's parameters where it runs.
+
+What a task returned is stored when its transaction ends, which is after the task and may be after others; a result
+that is not to be persisted is never serialised. Parameters are Python's own references but for those of a flow, which
+the server keeps as compact JSON: they are measured as such, and the server refuses them where a run is created.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.catalogue import INPUT, OUTPUT
+from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "prefect"
+_TOO_LARGE = re.compile(r"Flow run parameters must be less than [\d,]+ bytes when serialized \(got ([\d,]+) bytes\)")
+# The server repeats what it was sent.
+_SAID_CHARACTERS = 4096
+_REMEMBERED = 1_000
+
+
+class _Unstored:
+    """A result on its way to its store: the step that returned it, or else the flow, and the bytes when they are made."""
+
+    __slots__ = ("carried", "record", "step", "visit")
+
+    def __init__(self, record: Any, visit: Any = None, step: Step | None = None) -> None:
+        self.record = record
+        self.visit = visit
+        self.step = step
+        self.carried: Carried | None = None
+
+    def finish(self) -> None:
+        if self.visit is not None:
+            self.visit.returned(Outcome(self.carried))
+            self.visit.__exit__(None, None, None)
+        elif self.step is not None and self.carried is not None:
+            observer.payload(self.step, self.carried)
+
+
+# By the id of the record, which is kept beside it.
+_unstored: OrderedDict[int, _Unstored] = OrderedDict()
+_ending: ContextVar[Step | None] = ContextVar("agent_otel_prefect_flow", default=None)
+
+
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def _step(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
+    """A committed transaction has the result already, and nothing runs."""
+    if _transaction(args, kwargs).is_committed():
+        return None
+    run = engine.task_run
+    return Step(_RUNTIME, engine.task.name, None, str(run.flow_run_id or run.id), max(run.run_count, 1))
+
+
+def _transaction(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return args[0] if args else kwargs["transaction"]
+
+
+def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """No payload goes in."""
+
+
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+    return outcome
+
+
+_reader = StepReader(_step, _nothing, _known)
+
+
+def _calling(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    visit = observer.enter_step(_reader, engine, args, kwargs)
+    if visit is not None:
+        visit.__enter__()
+    return visit
+
+
+def _called(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+    visit: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    """The task has returned or raised; its result is in the transaction, which may be about to store it."""
+    visit.leave()
+    transaction = _transaction(args, kwargs)
+    record = getattr(transaction, "_staged_value", None)
+    if error is None and record is not None and transaction.write_on_commit and transaction.key and transaction.store:
+        _unstored[id(record)] = _Unstored(record, visit)
+        if len(_unstored) > _REMEMBERED:
+            _unstored.popitem(last=False)[1].finish()
+        return
+    visit.returned(Outcome(error_type=type(error).__qualname__ if error is not None else None))
+    visit.__exit__(None, None, None)
+
+
+# --- flows ------------------------------------------------------------------------------------------------------------
+
+
+def _of(engine: Any) -> Step:
+    return Step(_RUNTIME, None, engine.flow.name, str(engine.flow_run.id), max(engine.flow_run.run_count, 1))
+
+
+def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """A flow that is run again has the same parameters."""
+    step = _of(engine)
+    observer.execution_named(str(engine.flow_run.id), engine.flow.name)
+    if step.attempt == 1 and engine.flow_run.parameters:
+        observer.object_carried(step, INPUT, engine.flow_run.parameters)
+
+
+def _succeeding(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return _ending.set(_of(engine))
+
+
+def _succeeded(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+    token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    _ending.reset(token)
+
+
+def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any, error: Any) -> None:
+    """The server has refused to create a run, and says what it measured."""
+    said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
+    if said is None:
+        return
+    flow = kwargs.get("flow") or (args[0] if args else None)
+    size = int(said[1].replace(",", ""))
+    step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
+    observer.payload(step, Carried(INPUT, size, value=kwargs.get("parameters")), None, said[0])
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+def _storing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """The result of a flow is stored while the flow ends; what else is stored then is not its own."""
+    record = args[0] if args else kwargs["result_record"]
+    flow = _ending.get()
+    if id(record) not in _unstored and flow is not None:
+        _unstored[id(record)] = _Unstored(record, step=flow)
+    return _unstored.get(id(record))
+
+
+def _stored(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+    unstored: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    _unstored.pop(id(unstored.record), None)
+    unstored.finish()
+
+
+def _serialised(record: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], data: Any, error: Any) -> None:
+    """The result alone, and then the record with it, if that is what is stored."""
+    unstored = _unstored.get(id(record))
+    if unstored is not None and error is None:
+        unstored.carried = Carried(OUTPUT, len(data), data)
+
+
+task = Around(_calling, _called)
+flow = Before(_running)
+flow_success = Around(_succeeding, _succeeded)
+created = Watch(_created)
+storing = Around(_storing, _stored)
+serialised = Watch(_serialised)

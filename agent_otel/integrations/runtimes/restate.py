@@ -1,0 +1,149 @@
+"""Restate: what a handler takes, returns and stores, and what each of its runs puts into the journal.
+
+The SDK tells a run's name where the run is registered and its bytes where they are proposed to the server, both at the
+state machine of the attempt; so what belongs together is kept beside that state machine. While the journal is replayed
+no run is executed and no byte is proposed again.
+
+The server does not tell the SDK that it refuses a result: it ends the attempt and begins another. A run, or a whole
+handler, whose result was handed over and that is nevertheless executed again has been refused. Results below 1 MiB are
+left out: no server is run with a smaller limit, and what a lost connection costs is not to be called a refusal.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from agent_otel import observer
+from agent_otel.catalogue import INPUT, OUTPUT, STATE
+from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    _Key = tuple[str | None, int | None]
+
+_RUNTIME = "restate"
+_REFUSABLE_BYTES = 1024 * 1024
+_REMEMBERED = 1_000
+
+
+class _Attempt:
+    """One attempt at an invocation: whose it is, how its runs are called and what came out of them."""
+
+    __slots__ = ("large", "names", "outcomes", "step")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self.names: dict[int, str] = {}
+        self.outcomes: dict[int, Outcome] = {}
+        self.large: list[_Key] = []
+
+
+class _Recent:
+    """The last few keys that were noted, and how often each was."""
+
+    def __init__(self) -> None:
+        self._counts: OrderedDict[_Key, int] = OrderedDict()
+
+    def count(self, key: _Key) -> int:
+        return self._counts.get(key, 0)
+
+    def note(self, key: _Key) -> None:
+        self._counts[key] = self._counts.pop(key, 0) + 1
+        if len(self._counts) > _REMEMBERED:
+            self._counts.popitem(last=False)
+
+    def forget(self, key: _Key) -> None:
+        self._counts.pop(key, None)
+
+
+_attempts: WeakKeyDictionary[Any, _Attempt] = WeakKeyDictionary()
+# Invocations that have begun, and large results that were handed over: by run, or None for the handler's own.
+_begun, _proposed = _Recent(), _Recent()
+
+
+def _begins(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """An attempt has its input; it is new while nothing but the input is in the journal."""
+    handler, invocation = context.handler, context.invocation
+    step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", invocation.invocation_id)
+    _attempts[context.vm] = _Attempt(step)
+    given = invocation.input_buffer
+    if given and not context.vm.is_replaying():
+        key = (step.execution, None)
+        observer.payload(step, Carried(INPUT, len(given), given, again=_begun.count(key) > 0))
+        _begun.note(key)
+
+
+def _registered(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], registered: Any, error: Any) -> None:
+    if error is None and not registered.replayed:
+        _attempts[vm].names[registered.handle] = args[0] if args else kwargs["name"]
+
+
+def _step(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    attempt, handle = _attempts[context.vm], args[0]
+    step = attempt.step._replace(activity=attempt.names.pop(handle))
+    refused = _proposed.count((step.execution, handle))
+    if refused:
+        observer.payload_refused(step, OUTPUT)
+    return step._replace(attempt=refused + 1)
+
+
+def _nothing(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """What a run takes in are Python's own references: the journal has none of it."""
+
+
+def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+    return _attempts[context.vm].outcomes.pop(args[0], None)
+
+
+def _raised(error: BaseException) -> Outcome:
+    """The state machine raises to end an attempt that will be made again; the step's own error is behind that."""
+    return Outcome(error_type=type(error.__context__ or error).__qualname__)
+
+
+def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    attempt, (handle, output) = _attempts[vm], args
+    attempt.outcomes[handle] = Outcome(Carried(OUTPUT, len(output), output))
+    _hand_over(attempt, handle, output)
+
+
+def _fails(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The SDK proposes a failure where it handles the step's exception; what else this attempt proposed may be lost."""
+    attempt = _attempts[vm]
+    attempt.outcomes[args[0]] = Outcome(error_type=type(sys.exc_info()[1]).__qualname__)
+    for key in attempt.large:
+        _proposed.forget(key)
+
+
+def _returned(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any, error: Any) -> None:
+    if error is None:
+        attempt = _attempts[kwargs["ctx"].vm]
+        if _proposed.count((attempt.step.execution, None)):
+            observer.payload_refused(attempt.step, OUTPUT)
+        observer.payload(attempt.step, Carried(OUTPUT, len(output), output))
+        _hand_over(attempt, None, output)
+
+
+def _hand_over(attempt: _Attempt, handle: int | None, output: bytes) -> None:
+    if len(output) >= _REFUSABLE_BYTES:
+        key = (attempt.step.execution, handle)
+        attempt.large.append(key)
+        _proposed.note(key)
+
+
+def _stores(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    if not vm.is_replaying():
+        name, value = args[:2]
+        observer.payload(_attempts[vm].step, Carried(STATE, len(value), value, kind=name))
+
+
+invocation = Before(_begins)
+registered = Watch(_registered)
+run = StepReader(_step, _nothing, _outcome, _raised)
+success = Before(_succeeds)
+failure = Before(_fails)
+handler = Watch(_returned)
+state = Before(_stores)

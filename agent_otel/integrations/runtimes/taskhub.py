@@ -1,0 +1,230 @@
+"""What Microsoft's durabletask and Dapr's copy of it share: one protocol, the "task hub", with the same worker inside.
+
+The worker has the encoded text in hand where it runs an activity and where it runs a workflow's turn. A workflow's
+history comes with each of its turns, and the same turn comes again when the other side has not taken its outcome;
+so it is remembered of each run how much of its history has been seen: integers only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from agent_otel import observer
+from agent_otel.catalogue import HISTORY, INPUT, OUTPUT
+from agent_otel.integrations import wrapping
+from agent_otel.reading import Carried, Outcome, Step, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_MAX_RUNS = 10_000
+_MAX_RESULTS = 1_000
+_TOO_LARGE = "larger than max"
+_CONTINUED_AS_NEW = 2  # OrchestrationStatus
+
+
+class _Run:
+    """What has been seen of one run of a workflow; one that continues as new is another."""
+
+    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told")
+
+    def __init__(self) -> None:
+        #: Events that were history at the last turn; every turn adds to them.
+        self.committed = -1
+        #: Whether it continues as new, or has ended and left no history to tell it from the next of its name.
+        self.is_over = False
+        #: Events measured so far, and what they came to.
+        self.seen = 0
+        self.history_bytes = 0
+        #: Tasks whose input was counted where it was made, because it is too large to arrive.
+        self.unsendable: set[int] = set()
+        #: Whether the SDK was told that the last turn was refused.
+        self.was_told = False
+
+
+class TaskHub:
+    """One SDK that speaks the protocol.
+
+    ``ends`` names the action that ends a workflow, and its status; ``first`` is where the instance's id stands among
+    the arguments of the function that runs an activity.
+    """
+
+    def __init__(self, runtime: str, ends: tuple[str, str], first: int = 0) -> None:
+        self._runtime = runtime
+        self._end, self._status = ends
+        self._first = first
+        #: Whether all events of a workflow are sent together, each with its payload.
+        self.sends_history = True
+        self._lock = threading.Lock()
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._results: OrderedDict[tuple[str, int], Step] = OrderedDict()
+
+    # --- activities -----------------------------------------------------------------------------------------------
+
+    def step(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+        """Read which activity runs."""
+        instance_id, name = args[self._first : self._first + 2]
+        return Step(self._runtime, name, execution=instance_id)
+
+    def input(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+        """Read what it is given."""
+        instance_id, _name, task_id, text = args[self._first : self._first + 4]
+        run = self._runs.get(instance_id)
+        return _carried(INPUT, text, again=run is not None and task_id in run.unsendable)
+
+    def output(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: str | None) -> Outcome:
+        """Read what it returns, and remember whose it is until it is sent."""
+        instance_id, _name, task_id = args[self._first : self._first + 3]
+        with self._lock:
+            self._results[instance_id, task_id] = self.step(instance, args, kwargs)
+            if len(self._results) > _MAX_RESULTS:
+                self._results.popitem(last=False)
+        return Outcome(_carried(OUTPUT, text))
+
+    # --- workflows ------------------------------------------------------------------------------------------------
+
+    def turn(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+        """Read a turn of a workflow, unless it has been read before.
+
+        The run's first event says what it is and carries its input; it is new once, then part of every replay.
+        """
+        instance_id, old_events, new_events = args[:3]
+        start = next((event for event in chain(old_events, new_events) if event.HasField("executionStarted")), None)
+        if start is None:
+            return
+        run = self._run(instance_id, len(old_events))
+        if run.committed == len(old_events):
+            if not run.was_told:
+                self._not_taken(run, instance_id, result.actions if error is None else ())
+            return
+        run.committed = len(old_events)
+        run.was_told = False
+        observer.execution_named(instance_id, start.executionStarted.name)
+        if any(event.HasField("executionStarted") for event in new_events):
+            self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
+        actions = result.actions if error is None else ()
+        ending = self._ending(actions)
+        if ending is not None:
+            run.is_over = ending[0] == INPUT or not old_events
+            self._report(instance_id, ending[1] if ending[0] == OUTPUT else None)
+        for step, task_id, carried in self._scheduled(instance_id, actions):
+            if observer.is_over_cap(step, carried):
+                run.unsendable.add(task_id)
+                observer.payload(step, carried)
+        if self.sends_history:
+            self._read_history(run, instance_id, old_events, new_events, actions)
+        if ending is not None and ending[0] == OUTPUT:
+            observer.execution_ended(instance_id)
+
+    def _not_taken(self, run: _Run, instance_id: str, actions: Iterable[Any]) -> None:
+        """The same turn again: what is above its cap in it was not taken, of which nobody is told."""
+        for step, task_id, _carried in self._scheduled(instance_id, actions):
+            if task_id in run.unsendable:
+                observer.payload_refused(step, INPUT)
+
+    def _read_history(
+        self, run: _Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]
+    ) -> None:
+        """Measure the events that were not there at the last turn, each once."""
+        run.history_bytes += sum(event.ByteSize() for event in chain(old[run.seen :], new))
+        run.seen = len(old) + len(new)
+        scheduled = (action.scheduleTask.name for action in actions if action.HasField("scheduleTask"))
+        self._report(instance_id, Carried(HISTORY, run.history_bytes, kind=next(scheduled, "")))
+
+    def _run(self, instance_id: str, committed: int) -> _Run:
+        with self._lock:
+            run = self._runs.get(instance_id)
+            if run is None or run.is_over or committed < run.committed:
+                run = self._runs[instance_id] = _Run()
+            self._runs.move_to_end(instance_id)
+            if len(self._runs) > _MAX_RUNS:
+                self._runs.popitem(last=False)
+            return run
+
+    def _report(self, instance_id: str, carried: Carried | None, refused: str | None = None) -> None:
+        if carried is not None:
+            observer.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
+
+    def _ending(self, actions: Iterable[Any]) -> tuple[str, Carried | None] | None:
+        """With what a workflow ends, if it does: its output, or the input with which it continues as new."""
+        for action in actions:
+            if action.HasField(self._end):
+                end = getattr(action, self._end)
+                direction = INPUT if getattr(end, self._status) == _CONTINUED_AS_NEW else OUTPUT
+                return direction, _carried(direction, end.result.value)
+        return None
+
+    def _scheduled(self, instance_id: str, actions: Iterable[Any]) -> Iterable[tuple[Step, int, Carried]]:
+        for action in actions:
+            if action.HasField("scheduleTask"):
+                task = action.scheduleTask
+                carried = _carried(INPUT, task.input.value)
+                if carried is not None:
+                    yield Step(self._runtime, task.name, execution=instance_id), action.id, carried
+
+    # --- what is sent ---------------------------------------------------------------------------------------------
+
+    def stub_made(self, stub: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+        """Watch what a connection's stub says when results are sent: the worker keeps that to itself."""
+        if error is None:
+            for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
+                call = getattr(stub, method)
+                setattr(stub, method, wrapt.FunctionWrapper(call, wrapping.wrapper_for(Watch(hook), call)))
+
+    def _sent(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+        self.result_sent(args[0], refused=is_refusal(error))
+
+    def _turn_sent(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+        if is_refusal(error):
+            self.turn_refused(args[0])
+
+    def result_sent(self, response: Any, *, refused: bool) -> None:
+        """What an activity returned is no longer here; ``refused`` when nobody took it."""
+        with self._lock:
+            step = self._results.pop((response.instanceId, response.taskId), None)
+        if step is not None and refused:
+            observer.payload_refused(step, OUTPUT)
+
+    def turn_refused(self, response: Any) -> None:
+        """A turn is refused for what ends the workflow, or else for what its activities are to be given."""
+        instance_id, actions = response.instanceId, response.actions
+        ending = self._ending(actions)
+        if ending is not None:
+            if ending[0] == OUTPUT:
+                observer.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
+            else:
+                self._report(instance_id, ending[1], _TOO_LARGE)
+            return
+        run = self._runs.get(instance_id)
+        counted: Iterable[int] = ()
+        if run is not None:
+            run.was_told = True
+            counted = run.unsendable
+        scheduled = sorted(self._scheduled(instance_id, actions), key=lambda task: task[2].bytes, reverse=True)
+        for step, task_id, carried in scheduled:
+            if task_id not in counted:
+                observer.payload(step, carried)
+        if scheduled:
+            observer.payload_refused(scheduled[0][0], INPUT)
+
+
+def _carried(direction: str, text: str | None, *, again: bool = False) -> Carried | None:
+    if not text:
+        return None
+    return Carried(direction, text_bytes(text), text, again=again)
+
+
+def text_bytes(text: str) -> int:
+    """UTF-8 bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def is_refusal(error: Any) -> bool:
+    """Whether the other side has found a message too large for its limit."""
+    details = getattr(error, "details", None)
+    return callable(details) and _TOO_LARGE in (details() or "")

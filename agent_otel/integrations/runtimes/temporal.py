@@ -1,0 +1,250 @@
+"""Temporal: steps where the activity worker runs a task, workflows where their worker hands a completion to the core.
+
+All bytes are read from the messages between the SDK's Python side and its core, after the user's payload codec: there
+the payloads are what the server's limit counts. Nothing runs in workflow code: an activation is seen before it goes
+there and its completion when it is back, and one that replays is passed over.
+
+The server, or the core before it, refuses payloads above a limit without telling the Python side, so that a payload
+above the limit that the worker has learnt from the server is refused. Before 1.22 the worker does not say what it has
+learnt; Temporal's default stands then. From 1.23 to 1.31 the SDK's Python side refuses, and says the size.
+"""
+
+from __future__ import annotations
+
+import re
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from agent_otel import caps, observer
+from agent_otel.catalogue import HISTORY, INPUT, OUTPUT
+from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_RUNTIME = "temporal"
+_BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")
+_DEFAULT_LIMIT_BYTES = 2 * 1024 * 1024
+_TOO_LARGE = "PayloadsTooLarge"
+_SAID_TOO_LARGE = re.compile(r"\[TMPRL1103\].*payloads.*Size: (\d+) bytes, Limit: (\d+) bytes")
+_WORKFLOW_ENDED = 10  # RemoveFromCache.EvictionReason.WORKFLOW_EXECUTION_ENDING
+_RUNS = 4096
+# What of a command arrives elsewhere and is counted there, unless it is refused: the field with the payloads.
+_SENT_ON = {
+    "schedule_activity": "arguments",
+    "start_child_workflow_execution": "input",
+    "continue_as_new_workflow_execution": "arguments",
+}
+
+
+class _Run:
+    """What is known of a workflow's run: its type, what has been counted, the last number of each kind of command.
+
+    A workflow task that failed is done again, and is no replay then.
+    """
+
+    __slots__ = ("counted", "last", "workflow")
+
+    def __init__(self, workflow: str | None) -> None:
+        self.workflow = workflow
+        self.counted: set[tuple[Any, ...]] = set()
+        self.last: dict[str, int] = {}
+
+    def again(self, *what: Any) -> bool:
+        """Whether this has been counted; from now on it has."""
+        known = what in self.counted
+        self.counted.add(what)
+        return known
+
+
+_runs: dict[str, _Run] = {}
+_limits: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+# Each task of a worker is an asyncio task of its own, and so are these.
+_activation: ContextVar[Any] = ContextVar("agent_otel_temporal_activation", default=None)
+_completed: ContextVar[tuple[Any, int] | None] = ContextVar("agent_otel_temporal_completed", default=None)
+
+
+def _field_bytes(size: int) -> int:
+    """Bytes of a protobuf field with so many bytes in it: a tag, the length in seven bits a byte, and those."""
+    return 1 + max(1, (size.bit_length() + 6) // 7) + size
+
+
+def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) -> Carried | None:
+    """Weigh a ``Payloads`` message without building one; the largest JSON text stands for what is inside.
+
+    protobuf's own ByteSize serialises.
+    """
+    total = 0
+    text: bytes = b""
+    for payload in payloads:
+        data = payload.data
+        size = _field_bytes(len(data)) if data else 0
+        for key, value in payload.metadata.items():
+            size += _field_bytes(_field_bytes(len(key.encode())) + _field_bytes(len(value)))
+            if value.startswith(b"json/") and key == "encoding" and len(data) > len(text):
+                text = data
+        for stored in getattr(payload, "external_payloads", ()):
+            size += _field_bytes(stored.ByteSize())
+        total += _field_bytes(size)
+    return Carried(direction, total, text or None, again=again) if total else None
+
+
+def _refused(carried: Carried | None, limit: int) -> str | None:
+    """What is to be said of a payload above the limit."""
+    if carried is None or carried.bytes <= limit:
+        return None
+    return f"{carried.bytes} bytes exceed the limit of {limit}"
+
+
+# --- the activity side ------------------------------------------------------------------------------------------------
+
+
+def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    start = args[1]
+    run_id = start.workflow_execution.run_id or getattr(start, "run_id", None)
+    return Step(_RUNTIME, start.activity_type, start.workflow_type or None, run_id or None, start.attempt)
+
+
+def _input(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+    start = args[1]
+    return _carried(INPUT, start.input, again=start.attempt > 1)  # the history has it once
+
+
+def _completing_activity(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    _completed.set((args[0], _limits.get(worker, _DEFAULT_LIMIT_BYTES)))
+
+
+def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+    completion, limit = _completed.get() or (None, 0)
+    if completion is None or completion.task_token != args[0]:
+        return None
+    status = completion.result.WhichOneof("status")
+    if status == "completed":
+        carried = _carried(OUTPUT, (completion.result.completed.result,))
+        refused = _refused(carried, limit)
+        return Outcome(carried, _TOO_LARGE if refused else None, refused)
+    if status == "cancelled":
+        return Outcome(error_type="CancelledError")
+    return _failed(completion.result.failed.failure) if status == "failed" else None
+
+
+def _failed(failure: Any) -> Outcome:
+    said = _SAID_TOO_LARGE.search(failure.message)
+    if said is not None:
+        return Outcome(Carried(OUTPUT, _field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
+    return Outcome(error_type=failure.application_failure_info.type or "ApplicationError")
+
+
+# --- the workflow side ------------------------------------------------------------------------------------------------
+
+
+def _activating(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """Before payloads are decoded, and before workflow code runs."""
+    activation = args[0]
+    _activation.set(activation)
+    for job in activation.jobs:
+        if job.HasField("initialize_workflow"):
+            started = job.initialize_workflow
+            run = _run(activation.run_id, started.workflow_type)
+            if not activation.is_replaying:
+                _report(_of(activation, run), _carried(INPUT, started.arguments, again=run.again(INPUT)))
+        elif job.HasField("remove_from_cache") and job.remove_from_cache.reason == _WORKFLOW_ENDED:
+            _runs.pop(activation.run_id, None)
+            observer.execution_ended(activation.run_id)
+
+
+def _run(run_id: str, workflow: str | None = None) -> _Run:
+    run = _runs.get(run_id)
+    if run is None:
+        if len(_runs) >= _RUNS:
+            del _runs[next(iter(_runs))]
+        run = _runs[run_id] = _Run(workflow)
+    return run
+
+
+def _of(activation: Any, run: _Run) -> Step:
+    return Step(_RUNTIME, workflow=run.workflow, execution=activation.run_id)
+
+
+def _report(step: Step, carried: Carried | None, refused: str | None = None) -> None:
+    if carried is not None:
+        observer.payload(step, carried, refused=refused)
+
+
+def _completing_workflow(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    _read_commands(args[0], _limits.get(worker, _DEFAULT_LIMIT_BYTES))
+
+
+def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """The SDK's Python side has refused a payload; what is sent instead has no commands any more."""
+    said = _SAID_TOO_LARGE.search(str(error)) if error is not None else None
+    if said is not None:
+        _read_commands(args[0], int(said[2]))
+
+
+def _read_commands(completion: Any, limit: int) -> None:
+    activation = _activation.get()
+    if activation is None or activation.is_replaying or completion.run_id != activation.run_id:
+        return
+    run = _run(activation.run_id)
+    scheduled = None
+    for command in completion.successful.commands:
+        variant = command.WhichOneof("variant")
+        sent = getattr(command, variant)
+        if variant == "complete_workflow_execution" and sent.HasField("result"):
+            carried = _carried(OUTPUT, (sent.result,))
+            if carried is not None:
+                again = run.again(OUTPUT, carried.bytes)
+                _report(_of(activation, run), carried._replace(again=again), _refused(carried, limit))
+        if variant in _SENT_ON:
+            _report_refused(activation, run, variant, sent, limit)
+        seq = getattr(sent, "seq", 0)
+        name = getattr(sent, "activity_type", None) or getattr(sent, "workflow_type", None)
+        if name and seq > run.last.get(variant, 0):
+            run.last[variant] = seq
+            scheduled = scheduled or name
+    history_bytes = activation.history_size_bytes
+    if scheduled is not None and history_bytes > run.last.get(HISTORY, 0):  # local activities add nothing to it yet
+        run.last[HISTORY] = history_bytes
+        _report(_of(activation, run), Carried(HISTORY, history_bytes, kind=scheduled))
+
+
+def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: int) -> None:
+    carried = _carried(INPUT, getattr(sent, _SENT_ON[variant]))
+    refused = _refused(carried, limit)
+    if carried is not None and refused is not None:
+        step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
+        again = run.again(variant, getattr(sent, "seq", 0), carried.bytes)
+        _report(step, carried._replace(again=again), refused)
+
+
+# --- the worker -------------------------------------------------------------------------------------------------------
+
+
+def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    """A worker has asked the server for its namespace's limits."""
+    limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
+    if limit > 0:
+        _limits[worker] = limit
+        for boundary in _BOUNDARIES:
+            caps.discover(_RUNTIME, boundary, limit)
+
+
+def _workflow_worker_made(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """The sandbox is to hand this package on as it is: loaded again for each run it would measure nothing."""
+    modules = getattr(getattr(kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
+    if isinstance(modules, set):
+        modules.add("agent_otel")
+
+
+activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
+handler = Before(lambda *_: observer.step_started())
+completing_activity = Before(_completing_activity)
+activating = Before(_activating)
+# Workflow code runs again whenever it is replayed, and the tools in it, too.
+workflow_code = Around(lambda *_: observer.muted.set(True), lambda token, *_: observer.muted.reset(token))
+completing_workflow = Before(_completing_workflow)
+encoded = Watch(_encoded)
+validated = Watch(_validated)
+workflow_worker = Before(_workflow_worker_made)
