@@ -1,0 +1,51 @@
+"""Gives each test of the runtime contract the cases of its class, and what its children reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import interpreters
+
+pytest.register_assert_rewrite("tests.contract.runtimes.suite")
+
+from tests.contract.runtimes.suite import Runs, RuntimeContract  # noqa: E402 - after asking for readable assertions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrize by the cases of the class."""
+    if "case_name" in metafunc.fixturenames and metafunc.cls is not None and issubclass(metafunc.cls, RuntimeContract):
+        metafunc.parametrize("case_name", metafunc.cls.cases())
+
+
+@pytest.fixture(scope="class")
+def runs(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: Callable[[str], Environment],
+) -> Runs:
+    """Run the children of the class, once for all workers of the test run."""
+    contract: type[RuntimeContract] = request.cls
+    mine = tmp_path_factory.getbasetemp()
+    folder = (mine.parent if hasattr(request.config, "workerinput") else mine) / contract.__module__ / contract.__name__
+    folder.mkdir(parents=True, exist_ok=True)
+    with interpreters.lock(folder / "lock"):
+        kept = folder / "runs.json"
+        if not kept.exists():
+            try:
+                report = dataclasses.asdict(contract.run_children(environment, folder))
+            except AssertionError as error:
+                report = {"failure": str(error)}
+            kept.write_text(json.dumps(report))
+        report = json.loads(kept.read_text())
+        if "failure" in report:
+            pytest.fail(report["failure"], pytrace=False)
+        return Runs(**report)

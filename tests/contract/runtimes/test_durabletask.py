@@ -1,0 +1,202 @@
+"""Microsoft's durabletask, on its in-memory backend."""
+
+# ruff: noqa: D101, D102 - a test's name and body say it
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, ClassVar
+
+import pytest
+
+from tests.contract.runtimes.steps import produce
+from tests.contract.runtimes.suite import CAP_BYTES, Case, Payload, RuntimeContract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.runtimes.suite import Json, Runs
+    from tests.environments import Environment
+
+MESSAGE = 4 * 1024 * 1024
+TOO_MUCH = MESSAGE + 1000
+
+
+class TestDurabletask(RuntimeContract):
+    program = "durabletask"
+    environment = "durabletask"
+    runtime = "durabletask"
+    integrations: ClassVar = {"durabletask": "durabletask.worker:_ActivityExecutor.execute"}
+    without: ClassVar[tuple[str, ...]] = ("async",)  # its activities are functions
+    span = "activity:{activity}"  # its own tracing
+    scope = "durabletask"
+    #: What is refused in the cases in which something is: activity and direction.
+    refused: ClassVar[dict[str, dict[tuple[str, str], int]]] = {
+        "result too large": {("produce", "output"): 1},
+        "input too large": {("consume", "input"): 1},
+        "inputs too large together": {("consume", "input"): 1},
+    }
+
+    @classmethod
+    def cases(cls) -> dict[str, Case]:
+        return {
+            **super().cases(),
+            "resumed": cls.resumed(),
+            "renewed": cls.renewed(),
+            "nested": cls.nested(),
+            "result too large": cls.result_too_large(),
+            "input over a cap": cls.spread(CAP_BYTES, 1),
+            "input too large": cls.spread(TOO_MUCH, 1, seconds=2),
+            "inputs too large together": cls.spread(900_000, 5, seconds=2),
+            "history": cls.history(),
+        }
+
+    @classmethod
+    def resumed(cls) -> Case:
+        given = {"n": 1006}
+        steps = [payload for n in (1006, 1007) for payload in cls.step("resumed", "produce", n, produce(n))]
+        return Case("resumed", given, 2013, (*cls.around("resumed", given, 2013), *steps), (("produce", None),) * 2)
+
+    @classmethod
+    def renewed(cls) -> Case:
+        """What a workflow continues with is an input, once; it is no output."""
+        inputs = [payload for left in (2, 1, 0) for payload in cls.around("renewed", {"n": 1008, "left": left}, None)]
+        said = Payload("renewed", "", "output", cls.encoded(1008))
+        steps = cls.step("renewed", "produce", 1008, produce(1008)) * 3
+        return Case("renewed", {"n": 1008, "left": 2}, 1008, (*inputs, said, *steps), (("produce", None),) * 3)
+
+    @classmethod
+    def nested(cls) -> Case:
+        one = cls.one("produce", 1009)
+        return Case(
+            "nested", one.given, 1009, (*cls.around("nested", one.given, 1009), *one.payloads), one.steps, "one"
+        )
+
+    @classmethod
+    def result_too_large(cls, activity: str = "produce") -> Case:
+        """The sidecar does not take it, the worker says so in its log, and the workflow never ends."""
+        given = {"activity": activity, "n": TOO_MUCH, "seconds": 2}
+        step = cls.step("one", activity, TOO_MUCH, produce(TOO_MUCH))
+        return Case("one", given, None, (*cls.around("one", given, None), *step), ((activity, None),))
+
+    @classmethod
+    def spread(cls, n: int, times: int, seconds: int | None = None) -> Case:
+        """Inputs that pass, or that the sidecar does not take: these never reach an activity, nor an end."""
+        given = {"n": n, "times": times, **({"seconds": seconds} if seconds else {})}
+        said = None if seconds else n * times
+        step = cls.step("spread", "consume", [produce(n)], None if seconds else n) * times
+        ran = () if seconds else (("consume", None),) * times
+        return Case("spread", given, said, (*cls.around("spread", given, said), *step), ran)
+
+    @classmethod
+    def history(cls) -> Case:
+        """Four turns of 390,000 B: 3.9 MB of history are sent with the last one's result, then 5.5 MB never arrive."""
+        given = {"turns": 4, "n": 390_000, "seconds": 3}
+        payloads = list(cls.around("turns", given, None))
+        for turn in range(4):
+            texts = [produce(390_000 + each) for each in range(turn + 1)]
+            payloads += cls.step("turns", "produce", 390_000 + turn, texts[-1])
+            payloads += cls.step("turns", "consume", texts, sum(map(len, texts)))
+        return Case("turns", given, None, tuple(payloads), (("produce", None), ("consume", None)) * 4)
+
+    @staticmethod
+    def counted(runs: Runs, case_name: str, name: str) -> dict[tuple[str, str], Json]:
+        """Points of a metric by activity and direction, with the sum of all that were collected."""
+        found: dict[tuple[str, str], Json] = {}
+        for metric in runs.on["cases"][case_name]["metrics"]:
+            if metric["name"] == f"agent_otel.workflow.{name}":
+                labels = metric["attributes"]
+                key = labels.get("workflow.activity", ""), labels.get("direction", "")
+                before = found.get(key, {"sum": 0})["sum"]
+                found[key] = {**metric, "sum": before + metric["sum"]}
+        return found
+
+    def test_what_the_sidecar_refuses_is_counted(self, runs: Runs) -> None:
+        refused = {
+            name: {where: metric["sum"] for where, metric in self.counted(runs, name, "payload.rejected").items()}
+            for name in self.cases()
+        }
+        assert {name: found for name, found in refused.items() if found} == self.refused
+
+    def test_history_is_all_events_that_come_with_a_turn(self, runs: Runs) -> None:
+        payloads = self.cases()["turns"].payloads
+        (given,) = (payload.bytes for payload in payloads if not payload.activity and payload.direction == "input")
+        steps = [payload.bytes for payload in payloads if payload.activity]
+        # A turn for each step, in and out, and the first.
+        sent = [given + sum(steps[:done]) for done in range(0, len(steps) + 1, 2)]
+        events = [2 + 3 * turn for turn in range(len(sent))]
+        (metric,) = self.counted(runs, "turns", "history.size").values()
+        assert metric["count"] == len(sent)
+        assert 0 < metric["sum"] - sum(sent) < 100 * sum(events)
+
+    def test_history_near_its_cap_is_told_before_it_no_longer_arrives(self, runs: Runs) -> None:
+        near = self.counted(runs, "history", "payload.near_cap")["", "history"]
+        assert near["sum"] == 2  # 3.5 and 3.9 of 4.2 MB, or of 4.0 at Dapr
+        assert ("", "history") not in self.counted(runs, "history", "payload.over_cap")
+
+
+class TestDurabletaskOldest(TestDurabletask):
+    environment = "durabletask-1.5"
+
+
+STORED = """
+import json
+from durabletask import client
+from durabletask.payload import LargePayloadStorageOptions, PayloadStore
+from tests.contract.child import Messages, Telemetry
+from tests.contract.runtimes.programs import durabletask as program
+
+
+class Memory(PayloadStore):
+    options = LargePayloadStorageOptions(enable_compression=False)
+
+    def __init__(self):
+        self.stored = {}
+
+    def upload(self, data, *, instance_id=None):
+        token = f"memory:{len(self.stored)}"
+        self.stored[token] = data
+        return token
+
+    def download(self, token):
+        return self.stored[token]
+
+    async def upload_async(self, data, *, instance_id=None):
+        return self.upload(data)
+
+    async def download_async(self, token):
+        return self.download(token)
+
+    def is_known_token(self, value):
+        return value in self.stored
+
+
+messages, telemetry, store = Messages(), Telemetry(), Memory()
+with program.backend() as address, program.working(address, store):
+    tasks = client.TaskHubGrpcClient(host_address=address, payload_store=store)
+    instance = tasks.schedule_new_orchestration("one", input={"activity": "produce", "n": 5_000_000})
+    done = tasks.wait_for_orchestration_completion(instance, timeout=20)
+    stored = len(store.stored)
+    spans = telemetry.spans()
+    names = [metric["name"] for metric in telemetry.metrics()]
+    instance = tasks.schedule_new_orchestration("one", input={"activity": "produce", "n": 11_000_000})
+    try:
+        tasks.wait_for_orchestration_completion(instance, timeout=1)
+    except TimeoutError:
+        pass
+refused = [m["attributes"] for m in telemetry.metrics() if m["name"].endswith("payload.rejected") and m["sum"]]
+spans = [span["attributes"] for span in spans if "workflow.activity" in span["attributes"]]
+print(json.dumps([done.serialized_output, stored, spans, names, refused, messages.take()]))
+"""
+
+
+@pytest.mark.parametrize("name", ["durabletask", "durabletask-1.5"])
+def test_with_a_payload_store_its_limit_is_the_cap(environment: Callable[[str], Environment], name: str) -> None:
+    done = environment(name).run(STORED, env={"AGENT_OTEL": "1"}, check=True)
+    said, stored, spans, names, refused, messages = json.loads(done.stdout.splitlines()[-1])
+    assert (said, stored, messages) == ("5000000", 1, [])
+    (step,) = (span for span in spans if "workflow.payload.largest_path" not in span)
+    assert step["workflow.payload.bytes"] == 5_000_002
+    assert (step["workflow.payload.cap_bytes"], step["workflow.payload.cap_source"]) == (10_485_760, "discovered")
+    assert "agent_otel.workflow.history.size" not in names, "of the history only the token is sent"
+    (where,) = refused
+    assert (where["workflow.activity"], where["direction"]) == ("produce", "output")

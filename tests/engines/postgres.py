@@ -1,0 +1,159 @@
+"""A real PostgreSQL of one's own: Debian's, installed or unpacked into the user's cache; it needs no root, no service.
+
+Installed packages are used where there are any. Otherwise apt, with folders of its own, downloads them as it does
+Debian's Pythons, and what this machine has not got of them is unpacked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from tests import interpreters
+from tests.engines import starting
+from tests.interpreters import UnavailableError, lock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SETTINGS = {"fsync": "off", "jit": "off", "listen_addresses": "", "timezone": "GMT", "log_timezone": "GMT"}
+_CLUSTER = ("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--username=postgres")
+#: PostgreSQL refuses to run as root, who runs it as somebody with no other rights.
+_NOBODY = "nobody"
+_NEEDED = ("lib", "usr/lib", "usr/share/postgresql")
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A server that answers, with one empty database."""
+
+    #: What ``psycopg.connect`` takes; it leads to a Unix socket.
+    dsn: str
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Debian's PostgreSQL under a root folder, with the libraries that the machine has not got."""
+
+    root: Path
+
+    def command(self, name: str, *options: str) -> tuple[str, ...]:
+        """Return the command of a program, of the newest version that is there."""
+        found = self.root.glob(f"usr/lib/postgresql/*/bin/{name}")
+        return str(max(found, key=lambda path: int(path.parts[-3]))), *options
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The variables that the programs want."""
+        if self.root == Path("/"):
+            return {"LC_ALL": "C"}
+        libraries = [str(path) for lib in ("lib", "usr/lib") for path in self.root.glob(f"{lib}/*-linux-gnu*")]
+        return {"LC_ALL": "C", "LD_LIBRARY_PATH": os.pathsep.join(libraries)}
+
+
+@contextlib.contextmanager
+def server(**settings: str) -> Iterator[Postgres]:
+    """Start one, with settings of ``postgresql.conf``; UnavailableError when it is not to be had."""
+    programs = find()
+    user = _NOBODY if os.geteuid() == 0 else None
+    with starting.folder() as folder:
+        if user is not None:
+            programs = _readable(programs, folder)
+            shutil.chown(folder, user)
+        _initialise(programs, folder, user)
+        chosen = {**_SETTINGS, "unix_socket_directories": str(folder), **settings}
+        options = (f"--{name}={value}" for name, value in chosen.items())
+        with starting.process(
+            *programs.command("postgres", "-D", "data", *options),
+            answers=lambda: _is_ready(programs, folder),
+            env=programs.environ,
+            cwd=folder,
+            user=user,
+            stop=signal.SIGINT,
+        ):
+            yield Postgres(f"postgresql://postgres@/postgres?host={quote(str(folder), safe='')}")
+
+
+def find() -> Programs:
+    """Return the installed PostgreSQL, or Debian's, unpacked if it is not there yet."""
+    installed = Programs(Path("/"))
+    return installed if any(installed.root.glob("usr/lib/postgresql/*/bin/initdb")) else _unpacked()
+
+
+def _unpacked() -> Programs:
+    facts = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+    release = facts.get("VERSION_CODENAME", "unknown")
+    folder = starting.cache("postgres") / f"debian-{release}"
+    with lock(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _unpack(folder, release)
+            (folder / "complete").touch()
+    return Programs(folder / "root")
+
+
+def _unpack(folder: Path, release: str) -> None:
+    try:
+        uri = interpreters._archive(interpreters._SUITE_VERSIONS[0])
+    except UnavailableError as error:
+        raise UnavailableError(f"no PostgreSQL: {error}", obtainable=error.obtainable) from error
+    apt = folder / "apt"
+    for each in ("preferences.d", "state/lists/partial", "cache/archives/partial", "../root"):
+        (apt / each).mkdir(parents=True)
+    (apt / "apt.conf").write_text(interpreters._APT.format(root=folder))
+    (apt / "suite.sources").write_text(interpreters._SOURCES.format(uri=uri, suite=release))
+    (apt / "state" / "status").touch()
+    get = ("env", f"APT_CONFIG={apt / 'apt.conf'}", "apt-get", "-qq", "-y")
+    interpreters._call(*get, "update")
+    interpreters._call(*get, "--no-install-recommends", "--download-only", "install", "postgresql")
+    # What is installed stays in use, the C library above all: programs and their loader want one version of it.
+    installed = interpreters._call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
+    for package in sorted((apt / "cache" / "archives").glob("*.deb")):
+        if f"installed {package.name.partition('_')[0]}" not in installed:
+            interpreters._call("dpkg-deb", "--extract", str(package), str(folder / "root"))
+    shutil.rmtree(apt)
+
+
+def _readable(programs: Programs, folder: Path) -> Programs:
+    """Links to the programs where everybody can read them: root's home is closed to others."""
+    folder.chmod(0o755)
+    if programs.root == Path("/"):
+        return programs
+    for needed in _NEEDED:
+        if (programs.root / needed).exists():
+            shutil.copytree(programs.root / needed, folder / needed, symlinks=True, copy_function=_link)
+    return Programs(folder)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # another file system
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _initialise(programs: Programs, folder: Path, user: str | None) -> None:
+    done = subprocess.run(
+        programs.command("initdb", *_CLUSTER, "data"),
+        env=programs.environ,
+        cwd=folder,
+        user=user,
+        group=starting.group(user),
+        extra_groups=None if user is None else (),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _is_ready(programs: Programs, folder: Path) -> bool:
+    command = programs.command("pg_isready", "--quiet", "--host", str(folder))
+    return subprocess.run(command, env=programs.environ, check=False).returncode == 0
