@@ -1,0 +1,64 @@
+"""The agent as a workflow of Dapr, with a worker, beside the sidecar that DAPR_GRPC_PORT names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dapr.ext.workflow import (
+    DaprWorkflowClient,
+    DaprWorkflowContext,
+    WorkflowActivityContext,
+    WorkflowRuntime,
+    when_all,
+)
+
+from examples.durable_agent.agent import Agent, Json, State, begin, main, remember
+from examples.durable_agent.ending import Ending
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# How long the caller waits. Dapr ends nothing by itself.
+PATIENCE_SECONDS = 8
+
+
+def durable_agent(ctx: DaprWorkflowContext, question: str) -> Generator[Any, Any, str]:
+    """Go on until the model answers; runs again from its beginning at each step, with the results so far."""
+    state = begin(question)
+    while True:
+        message = yield ctx.call_activity("call_model", input=state)
+        if not message.get("tool_calls"):
+            return str(message["content"])
+        results = yield when_all([ctx.call_activity("run_tool", input=call) for call in message["tool_calls"]])
+        state = remember(state, message, results)
+
+
+def run(agent: Agent, question: str) -> Ending:
+    """Start a worker and run the workflow once."""
+
+    def call_model(_: WorkflowActivityContext, state: State) -> Json:
+        return agent.ask_model(state)
+
+    def run_tool(_: WorkflowActivityContext, call: Json) -> Json:
+        return agent.run_tool(call)
+
+    worker: Any = WorkflowRuntime()
+    worker.register_workflow(durable_agent, name="DurableAgent")
+    worker.register_activity(call_model, name="call_model")
+    worker.register_activity(run_tool, name="run_tool")
+    worker.start()
+    try:
+        client: Any = DaprWorkflowClient()
+        instance = client.schedule_new_workflow(durable_agent, input=question)
+        try:
+            ended = client.wait_for_workflow_completion(instance, timeout_in_seconds=PATIENCE_SECONDS)
+        except TimeoutError as error:
+            state = client.get_workflow_state(instance, fetch_payloads=False)
+            return Ending(seen=f"{type(error).__name__}: {error}; the workflow is {state.runtime_status.name}")
+        return Ending(answer=ended.serialized_output)
+    finally:
+        worker.shutdown()
+
+
+if __name__ == "__main__":
+    main(run)

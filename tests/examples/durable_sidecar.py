@@ -1,0 +1,44 @@
+"""Runs the stand-in for daprd as a program of its own, which is what the durable example finds beside its worker.
+
+Prints the port as its first line, then what daprd would write to its log. Ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from dapr.conf import settings  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+from tests.engines.dapr_sidecar import sidecar
+
+if TYPE_CHECKING:
+    from tests.engines.dapr_engine import Engine
+
+
+def log(engine: Engine) -> None:
+    """Print each refusal when it happens."""
+    told = 0
+    with engine.changed:
+        while True:
+            for refusal in engine.refusals[told:]:
+                print(f"Error scheduling reminder job run-activity due to: {refusal}", flush=True)
+            told = len(engine.refusals)
+            engine.changed.wait(0.2)
+
+
+def main() -> None:
+    """Run until standard input ends."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--max-body-size", type=int, required=True)
+    given = parser.parse_args()
+    with sidecar(max_body_size=given.max_body_size) as engine:
+        print(settings.DAPR_GRPC_PORT, flush=True)
+        threading.Thread(target=log, args=(engine,), daemon=True).start()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
