@@ -77,6 +77,16 @@ def test_hand_written_loop(environment: Callable[[str], Environment]) -> None:
     assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="lookup"} 17.0' in printed
 
 
+def test_the_page_about_payloads(environment: Callable[[str], Environment]) -> None:
+    page = (ROOT / "docs" / "payloads.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    code = "\n".join(blocks) + "import prometheus_client\nprint(prometheus_client.generate_latest().decode())\n"
+    printed = environment("bare").run(code, env={"AGENT_OTEL": "1"}, check=True).stdout
+    assert printed.startswith("2097152 ran ")
+    labels = 'direction="input",gen_ai_workflow_name="investigate",workflow_activity="call_model"'
+    assert f'agent_otel_workflow_payload_size_bytes_sum{{{labels},workflow_runtime="mine"}} 16.0' in printed
+
+
 def test_links_lead_somewhere() -> None:
     for link in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / link).exists(), link
