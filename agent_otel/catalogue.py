@@ -310,6 +310,7 @@ FOREIGN_STEP_SPANS: Final = (
     "durable.operation.id",  # AWS's durable functions
     "celery.action",
     "prefect.run.id",
+    "hatchet.step_run_id",
     "operationUUID",  # DBOS
     "dbos.operation.workflow_id",
 )

@@ -15,7 +15,7 @@ from opentelemetry import context
 
 from agent_otel import _shield, carried, catalogue, identity
 from agent_otel.emit.telemetry import report_integration, telemetry
-from agent_otel.measure.size import size
+from agent_otel.measure.size import size, text_bytes
 from agent_otel.reading import PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
 
@@ -50,6 +50,7 @@ __all__ = [
     "payload_refused",
     "report_integration",
     "step_started",
+    "text_bytes",
 ]
 
 #: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.

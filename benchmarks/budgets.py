@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+import threading
+import time
 import tracemalloc
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,7 @@ from rich.table import Table
 import agent_otel
 import agent_otel.auto
 from agent_otel.ledger import Ledger
+from agent_otel.measure.breakdown import breakdown_text
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation import find_cut
 from benchmarks import clock, startup
@@ -37,6 +41,9 @@ CJK = "字" * 350_000
 PROSE = "the quick brown fox jumps over the lazy dog, line after line\n" * 20_000
 ROWS = [{"number": i, "title": f"change {i}", "state": "open", "draft": False} for i in range(400)]  # as APIs answer
 NODES = 1 + 400 * 5
+MS = 1000 * US
+MIB = 1024 * 1024
+CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # before the clock stays on one
 
 
 @dataclass
@@ -137,6 +144,68 @@ def payloads() -> list[Row]:
     return [Row("payload below the warn ratio, beside the sink", 5 * US, took["payload"] - took["sink"])]
 
 
+def agent_state() -> str:
+    """2 MiB of big strings: an agent that keeps each result cut for the model, and raw for its user interface."""
+    messages, raw = [], []
+    for number in range(29):
+        call = f"call_{number}"
+        text = f"result {number} " + PROSE[:40_000]
+        asked = {"id": call, "type": "function", "function": {"name": "search_code", "arguments": '{"q": "x"}'}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [asked]})
+        messages.append({"role": "tool", "tool_call_id": call, "content": text[:32_768] + "\n[truncated]"})
+        raw.append({"id": call, "name": "search_code", "args": {"q": "x"}, "durationMs": 12, "result": text})
+    return json.dumps({"messages": messages, "accumulatedToolCalls": raw, "turn": 5})
+
+
+def many_nodes() -> str:
+    """2 MiB of the rows of an API, 130,000 values."""
+    rows = [{**row, "score": number * 1.37} for number, row in enumerate(ROWS * 60)]
+    return json.dumps({"result": rows})
+
+
+def nobody(call: str) -> None:
+    """A ledger that knows no call."""
+
+
+def breakdowns() -> list[Row]:
+    """What analysing a payload costs: its own thread, the other threads, memory."""
+    state, nodes = agent_state(), many_nodes()
+    took = clock.measure(
+        {"state": lambda: breakdown_text(state, nobody), "nodes": lambda: breakdown_text(nodes, nobody)}, rounds=30
+    )
+    tracemalloc.start()
+    breakdown_text(state, nobody)
+    breakdown_text(nodes, nobody)
+    transient = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return [
+        Row("breakdown of 2 MiB, text-heavy", 8 * MS * len(state) / (2 * MIB), took["state"]),
+        Row("breakdown of 2 MiB, many nodes", 40 * MS * len(nodes) / (2 * MIB), took["nodes"]),
+        Row("breakdown of 2 MiB: longest wait of another thread", 15, min(stall(nodes) for _ in range(15)), "ms"),
+        Row("breakdown of 2 MiB: transient memory", 1, transient / 1e6, "MB"),
+    ]
+
+
+def stall(payload: str) -> float:
+    """Milliseconds for which a thread that does next to nothing had to wait while another analysed a payload."""
+    if CORES:
+        os.sched_setaffinity(0, CORES)
+
+    def analyse() -> None:
+        time.sleep(0.01)  # until the other thread is at it
+        breakdown_text(payload, nobody)
+
+    worker = threading.Thread(target=analyse)
+    worker.start()
+    longest, before = 0.0, time.perf_counter()
+    while worker.is_alive():
+        time.sleep(0.0002)
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+    worker.join()
+    return longest * 1000
+
+
 def memory() -> list[Row]:
     """What is held."""
     tracemalloc.start()
@@ -180,7 +249,7 @@ def show(rows: list[Row]) -> int:
 def main() -> int:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
-    return show([*starts, *hot_path(), *measuring(), *payloads(), *memory()])
+    return show([*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *memory()])
 
 
 if __name__ == "__main__":

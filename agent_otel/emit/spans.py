@@ -121,7 +121,9 @@ def _is_step_span(span: Span, name: str) -> bool:
     attributes = getattr(span, "attributes", None)
     if not span.is_recording() or not attributes or catalogue.RUNTIME in attributes:
         return False
-    return name in getattr(span, "name", "") and any(key in attributes for key in catalogue.FOREIGN_STEP_SPANS)
+    if not any(key in attributes for key in catalogue.FOREIGN_STEP_SPANS):
+        return False
+    return name in getattr(span, "name", "") or name in attributes.values()
 
 
 def _is_span_of(span: Span, name: str) -> bool:

@@ -347,4 +347,18 @@ RUNTIMES = (
         ),
         tested=_PREFECT_TESTED,
     ),
+    Integration(
+        "hatchet",
+        "hatchet-sdk",
+        "1.43",
+        _RUNTIMES + "hatchet",
+        Candidate(
+            "hatchet_sdk.worker.runner.runner",
+            Wrap("Runner.handle_start_step_run", "step_run"),
+            Wrap("Runner.serialize_output", "serialised"),
+            Wrap("Task.call", "task"),
+            Wrap("Task.aio_call", "task"),
+        ),
+        tested="1.43, its worker's runner without an engine",
+    ),
 )

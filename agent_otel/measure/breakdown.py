@@ -41,6 +41,8 @@ class Breakdown:
     of each result, the largest.
 
     If it is not ``exact``, something was not read or not remembered, or is a live object that has no JSON of its own.
+    Of a key that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in
+    1,024 are compared.
     """
 
     total_bytes: int

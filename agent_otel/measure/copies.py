@@ -18,7 +18,8 @@ HEAD: Final = 128
 """Characters that are kept of its beginning."""
 
 _BLOCK: Final = 1024  # characters under one hash: longer than the markers that a cut leaves at the end
-_PROBE: Final = 256  # characters at the beginning of each that are hashed; a text is not changed there alone
+_HASHED: Final = 8  # blocks that are hashed as a whole; of later ones a sample, because hashing costs more than reading
+_SAMPLE: Final = 128
 _BLOCK_BYTES: Final = 8
 _LEAST_BLOCKS: Final = 2  # that a cut copy has in common with the whole text; licences and letterheads are shorter
 _MOST_COPIES: Final = 2048  # texts remembered, at about 300 bytes each
@@ -47,7 +48,10 @@ class Fingerprint:
         if self._rest:
             text = self._rest + text
         whole = len(text) - len(text) % _BLOCK
-        self._blocks.extend([hash(text[start : start + _PROBE]) for start in range(0, whole, _BLOCK)])
+        starts = range(0, whole, _BLOCK)
+        first = max(0, _HASHED - len(self._blocks))
+        self._blocks.extend([hash(text[start : start + _BLOCK]) for start in starts[:first]])
+        self._blocks.extend([hash(text[start : start + _SAMPLE]) for start in starts[first:]])
         self._rest = text[whole:]
 
     def blocks(self) -> bytes:

@@ -1,4 +1,4 @@
-"""JSON text of any size, read in pieces: one C call sees at most some ten kilobytes.
+"""JSON text of any size, read in pieces: one C call decodes at most 32 KiB.
 
 ``json.loads`` of 2 MiB keeps every other thread waiting for 60 ms and takes up to six times the memory of the text.
 Here containers longer than a piece are opened one after another, and what is shorter is decoded, handed over and
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 PIECE: Final = 8 * 1024  # characters up to which a container is decoded as a whole
 BATCH: Final = 32 * 1024  # characters of small elements that are decoded together
 
-_FIRST: Final = 1024  # characters of a string that are looked at before it counts as long
+_FIRST: Final = 512  # characters in which the short members before a long one are looked for
 _SMALL: Final = 256
 _WIDE: Final = 16  # members after which those of an object are decoded together
 _DEPTH: Final = 64
 _ENCODED: Final = 2  # levels of JSON in a string of JSON
-_STEPS: Final = 200_000  # values read one by one, 5 µs each
-_FAILURES: Final = 3
+_STEPS: Final = 200_000  # values read one by one, at 5 µs each
+_NEAR: Final = 4096  # characters in which more than one small element ends
+_OFTEN: Final = 2
+_FAILURES: Final = 16  # guesses in one container that lead to nothing
 _GUESSES: Final = 128  # that may be wrong in one text
 _KEYS: Final = 1024
 
@@ -78,13 +80,14 @@ class _Frame:
     """An open container."""
 
     __slots__ = (
-        *("closer", "count", "failures", "fields", "held", "key"),
+        *("closer", "count", "failures", "fields", "held", "inner", "key"),
         *("needle", "small", "spot", "start", "together", "values"),
     )
 
     def __init__(self, closer: str, spot: Any, fields: Any, key: str, start: int) -> None:
         self.closer = closer
         self.spot = spot
+        self.inner: Any = None  # the spot of an array's elements
         self.fields = fields
         self.key = key  # under which it stands in the container around it
         self.start = start
@@ -145,7 +148,7 @@ class Reader:
         if frame.small > (_WIDE if frame.closer == "}" else 1) and frame.failures < _FAILURES and self._batch(frame):
             return
         if frame.closer == "]":
-            self._value(frame, "", self._visitor.element(frame.spot))
+            self._value(frame, "", frame.inner)
         elif not (frame.together and self._members(frame)):
             self._member(frame)
             frame.together = frame.small == 0
@@ -182,7 +185,7 @@ class Reader:
             return False
         window.at += used - 1
         if members:
-            visitor.form = window.form()
+            visitor.form = window.form
             visitor.members(frame.spot, frame.fields, members)
         if key is not None:
             self._value(frame, key, visitor.member(frame.spot, frame.fields, key, ""))
@@ -253,15 +256,15 @@ class Reader:
             if frame.held > BATCH // 2:
                 self._flush(frame)
             return
-        self._visitor.form = self._window.form()
+        self._visitor.form = self._window.form
         self._visitor.values(spot, [value])
         if frame.closer:
             self._visitor.after(spot, frame.fields, key, value, length)
 
     def _flush(self, frame: _Frame) -> None:
         if frame.values:
-            self._visitor.form = self._window.form()
-            self._visitor.values(self._visitor.element(frame.spot), frame.values)
+            self._visitor.form = self._window.form
+            self._visitor.values(frame.inner, frame.values)
             frame.values, frame.held = [], 0
 
     def _batch(self, frame: _Frame) -> bool:
@@ -275,31 +278,33 @@ class Reader:
         window.reach(BATCH)
         needle, keep = frame.needle
         end = window.text.rfind(needle, window.at, min(window.at + BATCH, window.end))
-        if end < 0:
+        if end + keep <= window.at or window.text.count(needle, window.at, window.at + _NEAR) < _OFTEN:
+            frame.failures += 1
             return False
         opener = "{" if frame.closer == "}" else "["
         row = f"{opener}{window.text[window.at : end + keep]}{frame.closer}"
         try:
             values, used = decode(row)
         except (ValueError, RecursionError):
-            frame.failures += 1
+            frame.failures += 4
             self._guesses -= 1
             return False
         if self._is_argument() and any(type(value) is str and _NESTED.match(value) for value in values):
             frame.failures = _FAILURES
             return False
-        frame.failures += used < _SMALL  # the guess finds little here
         window.at += used - 2  # less than the row, where the container ended within it
-        self._visitor.form = window.form()
+        self._visitor.form = window.form
         if frame.closer == "}":
             self._visitor.members(frame.spot, frame.fields, values)
         else:
-            self._visitor.values(self._visitor.element(frame.spot), values)
+            self._visitor.values(frame.inner, values)
         return True
 
     def _enter(self, frame: _Frame) -> None:
         if len(self._frames) >= _DEPTH:
             raise StopError(TOO_MUCH)
+        if frame.closer == "]":
+            frame.inner = self._visitor.element(frame.spot)
         self._window.at += 1
         self._frames.append(frame)
 
@@ -364,7 +369,7 @@ class Reader:
         if not _NESTED.match(unescaped(outer.text[outer.at : min(outer.at + HEAD, outer.end)])):
             return False
         chunks = self._pieces(outer.string)
-        window = Window(chunks, (lambda text: outer.form().quote(text), *outer.around))
+        window = Window(chunks, (outer.quote, *outer.around))
         reader = Reader(window, self._visitor, self._encoded - 1)
         if reader.read(spot) is not None:
             self._visitor.partly()

@@ -51,11 +51,6 @@ class Form(NamedTuple):
             raw = quote(raw)[1:-1]
         return text_bytes(raw)
 
-    def text(self, text: str) -> int:
-        """Bytes in the payload of one string."""
-        quoted = self.quote(text)
-        return self.written(quoted) if self.around or not quoted.isascii() else len(quoted)
-
     def texts(self, texts: Iterable[str]) -> int:
         """Bytes in the payload of so many strings; together, because a call for each costs more than the work."""
         joined = list(texts)
@@ -90,24 +85,25 @@ class Window:
     does not end, can be let loose on any part of one.
     """
 
-    __slots__ = ("_ascii", "_carried", "_chunks", "_counted", "_read", "around", "at", "cut", "end", "ended", "text")
+    __slots__ = ("_carried", "_chunks", "_counted", "_read", "around", "at", "cut", "end", "ended", "form", "text")
 
     def __init__(self, chunks: Iterator[str], around: tuple[Quote, ...] = ()) -> None:
         self._chunks = chunks
-        self._ascii = True  # all that has been read so far
         self._carried = ""
         self._counted = 0
         self._read = 0
         self.around = around
+        self.form = Form(_quote_ascii, around)
+        """How strings are written here: what is beyond ASCII is escaped as long as all that was read is ASCII."""
         self.text = '"'
         self.at = 0
         self.end = 0
         self.ended = False
         self.cut = False  # whether the text ended within a string
 
-    def form(self) -> Form:
-        """How strings are written here: what is beyond ASCII is escaped in a text that is ASCII."""
-        return Form(_quote_ascii if self._ascii else encode_basestring, self.around)
+    def quote(self, text: str) -> str:
+        """Write a string as those around it are written, as far as that is known by now."""
+        return self.form.quote(text)
 
     def reach(self, characters: int) -> None:
         """Have so many characters ahead, if there are."""
@@ -120,7 +116,8 @@ class Window:
             self.ended = True
             chunk = ""
         self.read()
-        self._ascii = self._ascii and chunk.isascii()
+        if not chunk.isascii():
+            self.form = Form(encode_basestring, self.around)
         chunk = self._carried + chunk
         whole = len(chunk) if self.ended else _between_escapes(chunk)
         self._carried = chunk[whole:]

@@ -21,6 +21,7 @@ NODE_BUDGET: Final = 50_000
 
 _PLAIN_INT: Final = 10**18
 _NONE: Final = type(None)
+_NOTHING: Final = object
 _CONSTANTS: Final = {True: "true", False: "false", None: "null"}
 
 
@@ -39,14 +40,21 @@ class LiveTally(Tally):
         self._left -= len(values)
         kinds: dict[type, list[Any]] = {}
         for value in values:
-            kind, plain = self._plain(value)
-            if kind is not None:
-                kinds.setdefault(kind, []).append(plain)
+            cls = type(value)
+            if cls is str or cls is int or cls is float or cls is bool or cls is _NONE or cls is list:
+                kind, plain = cls, value
+            else:
+                kind, plain = self._plain(cls, value)
+                if kind is _NOTHING:
+                    continue
+            if kind in kinds:
+                kinds[kind].append(plain)
+            else:
+                kinds[kind] = [plain]
         return kinds.items()
 
-    def _plain(self, value: Any) -> tuple[type | None, Any]:
+    def _plain(self, cls: type, value: Any) -> tuple[type, Any]:
         """Return the value as one of json's own classes, or the length of binary data, and that class."""
-        cls = type(value)
         if cls is str or cls is int or cls is float or cls is bool or cls is _NONE or cls is list:
             return cls, value
         if cls is tuple:
@@ -55,7 +63,7 @@ class LiveTally(Tally):
             return dict, self._members_of(value)
         return self._uncommon(shape_of(cls), value)
 
-    def _uncommon(self, shape: shapes.Shape, value: Any) -> tuple[type | None, Any]:
+    def _uncommon(self, shape: shapes.Shape, value: Any) -> tuple[type, Any]:
         kind = shape.kind
         if kind is shapes.MAPPING or kind is shapes.RECORD:
             return dict, self._members_of(shape.read(value))
@@ -64,9 +72,10 @@ class LiveTally(Tally):
         if kind is shapes.TEXT:
             return str, str.__getitem__(value, slice(None))
         if kind is shapes.NUMBER or kind is shapes.LABEL or kind is shapes.VALUE:
-            return self._plain(shape.read(value))
+            inner = shape.read(value)
+            return self._plain(type(inner), inner)
         self.partly()  # of binary data it is not known which text they become
-        return (bytes, shape.length(value)) if kind is shapes.BINARY else (None, None)
+        return (bytes, shape.length(value)) if kind is shapes.BINARY else (_NOTHING, None)
 
     def _members_of(self, value: dict[Any, Any]) -> dict[str, Any]:
         """Return a dictionary with keys that run no code, and not more of them than there is room for."""
@@ -93,8 +102,11 @@ class LiveTally(Tally):
         return list(islice(chain.from_iterable(lists), self._left + 1))
 
     def _scalars(self, kind: type, values: Sequence[Any]) -> int:
-        if kind is int or kind is float:
-            return sum(map(_number, values))
+        if kind is float:
+            return sum(len(repr(value)) if value - value == 0 else json_size(value).bytes for value in values)
+        if kind is int:
+            plain = min(values) > -_PLAIN_INT and max(values) < _PLAIN_INT
+            return sum(map(len, map(repr, values))) if plain else sum(json_size(value).bytes for value in values)
         return sum(values) + 2 * len(values) if kind is bytes else super()._scalars(kind, values)
 
     def _simple(self, value: Any) -> int | None:
@@ -105,12 +117,6 @@ class LiveTally(Tally):
         fingerprint = Fingerprint(pieces)
         fingerprint.head = encode_basestring(fingerprint.head)[1:-1]
         return fingerprint, quoted_bytes(text)
-
-
-def _number(value: float) -> int:
-    if type(value) is int and -_PLAIN_INT < value < _PLAIN_INT:
-        return len(repr(value))
-    return json_size(value).bytes
 
 
 def _key(key: Any, position: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from itertools import chain
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure.copies import SHORTEST, Copies, Fingerprint
@@ -50,6 +51,19 @@ class Fields:
         self.results: list[Scope] = []
         self.called = False  # whether it has arguments
         self.outcome = False  # whether it has what only calls have
+
+    def note(self, key: str, value: Any) -> None:
+        """Remember what one of the telling members says; the value of a long one is its own fields, or not known."""
+        if key in KEPT:
+            if type(value) is str:
+                self.texts[key] = value
+            return
+        self.outcome = self.outcome or says_outcome((key,))
+        if key in ARGUMENTS:
+            self.called = True
+            name = name_of(value.texts if type(value) is Fields else value) if key == "function" else None
+            if name is not None:
+                self.texts.setdefault("name", name)
 
 
 class Tally:
@@ -106,23 +120,23 @@ class Tally:
         is_table = len(members) > _WIDE
         rest = []
         for key, value in members.items():
-            if key in TELLING:
+            if key in RESULTS:
                 before, member = self.size, self.member(spot, fields, key, "")
-                self._one(member, value)
+                self.values(member, (value,))
                 self.after(member, fields, key, value, self.size - before)
-            elif is_table and key not in spot.place.members:
+                continue
+            if is_table and key not in TELLING and key not in spot.place.members:
                 rest.append(value)
+                continue
+            size, place = self._simple(value), self.paths.member(spot.place, key)
+            if size is None:
+                self.values(Spot(place, spot.scope), (value,))
             else:
-                self._one(Spot(self.paths.member(spot.place, key), spot.scope), value)
+                place.bytes += size
+            if key in TELLING:
+                fields.note(key, value)
         if rest:
             self.values(Spot(self.paths.member(spot.place, ANY), spot.scope), rest)
-
-    def _one(self, spot: Spot, value: Any) -> None:
-        size = self._simple(value)
-        if size is None:
-            self.values(spot, (value,))
-        else:
-            self._add(spot, size)
 
     def text(self, spot: Spot, pieces: Iterable[str], written: Callable[[], int]) -> None:
         """Add a text that is given as it is written."""
@@ -134,14 +148,8 @@ class Tally:
         if spot.scope is not None and spot.scope is not fields.scope and written > _NULL:
             spot.scope.bytes = written
             fields.results.append(spot.scope)
-        fields.outcome = fields.outcome or says_outcome((key,))
-        if key in KEPT and type(value) is str:
-            fields.texts[key] = value
-        elif key in ARGUMENTS:
-            fields.called = True
-            name = name_of(value.texts if type(value) is Fields else value) if key == "function" else None
-            if name is not None:
-                fields.texts.setdefault("name", name)
+        if key in TELLING:
+            fields.note(key, value)
 
     def close(self, fields: Fields) -> None:
         """Decide what an object was."""
@@ -187,10 +195,14 @@ class Tally:
         """Bytes of a short text, a number or a constant; the short way for what comes singly."""
         kind = type(value)
         if kind is str:
-            return self.form.text(value) if len(value) < SHORTEST else None
+            return self._short(value) if len(value) < SHORTEST else None
         if kind is int:
             return int(value)
         return 4 + (value is False) if value is None or kind is bool else None
+
+    def _short(self, text: str) -> int:
+        quoted = encode_basestring(text) if text.isascii() else self.form.quote(text)
+        return len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
 
     def _texts(self, spot: Spot, texts: Sequence[str]) -> None:
         short = texts

@@ -296,6 +296,13 @@ def test_texts_that_only_begin_alike_are_two(of: Callable[[Any], Breakdown]) -> 
 
 
 @both
+def test_what_a_tool_says_when_asked_again_is_another_text(of: Callable[[Any], Breakdown]) -> None:
+    status = prose(4_000)
+    found = of({"messages": [f"{status[:900]}{turn:03} % done{status[900:]}" for turn in range(9)]})
+    assert () == found.duplicates
+
+
+@both
 def test_three_copies_are_two_too_many(of: Callable[[Any], Breakdown]) -> None:
     raw = prose(50_000)
     preview, view = raw[:4_096], raw[:32_768]

@@ -53,7 +53,7 @@ def _step(execution: str, operation: Any) -> Step:
 def _carried(direction: str, text: str | None) -> Carried | None:
     if not text:
         return None
-    return Carried(direction, len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")), text)
+    return Carried(direction, observer.text_bytes(text), text)
 
 
 def _error_type(error: Any) -> str | None:

@@ -60,9 +60,7 @@ _thread = _Thread()
 
 
 def _carried(direction: str, body: Any, *, again: bool = False) -> Carried:
-    size = len(body)
-    if isinstance(body, str) and not body.isascii():
-        size = len(body.encode("utf-8", "surrogatepass"))
+    size = observer.text_bytes(body) if isinstance(body, str) else len(body)
     return Carried(direction, size, body, again=again)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import observer
 from agent_otel.catalogue import STATE
-from agent_otel.integrations.runtimes.taskhub import is_refusal, text_bytes
+from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.reading import Carried, Watch
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     refused = str(error) if is_refusal(error) else None
     if error is not None and refused is None:
         return
-    size = text_bytes(value) if isinstance(value, str) else len(value)
+    size = observer.text_bytes(value) if isinstance(value, str) else len(value)
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size

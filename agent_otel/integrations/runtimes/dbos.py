@@ -155,7 +155,7 @@ def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], writ
 
 def _carried(direction: str, text: str) -> Carried:
     """Text that is JSON can be read; base64 never begins like that."""
-    length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    length = observer.text_bytes(text)
     return Carried(direction, length, text if text[:1] in ("{", "[", '"') else None)
 
 

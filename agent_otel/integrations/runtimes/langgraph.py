@@ -81,11 +81,7 @@ def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         saving.seen = True
         given = _argument(args, kwargs, 0, "obj")
         values = given.get("channel_values") if isinstance(given, dict) else None
-        saving.inline += sum(_text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
-
-
-def _text_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        saving.inline += sum(observer.text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
 
 
 # --- payloads --------------------------------------------------------------------------------------------------------

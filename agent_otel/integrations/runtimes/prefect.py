@@ -27,7 +27,7 @@ _REMEMBERED = 1_000
 
 
 class _Unstored:
-    """A result on its way to its store: the step that returned it, or else the flow, and the bytes when they are made."""
+    """A result on its way to its store: the step that returned it, or the flow, and the bytes when they are made."""
 
     __slots__ = ("carried", "record", "step", "visit")
 
@@ -83,7 +83,7 @@ def _calling(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
     return visit
 
 
-def _called(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+def _called(
     visit: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
     """The task has returned or raised; its result is in the transaction, which may be about to store it."""
@@ -118,7 +118,7 @@ def _succeeding(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     return _ending.set(_of(engine))
 
 
-def _succeeded(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+def _succeeded(
     token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
     _ending.reset(token)
@@ -147,7 +147,7 @@ def _storing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return _unstored.get(id(record))
 
 
-def _stored(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
+def _stored(
     unstored: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
     _unstored.pop(id(unstored.record), None)
@@ -155,10 +155,11 @@ def _stored(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
 
 
 def _serialised(record: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], data: Any, error: Any) -> None:
-    """The result alone, and then the record with it, if that is what is stored."""
+    """The result alone, and then the record with it as a string, if that is what is stored."""
     unstored = _unstored.get(id(record))
     if unstored is not None and error is None:
-        unstored.carried = Carried(OUTPUT, len(data), data)
+        result = unstored.carried.data if unstored.carried is not None else data
+        unstored.carried = Carried(OUTPUT, len(data), result)
 
 
 task = Around(_calling, _called)

@@ -216,12 +216,7 @@ class TaskHub:
 def _carried(direction: str, text: str | None, *, again: bool = False) -> Carried | None:
     if not text:
         return None
-    return Carried(direction, text_bytes(text), text, again=again)
-
-
-def text_bytes(text: str) -> int:
-    """UTF-8 bytes of a text."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return Carried(direction, observer.text_bytes(text), text, again=again)
 
 
 def is_refusal(error: Any) -> bool:

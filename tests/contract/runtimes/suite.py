@@ -81,6 +81,8 @@ class RuntimeContract:
     integrations: ClassVar[dict[str, str]]
     #: Whether the workflow's own input and output are payloads that are measured.
     measures_workflows: ClassVar[bool] = True
+    #: Whether what a step is given is a payload; where it is not, the texts are carried in what `consume` returns.
+    stores_inputs: ClassVar[bool] = True
     #: Whether a retried step shows each attempt to us.
     sees_attempts: ClassVar[bool] = True
     #: What ``error.type`` says when a step raises.
@@ -176,7 +178,8 @@ class RuntimeContract:
         for turn, text in enumerate(texts):
             carried = texts[: turn + 1]
             payloads += cls.step("turns", "produce", TURN + turn, text)
-            payloads += cls.step("turns", "consume", carried, sum(len(each) for each in carried))
+            handed_on = sum(len(each) for each in carried) if cls.stores_inputs else carried
+            payloads += cls.step("turns", "consume", carried, handed_on)
         return Case("turns", given, said, tuple(payloads), (("produce", None), ("consume", None)) * TURNS)
 
     @classmethod

@@ -32,6 +32,7 @@ class TestDBOS(RuntimeContract):
     program = "dbos"
     environment = "dbos"
     runtime = "dbos"
+    stores_inputs = False
     integrations: ClassVar = {
         "dbos": "dbos._sys_db:SystemDatabase.record_operation_result",
         "dbos-steps": "dbos._outcome:Immediate._intercept",
@@ -84,18 +85,6 @@ class TestDBOS(RuntimeContract):
         both = [each for n in (1004, 1005) for each in cls.step("parallel", "produce_later", n, produce(n))]
         payloads = (*cls.around("parallel", given, 2009), *both)
         return Case("parallel", given, 2009, payloads, (("produce_later", None),) * 2)
-
-    @classmethod
-    def turns(cls) -> Case:
-        """Each turn's text is added to what the second step hands on: the only way into the database is out of one."""
-        given = {"turns": TURNS, "n": TURN}
-        texts = [produce(TURN + turn) for turn in range(TURNS)]
-        said = sum(len(text) for text in texts)
-        payloads = list(cls.around("turns", given, said))
-        for turn, text in enumerate(texts):
-            payloads += cls.step("turns", "produce", None, text)
-            payloads += cls.step("turns", "consume", None, texts[: turn + 1])
-        return Case("turns", given, said, tuple(payloads), (("produce", None), ("consume", None)) * TURNS)
 
     @classmethod
     def queued(cls) -> Case:

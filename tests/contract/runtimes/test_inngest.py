@@ -40,6 +40,7 @@ class TestInngest(RuntimeContract):
     program = "inngest"
     environment = "inngest"
     runtime = "inngest"
+    stores_inputs = False
     integrations: ClassVar = {
         "inngest": "inngest._internal.execution_lib.v0:ExecutionV0.report_step",
         "inngest-functions": "inngest._internal.function:Function.call",
@@ -75,27 +76,17 @@ class TestInngest(RuntimeContract):
     def with_states(cls, name: str, case: Case) -> Case:
         """The state comes with the first call, and with each that follows a result; not again with a retry."""
         texts = [produce(TURN + turn) for turn in range(TURNS)]
-        results: list[Any] = {
+        known: dict[str, list[Any]] = {
             "parallel": [produce(1004), produce(1005)],
             "turns": [result for turn in range(TURNS) for result in (texts[turn], texts[: turn + 1])],
-        }.get(name, [] if case.said is None or name == "bare" else [produce(case.given["n"])])
-        calls = (0, 2) if name == "parallel" else range(len(results) + 1)  # the others are of steps that were planned
+        }
+        results = known.get(name, [] if case.said is None or name == "bare" else [produce(case.given["n"])])
+        # The other calls are of steps that were planned.
+        calls = [0, 2] if name == "parallel" else list(range(len(results) + 1))
         states = [
             Payload(case.workflow, "", "state", _state(case.workflow, case.given, results[:done])) for done in calls
         ]
         return dataclasses.replace(case, payloads=(*case.payloads, *states))
-
-    @classmethod
-    def turns(cls) -> Case:
-        """The second step returns all texts so far: only results are kept."""
-        given = {"turns": TURNS, "n": TURN}
-        texts = [produce(TURN + turn) for turn in range(TURNS)]
-        said = sum(len(text) for text in texts)
-        payloads = list(cls.around("turns", given, said))
-        for turn, text in enumerate(texts):
-            payloads += cls.step("turns", "produce", None, text)
-            payloads += cls.step("turns", "consume", None, texts[: turn + 1])
-        return Case("turns", given, said, tuple(payloads), (("produce", None), ("consume", None)) * TURNS)
 
     def test_attempts_are_told(self, runs: Runs) -> None:
         attempts = [span["attributes"].get("workflow.activity.attempt") for span in self.steps(runs, "retry")]

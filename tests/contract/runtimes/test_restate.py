@@ -28,6 +28,7 @@ class Restate(RuntimeContract):
     program = "restate"
     environment = "restate"
     runtime = "restate"
+    stores_inputs = False
     integrations: ClassVar = {"restate": "restate.server_context:ServerInvocationContext.create_run_coroutine"}
     #: Whether the server speaks HTTP/1.1 to the service.
     http_11: ClassVar[bool] = False
@@ -56,18 +57,6 @@ class Restate(RuntimeContract):
         more = {"slept": cls.slept(), "crashes": cls.crashes()}
         found = {name: _of_service(case) for name, case in {**super().cases(), **more}.items()}
         return {**found, "state": cls.remembered()}
-
-    @classmethod
-    def turns(cls) -> Case:
-        """Each turn's text is added to what the second step hands on: only what comes out of one is in the journal."""
-        given = {"turns": TURNS, "n": TURN}
-        texts = [produce(TURN + turn) for turn in range(TURNS)]
-        said = sum(len(text) for text in texts)
-        payloads = list(cls.around("turns", given, said))
-        for turn, text in enumerate(texts):
-            payloads += cls.step("turns", "produce", None, text)
-            payloads += cls.step("turns", "consume", None, texts[: turn + 1])
-        return Case("turns", given, said, tuple(payloads), (("produce", None), ("consume", None)) * TURNS)
 
     @classmethod
     def slept(cls) -> Case:

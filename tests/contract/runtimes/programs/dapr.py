@@ -136,7 +136,7 @@ def serving(engine: dict[str, Any]) -> Iterator[Daprd | None]:
     It is this program's alone: a workflow that never ends would go on with the next program's worker.
     """
     if "daprd" not in engine:
-        with sidecar(scheduler_interval=0.2):
+        with sidecar(scheduler_retries=3, scheduler_interval=0.2):
             yield None
         return
     with daprd(**engine["daprd"]) as real:

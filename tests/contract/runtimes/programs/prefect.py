@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import os
+import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 #: The folder's name is in what is stored.
-HOME = tempfile.mkdtemp(prefix="prefect-", dir="/tmp")  # noqa: S108 - so that its length is known
+HOME = tempfile.mkdtemp(prefix="prefect-", dir="/tmp")
+atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 os.environ.setdefault("PREFECT_HOME", HOME)
 os.environ["PREFECT_LOGGING_TO_API_ENABLED"] = "false"
 os.environ["PREFECT_LOGGING_LEVEL"] = "CRITICAL"

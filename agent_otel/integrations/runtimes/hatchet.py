@@ -1,0 +1,108 @@
+"""Hatchet: a task around its function, its output where the worker serialises it.
+
+The worker receives actions and sends events in a process of its own, which knows neither tasks nor what they cost; what
+reaches the tasks' process is an object, so that the size of an input is that of its compact JSON. Outputs are the text
+that is sent. Batches and ``mock_run`` are passed over.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import observer
+from agent_otel.catalogue import INPUT, OUTPUT
+from agent_otel.reading import Around, Carried, Outcome, Step, StepReader, Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_RUNTIME = "hatchet"
+
+#: Step runs that the worker has begun, by their action's key: the visit, once there is one.
+_begun: dict[str, Any] = {}
+# A task's callbacks run with the context in which they were added; threads have none of it.
+_action: ContextVar[Any] = ContextVar("agent_otel_hatchet_action", default=None)
+
+
+def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    action = args[0] if args else kwargs["action"]
+    _begun[action.key] = None
+    return action, _action.set(action)
+
+
+def _over(  # what is left has been cancelled
+    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    action, token = entered
+    _action.reset(token)
+    _finish(action, Outcome(error_type="CancelledError"))
+    _begun.pop(action.key, None)
+
+
+def _finish(action: Any, outcome: Outcome) -> None:
+    visit = _begun.get(action.key)
+    if visit is not None:
+        _begun[action.key] = None
+        visit.returned(outcome)
+        visit.__exit__(None, None, None)
+
+
+# --- a task -----------------------------------------------------------------------------------------------------------
+
+
+def _step(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    (action,) = args
+    return Step(_RUNTIME, task.name, task.workflow.name, action.workflow_run_id, action.retry_count + 1)
+
+
+def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    """What goes in is told when the step has begun."""
+
+
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+    return outcome
+
+
+_reader = StepReader(_step, _nothing, _known)
+
+
+def _calling(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    action = (args[0] if args else kwargs["ctx"]).action
+    if action.key not in _begun:
+        return None
+    visit = observer.enter_step(_reader, task, (action,), {})
+    if visit is None:
+        return None
+    visit.__enter__()
+    if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
+        payload = action.action_payload
+        given = {"input": payload.input, **({"parents": payload.parents} if payload.parents else {})}
+        observer.object_carried(visit.step, INPUT, given)
+    return action, visit
+
+
+def _called(
+    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
+) -> None:
+    action, visit = entered
+    visit.leave()
+    _begun[action.key] = visit
+    if error is not None:
+        _finish(action, Outcome(error_type=type(error).__qualname__))
+
+
+def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
+    """An output that is no JSON object is an error of the task's."""
+    action = _action.get()
+    if action is None:
+        return
+    carried = None
+    if text:
+        carried = Carried(OUTPUT, observer.text_bytes(text), text)
+    _finish(action, Outcome(carried, type(error).__qualname__ if error is not None else None))
+
+
+step_run = Around(_beginning, _over)
+task = Around(_calling, _called)
+serialised = Watch(_serialised)
