@@ -63,40 +63,34 @@ def breakdown_text(
     """Return what a serialised payload is made of, or None if it is not JSON.
 
     Also JSON whose content is JSON in a string, a list of such arguments, and one JSON text after another. Cut-off
-    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id. Never raises; takes less than 1 MB
-    beside the payload, and other threads run meanwhile.
+    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id. Takes less than 1 MB beside the
+    payload, and other threads run meanwhile. No text makes it raise.
     """
-    try:
-        if isinstance(data, memoryview):
-            data = data.cast("B")
-        total = text_bytes(data) if isinstance(data, str) else len(data)
-        window = Window(chunks_of(data))
-        if not window.peek():
-            return None
-        tally = Tally(tool_of, gap=1 if '": ' in window.text[:_HEAD] else 0)
-        reason = Reader(window, tally).read(tally.root)
-        read = window.read()
-        if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
-            return None
-        return _breakdown(tally, total, whole=reason is None and read == total)
-    except Exception:
+    if isinstance(data, memoryview):
+        data = data.cast("B")
+    total = text_bytes(data) if isinstance(data, str) else len(data)
+    window = Window(chunks_of(data))
+    if not window.peek():
         return None
+    tally = Tally(tool_of, gap=1 if '": ' in window.text[:_HEAD] else 0)
+    reason = Reader(window, tally).read(tally.root)
+    read = window.read()
+    if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
+        return None
+    return _breakdown(tally, total, whole=reason is None and read == total)
 
 
 def breakdown_object(value: object, tool_of: Callable[[str], str | None]) -> Breakdown | None:
     """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
 
-    Looks at no more than 50,000 values. Never raises and never runs code of the value.
+    Looks at no more than 50,000 values, and never runs code of the value.
     """
+    tally = LiveTally(tool_of)
     try:
-        tally = LiveTally(tool_of)
-        try:
-            tally.values(tally.root, (value,))
-        except (RuntimeError, ValueError):  # changed by another thread meanwhile
-            tally.partly()
-        return _breakdown(tally, tally.size, whole=True) if tally.size else None
-    except Exception:
-        return None
+        tally.values(tally.root, (value,))
+    except (RuntimeError, ValueError):  # changed by another thread meanwhile
+        tally.partly()
+    return _breakdown(tally, tally.size, whole=True) if tally.size else None
 
 
 def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
