@@ -1,7 +1,9 @@
 """The workflow engine behind ``dapr_sidecar``: instances, their histories, and work for whoever asks.
 
 As daprd 1.18 it dispatches the activities of a turn before it saves the turn: when one is refused, a worker gets the
-same turn again, each second, while those that were taken are under way and not dispatched twice.
+same turn again, each second, while those that were taken are under way and not dispatched twice. What the turn has
+asked for is among its new events then, and is not asked for again. Where that does not fit into a message daprd loses
+the worker's connection and what it has not saved; here the turn just begins anew.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,misc,unused-ignore"
@@ -45,6 +47,8 @@ class Instance:
     #: Events for the next turn, and those of the turn that a worker has now.
     inbox: list[Any] = field(default_factory=list)
     turn: list[Any] = field(default_factory=list)
+    #: The events of a turn that was not saved, and what it has asked for.
+    unsaved: list[Any] = field(default_factory=list)
     #: Tasks, timers and children that were begun.
     begun: set[int] = field(default_factory=set)
     refused: int = 0
@@ -83,14 +87,16 @@ class Engine:
         """Begin a turn, if there is something for it and none under way."""
         retries = self._limits.scheduler_retries
         given_up = retries is not None and instance.refused > retries
-        if given_up or instance.turn or not instance.inbox or instance.state.workflowStatus not in UNENDED:
+        nothing_new = not instance.inbox and not instance.unsaved
+        if given_up or instance.turn or nothing_new or instance.state.workflowStatus not in UNENDED:
             return
         size = sum(event.ByteSize() for event in (*instance.history, *instance.inbox))
         if not self._fits(size):
             self._stall(instance, f"Workflow payload size {size} bytes")
             return
-        instance.turn = [events.event(workflowStarted=pb.WorkflowStartedEvent()), *instance.inbox]
-        instance.inbox.clear()
+        started = events.event(workflowStarted=pb.WorkflowStartedEvent())
+        instance.turn = [*instance.unsaved, started, *instance.inbox]
+        instance.unsaved, instance.inbox = [], []
         request = pb.WorkflowRequest(
             instanceId=instance.state.instanceId, pastEvents=instance.history, newEvents=instance.turn
         )
@@ -152,11 +158,16 @@ class Engine:
             return
         _, instance, _ = taken
         begun = [event for event in map(events.begun, response.actions) if event is not None]
-        refused = [event for event in begun if not self._begin(instance, event)]
+        asked = [*(event for event in instance.turn if event.HasField("taskScheduled")), *begun]
+        refused = [event for event in asked if not self._begin(instance, event)]
         if instance.state.workflowStatus not in UNENDED:
             return
         if refused:
-            instance.inbox[:0], instance.turn = instance.turn[1:], []
+            instance.unsaved, instance.turn = [*instance.turn, *begun], []
+            if sum(event.ByteSize() for event in instance.unsaved) > self._limits.max_body_size:
+                told = (event for event in instance.unsaved if event.eventId < 0)
+                instance.inbox[:0] = [event for event in told if not event.HasField("workflowStarted")]
+                instance.unsaved = []
             instance.refused += 1
             self._later(self._limits.scheduler_interval, self._run, instance)
             return

@@ -83,14 +83,15 @@ def told(telemetry: Telemetry) -> Json:
 
 
 def said(daprd: Daprd) -> Json:
-    """What daprd tells: its complaints of sizes, and its own metrics of payloads."""
+    """What daprd tells: its complaints of sizes, and its own metrics of payloads (how many, and the sum)."""
     with urllib.request.urlopen(daprd.metrics) as answer:  # noqa: S310 - on the loopback interface
         metrics = answer.read().decode()
-    counts = re.findall(r"^(\w+_payload_size_ratio)_count\{.*\} (\d+)$", metrics, re.MULTILINE)
+    found = re.findall(r"^(\w+_payload_size_ratio)_(count|sum)\{.*\} (\S+)$", metrics, re.MULTILINE)
+    samples = {(name, of): float(value) for name, of, value in found}
     complaint = re.compile(r'level=error msg="(Error scheduling reminder .*? larger than max [^"]*)"')
     return {
         "log": complaint.findall(daprd.said.read_text()),
-        "ratios": {name: int(count) for name, count in counts},
+        "ratios": {name: (samples[name, "count"], samples[name, "sum"]) for name, _ in samples},
     }
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000
 _TOO_LARGE = "larger than max"
+# What a message has beside an activity's input: daprd's to the scheduler half a KiB, with short names.
+_BESIDE_BYTES = 1024
 _CONTINUED_AS_NEW = 2  # OrchestrationStatus
 
 
@@ -41,7 +43,7 @@ class _Run:
         #: Events measured so far, and what they came to.
         self.seen = 0
         self.history_bytes = 0
-        #: Tasks whose input was counted where it was made, because it is too large to arrive.
+        #: Tasks whose input was counted where it was made, because it may be too large to arrive.
         self.unsendable: set[int] = set()
         #: Whether the SDK was told that the last turn was refused.
         self.was_told = False
@@ -100,7 +102,7 @@ class TaskHub:
         run = self._run(instance_id, len(old_events))
         if run.committed == len(old_events):
             if not run.was_told:
-                self._not_taken(run, instance_id, result.actions if error is None else ())
+                self._not_taken(run, instance_id, new_events, result.actions if error is None else ())
             return
         run.committed = len(old_events)
         run.was_told = False
@@ -113,7 +115,7 @@ class TaskHub:
             run.is_over = ending[0] == INPUT or not old_events
             self._report(instance_id, ending[1] if ending[0] == OUTPUT else None)
         for step, task_id, carried in self._scheduled(instance_id, actions):
-            if observer.is_over_cap(step, carried):
+            if observer.is_over_cap(step, carried._replace(bytes=carried.bytes + _BESIDE_BYTES)):
                 run.unsendable.add(task_id)
                 observer.payload(step, carried)
         if self.sends_history:
@@ -121,11 +123,16 @@ class TaskHub:
         if ending is not None and ending[0] == OUTPUT:
             observer.execution_ended(instance_id)
 
-    def _not_taken(self, run: _Run, instance_id: str, actions: Iterable[Any]) -> None:
-        """The same turn again: what is above its cap in it was not taken, of which nobody is told."""
-        for step, task_id, _carried in self._scheduled(instance_id, actions):
+    def _not_taken(self, run: _Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
+        """The same turn again: what is above its cap in it was not taken, of which nobody is told.
+
+        daprd shows the workflow what it has tried to schedule, unless it has lost that; then it is asked for it again.
+        """
+        tried = {event.eventId: event.taskScheduled.name for event in new if event.HasField("taskScheduled")}
+        asked = {action.id: action.scheduleTask.name for action in actions if action.HasField("scheduleTask")}
+        for task_id, name in (tried | asked).items():
             if task_id in run.unsendable:
-                observer.payload_refused(step, INPUT)
+                observer.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
 
     def _read_history(
         self, run: _Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]

@@ -27,7 +27,10 @@ class TestDapr(test_durabletask.TestDurabletask):
         "later result too large": {("produce_later", "output"): 1},
         "result too large twice": {("produce", "output"): 2},
         "input too large for the scheduler": {("consume", "input"): 3},
+        "input and history too large for the scheduler": {("consume", "input"): 3},
     }
+    #: How long a workflow is waited for that is run again and again.
+    seconds: ClassVar = 2
 
     @classmethod
     def cases(cls) -> dict[str, Case]:
@@ -36,12 +39,22 @@ class TestDapr(test_durabletask.TestDurabletask):
             "later result too large": cls.result_too_large("produce_later"),
             "result too large twice": cls.result_too_large_twice(),
             "input too large for the scheduler": cls.input_too_large_for_the_scheduler(),
+            "input and history too large for the scheduler": cls.input_and_history_too_large(),
         }
 
     @classmethod
     def input_too_large_for_the_scheduler(cls) -> Case:
-        """No SDK is told; the workflow's second turn is run again and again."""
-        given = {"turns": 1, "n": 2_500_000, "seconds": 2}
+        """No SDK is told; the workflow's second turn is run again and again, with what it has asked for."""
+        given = {"n": 2_500_000, "times": 1, "seconds": cls.seconds}
+        before = cls.step("spread_later", "produce", 1, produce(1))
+        refused = cls.step("spread_later", "consume", [produce(2_500_000)], None)
+        payloads = (*cls.around("spread_later", given, None), *before, *refused)
+        return Case("spread_later", given, None, payloads, (("produce", None),))
+
+    @classmethod
+    def input_and_history_too_large(cls) -> Case:
+        """The turn with what it has asked for does not fit into a message; it is run again without."""
+        given = {"turns": 1, "n": 2_500_000, "seconds": cls.seconds}
         text = produce(2_500_000)
         produced = cls.step("turns", "produce", 2_500_000, text)
         payloads = (*cls.around("turns", given, None), *produced, *cls.step("turns", "consume", [text], None))
@@ -59,6 +72,7 @@ class TestDapr(test_durabletask.TestDurabletask):
         assert {name: set(found) for name, found in stuck.items() if found} == {
             "result too large twice": {("produce", "output")},
             "input too large for the scheduler": {("consume", "input")},
+            "input and history too large for the scheduler": {("consume", "input")},
         }
         assert stuck["result too large twice"]["produce", "output"]["sum"] == 1
         assert stuck["input too large for the scheduler"]["consume", "input"]["sum"] == 2
