@@ -305,7 +305,7 @@ class TestPostgres(_Savers):
         }
 
     def test_a_step_s_span_shows_the_payload_nearer_to_its_cap(self, runs: Runs) -> None:
-        """None is near: of two caps that of one value in a column of bytes is the largest; 1 MiB is told all the same."""
+        """None is near: of two caps that of a value in a column of bytes is the larger; 1 MiB is told all the same."""
         assert all(said["workflow.payload.bytes"] >= MIB for name in self.cases() for said in self.told(runs, name))
         caps = {
             (metric["attributes"]["direction"], metric["sum"])
