@@ -133,7 +133,7 @@ def ask(request: pytest.FixtureRequest, environment: Callable[[str], Environment
     ("max_body_size", "caps"), [("4Mi", ""), ("16Mi", ""), ("16Mi", "dapr.message=16MiB")], ids=["", "16Mi", "told"]
 )
 def test_an_input_above_2_mib_never_arrives(ask: Ask, max_body_size: str, caps: str) -> None:
-    answer = ask("spread", {"n": OVER_SCHEDULER, "times": 1}, caps=caps, max_body_size=max_body_size, seconds=4)
+    answer = ask("spread", {"n": OVER_SCHEDULER, "times": 1}, caps=caps, max_body_size=max_body_size, seconds=5)
 
     assert (answer["status"], answer["started"], answer["messages"]) == ("PENDING", False, [])
     said = {re.sub(r"\(\d+ vs", "(N vs", line) for line in answer["log"]}
@@ -152,7 +152,7 @@ def test_an_input_above_2_mib_never_arrives(ask: Ask, max_body_size: str, caps: 
 
 def test_what_the_scheduler_s_message_has_beside_an_input_counts(ask: Ask) -> None:
     """About half a KiB, which names and identifiers make longer or shorter."""
-    answer = ask("spread", {"n": SCHEDULER - 400, "times": 1}, seconds=3)
+    answer = ask("spread", {"n": SCHEDULER - 400, "times": 1}, seconds=5)
 
     assert answer["status"] == "PENDING"
     assert len(answer["log"]) >= 2
@@ -183,7 +183,7 @@ def test_an_output_of_4_1_mib_fails(ask: Ask) -> None:
 
 
 def test_history_above_95_percent_stalls_and_was_told_before(ask: Ask) -> None:
-    answer = ask("turns", {"turns": 4, "n": 390_000}, seconds=4)
+    answer = ask("turns", {"turns": 4, "n": 390_000}, seconds=5)
 
     assert answer["status"] == "STALLED"
     cap = MESSAGE * 95 // 100
