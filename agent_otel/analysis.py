@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_otel.caps import Held
     from agent_otel.measure.breakdown import Breakdown
     from agent_otel.reading import Carried
+    from agent_otel.remembered import Noted
 
 #: Where there is no cap, or one that is far away, payloads from here on are looked into, once each time they double.
 LARGE_BYTES = 1024 * 1024
@@ -67,7 +68,7 @@ def look_into(carried: Carried, explanation: Explanation) -> None:
         explanation.found(found)
 
 
-def attributes(found: Breakdown, calls: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+def attributes(found: Breakdown, calls: Mapping[str, Noted]) -> dict[str, Any]:
     """What the span says of an analysed payload; ``calls`` is what the ledger knows of call ids."""
     said: dict[str, Any] = {
         catalogue.PAYLOAD_LARGEST_PATH: clean(found.largest_path),
@@ -81,7 +82,10 @@ def attributes(found: Breakdown, calls: Mapping[str, tuple[str, int]]) -> dict[s
     if found.duplicates:
         largest = max(found.duplicates, key=lambda duplicate: duplicate.bytes)
         said[catalogue.PAYLOAD_DUPLICATE_PATHS] = [clean(largest.path), clean(largest.other_path)]
-    inside = sum((calls[call][1] if call in calls else 0) or there for call, there in found.calls.items())
+    inside = sum(
+        calls[call].produced if call in calls and calls[call].produced > 0 else there
+        for call, there in found.calls.items()
+    )
     if inside:
         said[catalogue.PAYLOAD_AMPLIFICATION] = round(found.total_bytes / inside, 3)
     return said

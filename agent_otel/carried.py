@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from agent_otel.caps import Held
     from agent_otel.emit.payloads import PayloadSeries
     from agent_otel.emit.telemetry import Telemetry
-    from agent_otel.ledger import Execution
     from agent_otel.measure.breakdown import Breakdown
     from agent_otel.reading import Carried, Outcome, Step, StepReader
+    from agent_otel.remembered import Execution
 
 #: Fewer turns left than this are told.
 FEW_TURNS = 3
@@ -319,7 +319,7 @@ class _Explanation:
     def tool_of(self, call_id: str) -> str | None:
         """The tool that was asked by this call id, if this execution asked it."""
         known = self._calls.get(call_id)
-        return known[0] if known else None
+        return known.tool if known else None
 
     def found(self, breakdown: Breakdown | None) -> None:
         """Write what was found, if anything, and end the span at the time the step ended."""

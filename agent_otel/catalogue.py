@@ -69,6 +69,13 @@ RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "i
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
     "`tool.result.bytes` is a lower bound")
 
+RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int", "on `tool_result_truncated`",
+    "UTF-8 bytes of the result's text in the request to the model")
+HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only when true, on the span around the request",
+    "the request has none of the earlier turns' messages")
+RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
+    "an estimate: characters ÷ 4, rounded up")
+
 _STEP = "on a runtime's step"
 _ANALYSED = "from the warn ratio up, when the payload could be read"
 WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string", _STEP, "the workflow's type or name")
@@ -115,6 +122,7 @@ DURATION_BUCKETS: Final = (
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 )  # fmt: skip
 UTILIZATION_BUCKETS: Final = (0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.1, 1.25, 1.5, 2.0)
+SHARE_BUCKETS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 COUNT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 HISTOGRAM: Final = "histogram"
@@ -171,6 +179,7 @@ TARGET: Final = "target"
 PYTHON: Final = "python"
 DIRECTION: Final = "direction"
 COMPONENT: Final = "component"
+OUTCOME: Final = "outcome"
 
 _TOOL = (GEN_AI_TOOL_NAME,)
 
@@ -189,11 +198,28 @@ RESULTS_TRUNCATED: Final = _metric(
     "Results found cut, by the layer that cut and how it is known.")
 RESULT_PRODUCED: Final = _metric("agent_otel.tool.result.produced", COUNTER, "By", _TOOL,
     "Bytes that tools' handlers produced.")
+RESULT_DELIVERED: Final = _metric("agent_otel.tool.result.delivered", COUNTER, "By", _TOOL,
+    "Bytes of tools' results that models were sent, each result once.")
+RESULTS_UNMATCHED: Final = _metric("agent_otel.tool.results.unmatched", COUNTER, "{result}", (),
+    "Results in model requests that belong to no tool call seen.")
+TOOL_FOLLOWUPS: Final = _metric("agent_otel.tool.followups", COUNTER, "{call}", (GEN_AI_TOOL_NAME, OUTCOME),
+    "What was done after a cut result or a page: `paginated`, `narrowed`, `repeated` or `ignored`.")
+SHAPE_CHANGES: Final = _metric("agent_otel.tool.result.shape_changes", COUNTER, "{change}", _TOOL,
+    "Structured results with keys that the tool's results did not have before, or without keys that they had.")
 TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,
     "Calls with the same arguments again in one execution.")
 REQUEST_SIZE: Final = _metric("agent_otel.model.request.size", HISTOGRAM, "By", (PART,),
     "Text bytes of a model request by part: `system`, `tools`, `user`, `assistant`, `tool_arguments`, `tool_results`.",
     SIZE_BUCKETS)
+REQUEST_STABLE: Final = _metric("agent_otel.model.request.stable_prefix", HISTOGRAM, "1", (),
+    "Bytes at the beginning of a request that are those of the one before ÷ bytes of the request.",
+    SHARE_BUCKETS)
+CACHED_TOKENS: Final = _metric("agent_otel.model.cached_tokens", COUNTER, "{token}", (),
+    "Tokens of prompts that providers say they had cached.")
+HISTORY_LOST: Final = _metric("agent_otel.model.history.lost", COUNTER, "{request}", (AGENT_NAME,),
+    "Requests from the second turn on that have none of the earlier turns' messages.")
+HISTORY_DOUBLED: Final = _metric("agent_otel.model.history.doubled", COUNTER, "{request}", (AGENT_NAME,),
+    "Requests that hold the same message or tool result twice.")
 EXECUTION_TOOL_CALLS: Final = _metric(
     "agent_otel.execution.tool_calls", HISTOGRAM, "{call}", (WORKFLOW_NAME, AGENT_NAME),
     "Tool calls of a finished execution.", COUNT_BUCKETS)
@@ -258,6 +284,16 @@ REQUEST_PARTS: Final = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOO
 
 LAYER_TOOL: Final = "tool"
 LAYER_FRAMEWORK: Final = "framework"
+LAYER_MODEL_REQUEST: Final = "model_request"
+CLEARED: Final = "cleared"
+OFFLOADED: Final = "offloaded"
+PAGINATED: Final = "paginated"
+NARROWED: Final = "narrowed"
+REPEATED: Final = "repeated"
+IGNORED: Final = "ignored"
+SHAPE_CHANGED: Final = "tool_result_shape_changed"
+KEYS_ADDED: Final = "keys.added"
+KEYS_REMOVED: Final = "keys.removed"
 SHRUNK: Final = "shrunk"
 SUSPECTED: Final = "suspected"
 CUT_CHILD: Final = "tool_result_truncated"
@@ -281,6 +317,10 @@ TRUNCATION_CASES: Final = (
     (LAYER_FRAMEWORK, SHRUNK),
     (LAYER_FRAMEWORK, "marker"),
     (LAYER_FRAMEWORK, "offloaded"),
+    (LAYER_MODEL_REQUEST, SHRUNK),
+    (LAYER_MODEL_REQUEST, "marker"),
+    (LAYER_MODEL_REQUEST, "offloaded"),
+    (LAYER_MODEL_REQUEST, "cleared"),
 )
 
 # How many distinct names become label values; the rest share `_other`.

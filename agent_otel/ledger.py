@@ -1,4 +1,4 @@
-"""Bounded memory of executions and call ids: integers and short strings only, never a value.
+"""Bounded memory of executions and call ids.
 
 One ledger per process answers the questions that take more than one call: has this execution asked the same before, is
 this the same call again (a retry or a resumed step), which tool answered the call whose result is found in a payload,
@@ -7,13 +7,16 @@ and how has the payload grown from turn to turn.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
+from agent_otel.remembered import Execution, Noted, Track
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -22,55 +25,10 @@ _MAX_KINDS = 64
 #: Sizes of one kind of payload that a forecast looks back on.
 _TURNS = 6
 _MAX_SMALL = 4_096
-
-
-class Track:
-    """Payloads of one kind in one execution, turn by turn: their recent sizes, and how many were refused in a row."""
-
-    __slots__ = ("refused", "sizes", "utilization")
-
-    def __init__(self) -> None:
-        self.sizes: list[int] = []
-        self.refused = 0
-        self.utilization = 0.0
-
-
-class Execution:
-    """What is remembered of one execution.
-
-    ``call_ids`` maps a call's id to the tool that was asked and the bytes it produced.
-    """
-
-    __slots__ = (
-        "analysed",
-        "asked",
-        "call_ids",
-        "carries",
-        "few_turns",
-        "payload_bytes",
-        "result_bytes",
-        "seen_at",
-        "tool_calls",
-        "tracks",
-        "workflow",
-    )
-
-    def __init__(self) -> None:
-        self.tool_calls = 0
-        self.result_bytes = 0
-        self.payload_bytes = 0
-        self.seen_at = 0.0
-        self.analysed = -1
-        self.few_turns = False
-        #: Bytes, cap and recent sizes of the payload nearest to its cap.
-        self.carries: tuple[int, int | None, tuple[int, ...]] | None = None
-        self.asked: dict[int, None] = {}
-        self.call_ids: dict[str, tuple[str, int]] = {}
-        self.tracks: dict[str, Track] | None = None
-        self.workflow: str | None = None
-
-    def __len__(self) -> int:
-        return len(self.asked) + len(self.call_ids) + len(self.tracks or ())
+_MAX_UNNAMED = 256
+#: Executions, the latest first, that are asked whether a call id is theirs.
+_LOOK_BACK = 64
+_MAX_UNOWNED = 1_024
 
 
 class Ledger:
@@ -102,34 +60,119 @@ class Ledger:
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._entries = 0
         self._small: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
+        self._unowned: OrderedDict[str, Noted | None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._executions)
 
     def asked(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> bool:
-        """Note a call; True when this execution has asked the same tool the same before, under another call id."""
+        """Note a call; True when this execution has asked the same tool the same before, under another call id.
+
+        An id that comes again is the same call, a retry or a resumed step. But some models number the calls of each
+        turn anew: an id whose result a model has seen, or of another tool, is another call's.
+        """
         key = hash((tool, digest))
         with self._lock:
             execution = self._touch(execution_id)
             if call_id is not None:
                 call_id = call_id[:_MAX_ID_LENGTH]
-                if call_id in execution.call_ids:
+                known = execution.call_ids.get(call_id)
+                if known is None:
+                    self._remember(execution, execution.call_ids, call_id, Noted(tool))
+                elif known.tool == tool and known.delivered < 0:
                     return False
-                self._remember(execution, execution.call_ids, call_id, (tool, 0))
+                else:
+                    execution.call_ids[call_id] = Noted(tool)
             execution.tool_calls += 1
             repeated = key in execution.asked
             if not repeated:
                 self._remember(execution, execution.asked, key, None)
             return repeated
 
-    def produced(self, execution_id: str, result_bytes: int, tool: str = "", call_id: str | None = None) -> None:
-        """Add the bytes of a result to its execution, and to its call where that has an id."""
+    def produced(self, execution_id: str, tool: str, result_bytes: int, call_id: str | None) -> Noted | None:
+        """Add the bytes of a result to its execution; what is noted of its call from now on."""
+        with self._lock:
+            execution = self._executions.get(execution_id)
+            if execution is None:
+                return None
+            execution.result_bytes += result_bytes
+            if call_id is not None:
+                noted = execution.call_ids.get(call_id[:_MAX_ID_LENGTH])
+            else:
+                noted = self._unnamed(execution, tool)
+            if noted is not None:
+                noted.produced = result_bytes
+            return noted
+
+    def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> Noted | None:
+        """Note the result of a call of which nobody knows the execution, to be found by its id alone.
+
+        None for an id that has been seen before: there may be several runs whose models number their calls alike.
+        """
+        with self._lock:
+            call_id = call_id[:_MAX_ID_LENGTH]
+            noted = None if call_id in self._unowned else Noted(tool)
+            self._unowned[call_id] = noted
+            if noted is not None:
+                noted.produced = result_bytes
+            if len(self._unowned) > _MAX_UNOWNED:
+                self._unowned.popitem(last=False)
+            return noted
+
+    def answered(self, execution: Execution | None, call_id: str) -> Noted | None:
+        """What is noted of the call with this id: of an execution's, or of one of nobody's."""
+        call_id = call_id[:_MAX_ID_LENGTH]
+        noted = execution.call_ids.get(call_id) if execution is not None else None
+        return noted or self._unowned.get(call_id)
+
+    def owner(self, call_ids: Iterable[str], likely: str | None = None) -> str | None:
+        """The execution that asked one of these, among those that were busy last; the newest ids come last.
+
+        ``likely`` is asked first: some models number the calls of each run anew.
+        """
+        wanted = [call_id[:_MAX_ID_LENGTH] for call_id in call_ids]
+        with self._lock:
+            busy = itertools.islice(reversed(self._executions), _LOOK_BACK)
+            first = () if likely is None or likely not in self._executions else (likely,)
+            for execution_id in itertools.chain(first, busy):
+                known = self._executions[execution_id].call_ids
+                if any(call_id in known for call_id in reversed(wanted)):
+                    return execution_id
+        return None
+
+    def noted(self, execution: Execution, call_id: str, noted: Noted) -> Noted:
+        """Note a call under an id that a model request knows it by."""
+        with self._lock:
+            self._remember(execution, execution.call_ids, call_id[:_MAX_ID_LENGTH], noted)
+            return noted
+
+    def touched(self, execution_id: str) -> Execution:
+        """The execution, which is thereby the latest."""
+        with self._lock:
+            return self._touch(execution_id)
+
+    def follow(self, execution_id: str, tool: str) -> None:
+        """Note that a tool's result invites another call of it."""
         with self._lock:
             execution = self._executions.get(execution_id)
             if execution is not None:
-                execution.result_bytes += result_bytes
-                if call_id is not None and call_id[:_MAX_ID_LENGTH] in execution.call_ids:
-                    execution.call_ids[call_id[:_MAX_ID_LENGTH]] = (tool, result_bytes)
+                execution.followed = execution.followed or {}
+                execution.followed[tool] = 0
+
+    def followed(self, execution_id: str, tool: str) -> bool:
+        """Whether a call of this tool follows up what `follow` noted; it does so once."""
+        execution = self._executions.get(execution_id)
+        if execution is None or not execution.followed:
+            return False
+        return execution.followed.pop(tool, None) is not None
+
+    def _unnamed(self, execution: Execution, tool: str) -> Noted:
+        if execution.unnamed is None:
+            execution.unnamed = deque(maxlen=_MAX_UNNAMED)
+        if len(execution.unnamed) < _MAX_UNNAMED:
+            self._entries += 1
+        execution.unnamed.append(Noted(tool))
+        return execution.unnamed[-1]
 
     def carried(
         self, execution_id: str, kind: str, payload_bytes: int, *, again: bool = False

@@ -8,47 +8,55 @@ known whether another instrumentation has opened one.
 from __future__ import annotations
 
 import sys
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context
 
-from agent_otel import _shield, carried, catalogue, identity
+from agent_otel import _shield, carried, delivered, identity, model_visit
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size, text_bytes
-from agent_otel.reading import PRODUCED, Carried
+from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
+from agent_otel.record import current as _current
+from agent_otel.stepwise import EventVisit, StreamVisit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+    from contextvars import Token
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from agent_otel.reading import Call, Part, Result, Step, StepReader, ToolReader
+    from agent_otel.reading import Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
 
 __all__ = [
     "Inside",
     "StreamVisit",
     "Visit",
     "current_step",
+    "enter_model",
     "enter_step",
     "enter_stream",
     "enter_tool",
     "execution_ended",
     "execution_named",
     "finish_execution",
+    "handing_back",
+    "handler_entered",
     "handler_failing",
     "handler_finishing",
     "handler_raised",
     "handler_returned",
     "handler_started",
     "is_over_cap",
-    "model_request",
+    "model_announced",
+    "model_answered",
     "object_carried",
     "payload",
     "payload_refused",
     "report_integration",
+    "result_delivered",
     "step_started",
     "text_bytes",
 ]
@@ -59,7 +67,6 @@ enabled = True
 hooked: set[str | None] = set()
 #: True in the code of a durable workflow, which runs again whenever it is replayed: nothing is measured there.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
-_current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
 class Visit:
@@ -97,6 +104,8 @@ class Visit:
             _current.reset(self._token)
         if self._record.span is not None:
             self._record.span.detach()
+        if self._reader.events:
+            return EventVisit(self._record, self._reader, is_outermost=self._token is not None)
         return StreamVisit(self._record, self._reader)
 
     def __exit__(
@@ -139,58 +148,6 @@ class Inside:
 
     def __exit__(self, *_: object) -> None:
         self._record.depth -= 1
-
-
-class StreamVisit:
-    """A generator tool while it runs: a context manager around each step of it."""
-
-    __slots__ = ("_reader", "_record", "_token")
-
-    def __init__(self, record: Record, reader: ToolReader) -> None:
-        self._record = record
-        self._reader = reader
-        self._token: Token[Record | None] | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._token = _current.set(self._record)
-            if self._record.span is not None and not self._record.finished:
-                self._record.span.attach()
-        except Exception:
-            _shield.failed("tool_call.step")
-        return self
-
-    def item(self, value: Any) -> None:
-        """Add an item that passes."""
-        try:
-            reading = self._reader.result(value)
-            if reading is not None:
-                self._record.add(reading)
-        except Exception:
-            _shield.failed("tool_call.item")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            if self._token is not None:
-                _current.reset(self._token)
-            if self._record.span is not None:
-                self._record.span.detach()
-            if error is not None and not self._record.finished:
-                if not isinstance(error, StopIteration | StopAsyncIteration):
-                    self._record.raise_(error, self._reader)
-                self._record.finish_stream(complete=True)
-        except Exception:
-            _shield.failed("tool_call.step")
-
-    def abandon(self) -> None:
-        """Nobody wants more items; what has passed is a lower bound of the result."""
-        try:
-            if not self._record.finished:
-                self._record.finish_stream(complete=False)
-        except Exception:
-            _shield.failed("tool_call.abandon")
 
 
 @_shield.shielded("tool_call.enter")
@@ -257,23 +214,48 @@ def _enter_within(
             current.open_span()
         return Visit(current, reader, None)
     call = reader.call(instance, args, kwargs)
-    if call is not None and (
-        call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id)
-    ):
+    if call is None or _is_of_another_agent(call, current.call):
+        return _begin(reader, call)
+    if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
         # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
         return Inside(current)
     return _begin(reader, call)
 
 
+def _is_of_another_agent(call: Call, current: Call) -> bool:
+    """Whether an agent that runs inside of a tool makes the call, where there are no ids to tell that by."""
+    return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
+
+
 @_shield.shielded("model_request")
-def model_request(parts: Iterable[Part]) -> None:
-    """A request is about to leave for a model: record its size by part, every part, so that zeros show too."""
-    if not enabled or muted.get():
-        return
-    sizes = dict.fromkeys(catalogue.REQUEST_PARTS, 0)
-    for part, value in parts:
-        sizes[part] += size(value).bytes
-    telemetry().metrics.request(sizes)
+def enter_model(
+    reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> model_visit.ModelVisit | None:
+    """Begin to watch a function that sends a request to a model; None when this is no such request."""
+    if not enabled or _is_suppressed():
+        return None
+    request = reader.request(instance, args, kwargs)
+    return None if request is None else model_visit.ModelVisit(telemetry(), reader, request)
+
+
+@_shield.shielded("model_request")
+def model_announced(request: Request) -> None:
+    """A layer above the SDKs tells what it is about to send, in the middle of what a reader has entered."""
+    if enabled and not _is_suppressed():
+        model_visit.announced(telemetry(), request)
+
+
+@_shield.shielded("model_request")
+def result_delivered(part: Part) -> None:
+    """A program of its own sends the requests, and tells what result it has sent."""
+    if enabled and not _is_suppressed():
+        delivered.take_result(telemetry(), part)
+
+
+@_shield.shielded("model_request")
+def model_answered() -> None:
+    """A layer above the SDKs has its answer out of a cache of its own: it sends nothing."""
+    model_visit.answered()
 
 
 def enter_step(
@@ -350,6 +332,13 @@ def handler_started() -> None:
         record.open_span()
 
 
+def handler_entered() -> None:
+    """The framework asks the handler, perhaps again: what became of the attempts before does not count."""
+    record = _running()
+    if record is not None:
+        record.enter_handler()
+
+
 def handler_returned(result: Result) -> None:
     """The handler has returned, where the function that calls it cannot be wrapped."""
     record = _running()
@@ -364,6 +353,20 @@ def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
     if record is not None and record.span is not None and record.span.foreign:
         record.read(PRODUCED, read(value))
         record.leave_handler()
+
+
+def handing_back(result: Result) -> None:
+    """The framework has what it will hand back, and a span of its own open that ends before its function returns."""
+    record = _running()
+    if record is None:
+        return
+    record.read(HANDED_BACK, result)
+    if record.span is None:
+        record.open_span()
+    if record.span is not None:
+        record.span.detach()
+        if record.span.foreign:
+            record.write()
 
 
 def handler_failing(error: BaseException, reader: ToolReader) -> None:

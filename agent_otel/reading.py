@@ -20,7 +20,8 @@ HANDED_BACK: Final = "handed_back"
 class Call(NamedTuple):
     """One tool call as a framework is about to make it.
 
-    ``execution`` is the framework's thread, session or run id; ``call_id`` the id the model gave the call.
+    ``execution`` is the framework's thread, session or run id; ``call_id`` the id the model gave the call. ``is_agent``
+    says that another agent answers it, so that what is called meanwhile are calls of that agent's.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Call(NamedTuple):
     agent: str | None = None
     execution: str | None = None
     type: str = "function"
+    is_agent: bool = False
 
 
 class Result(NamedTuple):
@@ -52,7 +54,9 @@ class ToolReader:
     ``result`` says None where the framework has not asked the handler, or not had its answer, yet. ``awaits`` is the
     reader of the inner function that an outer one leads to. ``opened_by`` names the integration whose hooks, where they
     are applied, say more exactly when the handler starts and the span is to be opened. ``is_control_flow`` tells
-    exceptions that are no errors. ``also_timed_by`` names instrumentors (``module:Class``) that emit the duration.
+    exceptions that are no errors. ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the
+    duration. ``events`` says that the function is a generator of events, of which the last result is the result; the
+    items of any other generator make up the result together.
     """
 
     station: str
@@ -62,13 +66,54 @@ class ToolReader:
     opened_by: str | None = None
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
+    events: bool = False
 
 
 class Part(NamedTuple):
-    """One part of a model request: which of the catalogue's parts it belongs to and what carries its text."""
+    """One part of a model request, in the order in which the request has them.
+
+    ``part`` is one of the catalogue's, ``value`` carries its text: a ``str``, or blocks as the provider has them.
+    A tool result has the ``call_id`` it answers, or where the provider has no ids, the tool's ``name``.
+    ``wrapped`` is the value in the object that the provider wants around it, which may have been the tool's own.
+    ``message_id`` is the id that a framework gives a message.
+    """
 
     part: str
     value: object
+    call_id: str | None = None
+    name: str | None = None
+    message_id: str | None = None
+    wrapped: object = None
+
+
+class Request(NamedTuple):
+    """One request as it leaves for a model.
+
+    ``continued`` says that the provider keeps the earlier turns, so that they are not sent again. ``agent`` is the
+    agent's name and ``execution`` the framework's thread, session or run id, where the place that is wrapped knows.
+    ``doubled`` says that the same message stands in it twice, where the parts do not show it.
+    """
+
+    parts: Iterable[Part]
+    continued: bool = False
+    agent: str | None = None
+    execution: str | None = None
+    doubled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReader:
+    """How to read one wrapped function that sends a request to a model.
+
+    ``request`` says None when it is not a request for a model. ``cached_tokens`` reads the response: how many tokens of
+    the prompt the provider says it had cached. ``outermost`` marks a layer above the provider's SDK: it counts only
+    when no SDK's request has been seen inside of it. Where the layer makes its request somewhere inside, ``request``
+    says one without parts, and `observer.model_announced` is told of the parts when they are there.
+    """
+
+    request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Request | None]
+    cached_tokens: Callable[[Any], int | None] | None = None
+    outermost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +214,14 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
+class InThread:
+    """The wrapped function returns a decorator, and what that decorates is run in a thread of its own.
+
+    It is given the context of where it was decorated, so that a tool that is called there belongs to its agent's run.
+    """
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """Methods that subclasses override, the program's own as well: they are wrapped once there is an instance.
 
@@ -176,4 +229,4 @@ class Family:
     methods of which classes are to be wrapped, and their readers.
     """
 
-    methods: Callable[[Any], Iterable[tuple[type, str, Around | Watch]]]
+    methods: Callable[[Any], Iterable[tuple[type, str, Around | Watch | ToolReader]]]

@@ -3,33 +3,35 @@
 from __future__ import annotations
 
 import time
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
 from agent_otel import catalogue, identity
+from agent_otel.drift import drift
 from agent_otel.emit import lifecycle, spans
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
 from agent_otel.measure.digest import arguments_bytes
 from agent_otel.measure.forecast import turns_to_cap
-from agent_otel.measure.preview import clean, preview
+from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation import find_cut
+from agent_otel.measure.truncation import asks_for_a_page, find_cut, has_cursor, has_shrunk
 from agent_otel.reading import PRODUCED
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
+    from agent_otel.drift import Change
     from agent_otel.emit.sinks import Exemplar
     from agent_otel.emit.telemetry import Telemetry
     from agent_otel.reading import Call, Result, ToolReader
 
-# A result that shrank by no more than this between two stations was reformatted, not cut.
-_SHRUNK_BYTES = 256
-_SHRUNK_SHARE = 0.01
 _PREVIEW_BYTES = 8 * 1024
 
+#: The tool call that runs here.
+current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
 ledger = Ledger()
 lifecycle.after_fork(ledger.reset)
 
@@ -38,6 +40,8 @@ def end_execution(out: Telemetry, named: identity.Identity) -> None:
     """Record the totals of an execution that has ended, and forget it; one that nobody knows leaves no trace."""
     finished = ledger.finish(named.id)
     if finished is not None:
+        for tool in finished.followed or ():
+            out.metrics.followed(tool, catalogue.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(named.workflow, named.agent, *totals)
 
@@ -47,6 +51,11 @@ class Record:
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
     args_hash: str | None = None
+    change: Change | None = None
+    characters = 0
+    followup: str | None = None
+    invites = False
+    probe: tuple[str, str] | None = None
     arguments: str | None = None
     content: str | None = None
     cuts: tuple[tuple[str, str], ...] = ()
@@ -98,6 +107,7 @@ class Record:
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
             self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
+            self.followup = _followup(self.execution, self.name, arguments, repeated=self.repeated)
         if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
@@ -169,7 +179,15 @@ class Record:
             self._measure(result)
 
     def _measure(self, result: Result) -> None:
-        self.produced = size(result.value)
+        value = result.value
+        self.produced = size(value)
+        self.characters = len(value) if type(value) is str else self.produced.bytes
+        if type(value) is dict or type(value) is list:
+            self.change = drift.note(self.name, value)
+        if self.execution is not None:
+            self.invites = has_cursor(value)
+            if self.call.call_id is None:
+                self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:
             self.structured = size(result.structured)
         cut = find_cut(result.value, self.produced.bytes)
@@ -182,6 +200,7 @@ class Record:
         item = size(result.value)
         before = self.produced or Size(0, exact=True)
         self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+        self.characters += len(result.value) if type(result.value) is str else item.bytes
         cut = find_cut(result.value) if isinstance(result.value, str) else None
         self.cuts = ((catalogue.LAYER_TOOL, cut.reason),) if cut and cut.reason != catalogue.SUSPECTED else ()
 
@@ -199,8 +218,7 @@ class Record:
             if not (self.raised or result.raised or self.error_type):
                 self._measure(result)
             return
-        lost = self.produced.bytes - handed.bytes
-        if lost > _SHRUNK_BYTES and lost > self.produced.bytes * _SHRUNK_SHARE:
+        if handed.exact and has_shrunk(self.produced.bytes, handed.bytes):
             cut = find_cut(result.value, handed.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
@@ -227,10 +245,11 @@ class Record:
         """Put what is known on the span."""
         if self.span is None or not self.span.span.is_recording():
             return
-        self.written = True
+        again, self.written = self.written, True
         attributes: dict[str, Any] = {}
         if self.produced is not None:
             attributes[catalogue.RESULT_BYTES] = self.produced.bytes
+            attributes[catalogue.RESULT_ESTIMATED_TOKENS] = (self.characters + 3) // 4
             # A length that equals a known cap is only suspected.
             established = bool(self.cuts) and any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
             attributes[catalogue.RESULT_TRUNCATED] = established
@@ -246,6 +265,9 @@ class Record:
             attributes[catalogue.TOOL_ARGUMENTS] = self.arguments
         if self.content is not None:
             attributes[catalogue.TOOL_RESULT] = self.content
+        if self.change is not None and not again:
+            keys = {catalogue.KEYS_ADDED: self.change.added, catalogue.KEYS_REMOVED: self.change.removed}
+            self.span.span.add_event(catalogue.SHAPE_CHANGED, keys)
         self.span.write(attributes, self.error_type, self.failure)
 
     def finish(self) -> None:
@@ -259,18 +281,17 @@ class Record:
             self.open_span()
         exemplar = None
         if self.span is not None:
-            if self.span.foreign and self.written:
-                self._show_late_cut()
-            else:
+            if not (self.span.foreign and self.written):
                 self.write()
+            self._show_cut()
             exemplar = spans.exemplar_of(self.span.span)
             self.span.end()
         elif self.tracing:
             exemplar = spans.exemplar_of(trace.get_current_span())
         self._count(seconds, exemplar)
 
-    def _show_late_cut(self) -> None:
-        """The other instrumentation's span has ended; a cut behind it gets a span of its own."""
+    def _show_cut(self) -> None:
+        """A cut between the two stations gets a span of its own, so that one query finds the cuts of all layers."""
         tracer = self.out.tracer
         if self.span is None or tracer is None or self.produced is None or self.handed is None:
             return
@@ -290,12 +311,44 @@ class Record:
         series = self.series
         result_bytes = None if self.produced is None else self.produced.bytes
         series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
-        if result_bytes is not None and self.execution is not None:
-            ledger.produced(self.execution, result_bytes, self.name, self.call.call_id)
+        if result_bytes is not None and (self.execution is not None or self.call.call_id is not None):
+            self._note(result_bytes)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
         if self.repeated:
             series.repeats.record(1, exemplar)
+        if self.followup is not None:
+            self.out.metrics.followed(self.name, self.followup)
+        if self.change is not None:
+            series.shape_changes.record(1, exemplar)
+
+    def _note(self, result_bytes: int) -> None:
+        """Leave behind what the model boundary needs to know the result again."""
+        execution, call_id = self.execution, self.call.call_id
+        noted = None
+        if execution is not None:
+            noted = ledger.produced(execution, self.name, result_bytes, call_id)
+        elif call_id is not None:
+            noted = ledger.produced_by_nobody(self.name, result_bytes, call_id)
+        if noted is None:
+            return
+        if self.handed is not None:
+            noted.handed = self.handed
+        noted.probe = self.probe
+        if self.span is not None:
+            noted.span = self.span.span.get_span_context()
+        invites = self.invites or any(reason != catalogue.SUSPECTED for _, reason in self.cuts)
+        if invites and execution is not None:
+            ledger.follow(execution, self.name)
+
+
+def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool) -> str | None:
+    """What this call is to a cut result, or a page, that the same tool gave before; None when there is none."""
+    if not ledger.followed(execution_id, tool):
+        return None
+    if repeated:
+        return catalogue.REPEATED
+    return catalogue.PAGINATED if asks_for_a_page(arguments) else catalogue.NARROWED
 
 
 def _trace_id(span: Span) -> str | None:

@@ -183,6 +183,13 @@ class Settings:
         "",
         "Key of `tool.args_hash`. Without one, low-entropy arguments can be guessed from their hash.",
     )
+    probe_bytes: int = _setting(
+        "AGENT_OTEL_PROBE_BYTES",
+        _SIZE,
+        64,
+        "How much of the beginning and of the end of a result without a call id is kept, to find it in the request to "
+        "the model; dropped with the execution. 0 keeps nothing.",
+    )
     flush_on_sigterm: bool = _setting(
         "AGENT_OTEL_FLUSH_ON_SIGTERM",
         _SWITCH,

@@ -1,4 +1,4 @@
-"""Generator tools: each item is measured as it passes; nothing is collected or consumed.
+"""Generators, tools' and models': each item is measured as it passes; nothing is collected or consumed.
 
 No context variable stays set across a ``yield``: the record and the span are made current around each step, which
 is when the tool's own code runs.
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel import observer
+from agent_otel.reading import ModelReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
@@ -21,11 +22,9 @@ if TYPE_CHECKING:
 class _Steps:
     """The record of one stream, opened at its first step."""
 
-    def __init__(self, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        self._begin: Callable[[], observer.StreamVisit | None] | None = lambda: observer.enter_stream(
-            reader, instance, args, kwargs
-        )
-        self.visit: observer.StreamVisit | None = None
+    def __init__(self, enter: Callable[..., Any], *call: Any) -> None:
+        self._begin: Callable[[], Any] | None = lambda: enter(*call)
+        self.visit: Any = None
 
     def begin(self) -> None:
         if self._begin is not None:
@@ -56,7 +55,7 @@ class _Steps:
 
 
 class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A tool's generator; in all but its measuring the generator itself."""
+    """A generator; in all but its measuring the generator itself."""
 
     def __init__(self, generator: Generator[Any, Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
@@ -88,7 +87,7 @@ class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A tool's async generator; in all but its measuring the generator itself."""
+    """An async generator; in all but its measuring the generator itself."""
 
     def __init__(self, generator: AsyncGenerator[Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
@@ -120,9 +119,14 @@ class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 def measured(
-    generator: Any, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    generator: Any,
+    reader: ToolReader | ModelReader,
+    instance: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
 ) -> Any:
     """Put the measuring around a generator of either kind."""
-    steps = _Steps(reader, instance, args, kwargs)
+    enter = observer.enter_model if isinstance(reader, ModelReader) else observer.enter_stream
+    steps = _Steps(enter, reader, instance, args, kwargs)
     proxy = MeasuredAsyncGenerator if hasattr(generator, "__anext__") else MeasuredGenerator
     return proxy(generator, steps)

@@ -44,6 +44,8 @@ NODES = 1 + 400 * 5
 MS = 1000 * US
 MIB = 1024 * 1024
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()  # before the clock stays on one
+RESULTS = 100
+RESULT = "x" * 20_000
 
 
 @dataclass
@@ -206,6 +208,48 @@ def stall(payload: str) -> float:
     return longest * 1000
 
 
+def requests() -> list[Row]:
+    """A request for a model with 100 results of 20 KB: seen for the first time, and each turn again."""
+    from agent_otel import delivered
+    from agent_otel.emit.telemetry import telemetry
+    from agent_otel.integrations.models.openai import chat
+    from agent_otel.reading import Request
+    from agent_otel.record import ledger
+
+    out = telemetry()
+    ids = [f"call_{number}" for number in range(RESULTS)]
+    answers = [{"role": "tool", "tool_call_id": call_id, "content": RESULT} for call_id in ids]
+    body = {"messages": [{"role": "user", "content": "where is it"}, *answers]}
+    runs = iter(range(1_000_000))
+
+    def produced() -> str:
+        """What the tools leave behind, which is no part of the request's cost."""
+        run = f"run {next(runs)}"
+        for call_id in ids:
+            ledger.asked(run, "search", call_id, call_id)
+            ledger.produced(run, "search", len(RESULT), call_id)
+        return run
+
+    def take(run: str) -> None:
+        delivered.take(out, Request(chat(body), execution=run))
+
+    def first() -> None:
+        run = produced()
+        take(run)
+        ledger.finish(run)
+
+    def before() -> None:
+        ledger.finish(produced())
+
+    seen = produced()
+    take(seen)
+    took = clock.measure({"before": before, "first": first, "again": lambda: take(seen)})
+    return [
+        Row("request with 100 results of 20 KB, first seen", 1000 * US, took["first"] - took["before"]),
+        Row("request with 100 results of 20 KB, seen before", 1000 * US, took["again"]),
+    ]
+
+
 def memory() -> list[Row]:
     """What is held."""
     tracemalloc.start()
@@ -249,7 +293,7 @@ def show(rows: list[Row]) -> int:
 def main() -> int:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
-    return show([*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *memory()])
+    return show([*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *requests(), *memory()])
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
 def test_an_execution_is_forgotten_when_it_is_finished() -> None:
     ledger = Ledger()
     ledger.asked("run", "search", "a", None)
-    ledger.produced("run", 300)
-    ledger.produced("run", 45)
+    ledger.produced("run", "search", 300, None)
+    ledger.produced("run", "search", 45, None)
     finished = ledger.finish("run")
     assert finished is not None
     assert (1, 345) == (finished.tool_calls, finished.result_bytes)
@@ -119,10 +119,53 @@ def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> N
 def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
     ledger = Ledger()
     ledger.asked("run", "search", "a", "call_1")
-    ledger.produced("run", 300, "search", "call_1")
+    ledger.produced("run", "search", 300, "call_1")
     known = ledger.known("run")
     assert known is not None
-    assert {"call_1": ("search", 300)} == known.call_ids
+    assert {"call_1": ("search", 300)} == {name: (one.tool, one.produced) for name, one in known.call_ids.items()}
+
+
+def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", "call_0")
+    first = ledger.produced("run", "search", 300, "call_0")
+    assert first is not None
+    first.delivered = 300
+    assert ledger.asked("run", "search", "a", "call_0"), "another call, which asks the same"
+    second = ledger.produced("run", "search", 400, "call_0")
+    assert second is not None
+    assert (400, -1) == (second.produced, second.delivered)
+    ledger.asked("run", "fetch", "a", "call_0")
+    third = ledger.produced("run", "fetch", 500, "call_0")
+    assert third is not None
+    assert "fetch" == third.tool
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 3 == finished.tool_calls
+
+
+def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> None:
+    ledger = Ledger()
+    noted = ledger.produced_by_nobody("search", 300, "call_a")
+    assert noted is not None
+    assert noted is ledger.answered(None, "call_a")
+    ledger.asked("run", "search", "a", "call_b")
+    assert noted is ledger.answered(ledger.known("run"), "call_a")
+    ledger.produced_by_nobody("search", 300, "call_a")
+    assert None is ledger.answered(None, "call_a"), "two runs have the same id"
+    for number in range(5_000):
+        ledger.produced_by_nobody("search", 1, str(number))
+    assert None is ledger.answered(None, "0")
+
+
+def test_whose_an_id_is() -> None:
+    ledger = Ledger()
+    for name in ("first", "second"):
+        ledger.asked(name, "search", "a", "call_1")
+    assert "second" == ledger.owner(["call_1"])
+    assert "first" == ledger.owner(["call_1"], "first")
+    assert "second" == ledger.owner(["call_1"], "third")
+    assert None is ledger.owner(["call_9"], "first")
 
 
 def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:

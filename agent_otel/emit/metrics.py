@@ -35,6 +35,7 @@ class ToolSeries:
         "large",
         "produced",
         "repeats",
+        "shape_changes",
         "size",
         "tool",
     )
@@ -50,7 +51,9 @@ class ToolSeries:
         self.produced = metrics.series(catalogue.RESULT_PRODUCED, (tool,))
         self.large = metrics.series(catalogue.RESULTS_LARGE, (tool, catalogue.WARN))
         self.repeats = metrics.series(catalogue.TOOL_REPEATS, (tool,))
-        for counter in (self.produced, self.large, self.repeats):
+        self.shape_changes = metrics.series(catalogue.SHAPE_CHANGES, (tool,))
+        delivered = metrics.series(catalogue.RESULT_DELIVERED, (tool,))
+        for counter in (self.produced, delivered, self.large, self.repeats, self.shape_changes):
             counter.record(0)
         for layer, reason in catalogue.TRUNCATION_CASES:
             metrics.series(catalogue.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
@@ -147,7 +150,7 @@ class Metrics:
                 series.add(duration, seconds, args_bytes, result_bytes, exemplar)
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
-        """Return the series of a tool. ``also_timed_by`` names instrumentors that emit its duration already."""
+        """Return the series of a tool. ``also_timed_by`` names what may emit its duration already."""
         with self._lock:
             key = (self.limit(catalogue.GEN_AI_TOOL_NAME, name), self.limit(catalogue.AGENT_NAME, agent))
             if key not in self.tools:
@@ -159,6 +162,39 @@ class Metrics:
         """Record the size of a model request, part by part."""
         for part, part_bytes in sizes.items():
             self.series(catalogue.REQUEST_SIZE, (part,)).record(part_bytes)
+
+    def delivered(self, tool: str, result_bytes: int) -> None:
+        """Count the bytes of a result that a model was sent."""
+        self.series(catalogue.RESULT_DELIVERED, (self.limit(catalogue.GEN_AI_TOOL_NAME, tool),)).record(result_bytes)
+
+    def truncated(self, tool: str, layer: str, reason: str) -> None:
+        """Count a cut that is found when the tool call is over."""
+        values = (self.limit(catalogue.GEN_AI_TOOL_NAME, tool), layer, reason)
+        self.series(catalogue.RESULTS_TRUNCATED, values).record(1)
+
+    def unmatched(self) -> None:
+        """Count a result that belongs to no tool call seen."""
+        self.series(catalogue.RESULTS_UNMATCHED, ()).record(1)
+
+    def followed(self, tool: str, outcome: str) -> None:
+        """Count what was done after a cut result or a page."""
+        self.series(catalogue.TOOL_FOLLOWUPS, (self.limit(catalogue.GEN_AI_TOOL_NAME, tool), outcome)).record(1)
+
+    def lost(self, agent: str | None) -> None:
+        """Count a request without its earlier turns."""
+        self.series(catalogue.HISTORY_LOST, (self.limit(catalogue.AGENT_NAME, agent),)).record(1)
+
+    def doubled(self, agent: str | None) -> None:
+        """Count a request that holds the same twice."""
+        self.series(catalogue.HISTORY_DOUBLED, (self.limit(catalogue.AGENT_NAME, agent),)).record(1)
+
+    def stable(self, share: float) -> None:
+        """Record how much of a request was the beginning of the one before."""
+        self.series(catalogue.REQUEST_STABLE, ()).record(share)
+
+    def cached(self, tokens: int) -> None:
+        """Count the tokens that a provider says it had cached."""
+        self.series(catalogue.CACHED_TOKENS, ()).record(tokens)
 
     def execution(
         self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int, payload_bytes: int
@@ -213,9 +249,12 @@ def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
         return None
 
 
-def _is_active(instrumentor: str) -> bool:
-    """Whether ``module:Class``, an OpenTelemetry instrumentor, is loaded and has instrumented."""
-    module_name, _, class_name = instrumentor.partition(":")
-    instrumentor_class = getattr(sys.modules.get(module_name), class_name, None)
-    instance = getattr(instrumentor_class, "_instance", None)
+def _is_active(source: str) -> bool:
+    """Whether ``module:name`` emits: an instrumentor that has instrumented, or a histogram of a framework's own."""
+    module_name, _, name = source.partition(":")
+    found = getattr(sys.modules.get(module_name), name, None)
+    if hasattr(found, "record"):
+        # A histogram is a proxy until there is a provider, and without one nobody sees it.
+        return getattr(found, "_real_instrument", found) is not None
+    instance = getattr(found, "_instance", None)
     return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))

@@ -130,9 +130,11 @@ def _is_span_of(span: Span, name: str) -> bool:
     """Whether another instrumentation's open span stands for a call of this tool."""
     if not span.is_recording():
         return False
-    attributes = getattr(span, "attributes", None)
-    if not attributes or catalogue.ARGS_HASH in attributes:
+    attributes = getattr(span, "attributes", None) or {}
+    if catalogue.ARGS_HASH in attributes:
         return False
+    if getattr(span, "name", "") == f"{catalogue.EXECUTE_TOOL} {name}":
+        return True  # some say the rest only when it ends
     if not any(attributes.get(key) in values for key, values in catalogue.FOREIGN_TOOL_SPANS.items()):
         return False
     named = attributes.get(catalogue.GEN_AI_TOOL_NAME) or attributes.get(catalogue.TOOL_NAME)

@@ -5,6 +5,8 @@ The user's call stands between a shielded "before" and a shielded "after"; same 
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -16,7 +18,7 @@ import wrapt
 
 from agent_otel import _shield, catalogue, observer, settings, streams
 from agent_otel.integrations import registry
-from agent_otel.reading import After, Around, Before, Family, StepReader, ToolReader, Watch
+from agent_otel.reading import After, Around, Before, Family, InThread, ModelReader, StepReader, ToolReader, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.rows import Candidate, Integration
 
-    Reader = ToolReader | StepReader | Before | After | Watch | Around | Family
+    Reader = ToolReader | ModelReader | StepReader | Before | After | Watch | Around | Family | InThread
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 # wrapt keeps attributes with the prefix _self_ on the wrapper, and proxies of others pass the question on to it.
@@ -37,20 +39,26 @@ _matched: set[str] = set()
 
 def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     """Choose the wrapper that fits the kind of function, once, when it is wrapped."""
-    if isinstance(reader, Before):
-        return _before(reader)
-    if isinstance(reader, After):
-        return _after(reader)
+    hooks: dict[type, Callable[..., Wrapper]] = {
+        Before: _before,
+        After: _after,
+        Family: _family,
+        InThread: _in_thread,
+    }
+    if type(reader) in hooks:
+        return hooks[type(reader)](reader)
     is_async = inspect.iscoroutinefunction(wrapped)
     if isinstance(reader, Watch):
         return _watch_async(reader) if is_async else _watch(reader)
-    if isinstance(reader, ToolReader) and (inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)):
-        return _tool_stream(reader)
-    if isinstance(reader, Family):
-        return _family(reader)
-    enter: Callable[..., Any] = _surround
-    if not isinstance(reader, Around):
-        enter = observer.enter_tool if isinstance(reader, ToolReader) else observer.enter_step
+    is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
+    if isinstance(reader, ToolReader | ModelReader) and is_generator:
+        return _stream(reader)
+    doors: dict[type, Callable[..., Any]] = {
+        ToolReader: observer.enter_tool,
+        ModelReader: observer.enter_model,
+        StepReader: observer.enter_step,
+    }
+    enter = doors.get(type(reader), _surround)
     return _around_async(reader, enter) if is_async else _around(reader, enter)
 
 
@@ -80,7 +88,7 @@ def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     return wrapper
 
 
-def _tool_stream(reader: ToolReader) -> Wrapper:
+def _stream(reader: ToolReader | ModelReader) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return streams.measured(wrapped(*args, **kwargs), reader, instance, args, kwargs)
 
@@ -136,6 +144,24 @@ def _after(hook: After) -> Wrapper:
         return result
 
     return wrapper
+
+
+def _in_thread(_: InThread) -> Wrapper:
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
+        decorate = wrapped(*args, **kwargs)
+        return functools.partial(_decorate_in_context, decorate) if observer.enabled else decorate
+
+    return wrapper
+
+
+def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    here = contextvars.copy_context()
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return here.copy().run(function, *args, **kwargs)
+
+    return decorate(run)
 
 
 class _Surrounded:

@@ -1,4 +1,4 @@
-"""What agent tools leave behind when they cut a result: the texts of 62 places in 30 projects, as data.
+"""What agent tools leave behind when they cut a result: the texts of 63 places in 30 projects, as data.
 
 Read in the packages named in reference/runtimes.md 2.2, November 2026. In a template ``#`` stands for a number with or
 without a unit and ``*`` for up to 80 characters of one line; everything else is literal.
@@ -33,12 +33,14 @@ STEMS: Final = (
     "Full result ",
     "Offloaded: ",
     "output_masked",
+    "exceeds maximum ",
 )
 """Every template contains one of these. Looking for them costs less than any regular expression."""
 
 # Offloaded first: such a result is complete elsewhere, whatever else the text says.
 MARKERS: Final = (
     Marker("claude-code", "Output too large (*). Full output saved to: ", OFFLOADED),
+    Marker("claude-code", "exceeds maximum allowed tokens. Output has been saved to ", OFFLOADED),
     Marker("gemini-cli", "Output too large. Showing first # and last # characters. For full output see: ", OFFLOADED),
     Marker("opencode", "The tool call succeeded but the output was truncated. Full output saved to: ", OFFLOADED),
     Marker("strands", "[Offloaded: # blocks, ~# tokens]", OFFLOADED),

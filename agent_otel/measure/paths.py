@@ -92,3 +92,24 @@ def largest(sizes: dict[str, int], most: int) -> dict[str, int]:
     if rest:
         kept[OTHER] = kept.get(OTHER, 0) + rest
     return kept
+
+
+def keys_of(value: object, depth: int = 4, most: int = 128) -> frozenset[str]:
+    """Return the paths of the keys of a dict or a list of dicts, the first and the last element of each list.
+
+    Keys that are data are ``*``; runs no code of the value, because only ``dict`` and ``list`` themselves are read.
+    """
+    found: set[str] = set()
+    waiting: list[tuple[object, str, int]] = [(value, "", 0)]
+    looks = 4 * most  # lists may contain themselves
+    while waiting and len(found) < most and looks:
+        looks -= 1
+        value, path, level = waiting.pop()
+        if type(value) is dict and level < depth:
+            for key, member in list(value.items())[:most]:
+                name = fold(key) if type(key) is str else ANY
+                found.add(f"{path}.{name}" if path else name)
+                waiting.append((member, f"{path}.{name}" if path else name, level + 1))
+        elif type(value) is list and value:
+            waiting += ((member, f"{path}[]", level) for member in (value[0], value[-1]))
+    return frozenset(found)

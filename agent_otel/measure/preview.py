@@ -26,6 +26,13 @@ def preview(value: object, limit_bytes: int) -> str:
     return _cut("".join(pieces), limit_bytes)
 
 
+def ends(value: object, count: int) -> tuple[str, str] | None:
+    """The first and the last characters of a text, to find it again by; None for what is shorter or no text."""
+    if type(value) is not str or not count or len(value) < 2 * count:
+        return None
+    return value[:count], value[-count:]
+
+
 def clean(name: str, limit: int = 256) -> str:
     """Return a name fit for an attribute: no lone surrogates, which would lose a whole OTLP batch, and not endless."""
     if len(name) <= limit and name.isascii():

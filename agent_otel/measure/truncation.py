@@ -14,7 +14,7 @@ from agent_otel.measure.size import block_text
 CUT_JSON: Final = "cut_json"
 SUSPECTED: Final = "suspected"
 
-# Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the nine
+# Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the ten
 # stems at 0.35 ns a character each, and the whole check has 5 µs.
 _HEAD: Final = 256
 _MIDDLE: Final = 96
@@ -35,6 +35,15 @@ _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
 _decode = json.JSONDecoder().raw_decode
 
+_CURSORS: Final = ("next_cursor", "nextCursor", "next_page_token", "nextPageToken", "next_page", "nextPage", "next")
+_CURSOR: Final = re.compile(r'"next(?:_?(?:cursor|page(?:_?token)?))?"\s*:\s*(?:"[^"]|[1-9])', re.IGNORECASE)
+_PAGING: Final = (
+    *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
+    *("from", "start_line", "line_start", "begin", "since"),
+)
+_SHRUNK_BYTES: Final = 256
+_SHRUNK_SHARE: Final = 0.01
+
 
 class Cut(NamedTuple):
     """Why a result counts as cut, and the project (or projects) whose marker says so, when one does.
@@ -44,6 +53,12 @@ class Cut(NamedTuple):
 
     reason: str
     marker: str | None
+
+
+def has_shrunk(before_bytes: int, after_bytes: int) -> bool:
+    """Whether a result lost more than 256 bytes and 1 % between two stations; less is another formatting, not a cut."""
+    lost = before_bytes - after_bytes
+    return lost > _SHRUNK_BYTES and lost > before_bytes * _SHRUNK_SHARE
 
 
 def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
@@ -187,3 +202,18 @@ def _evidence(fields: dict[Any, Any]) -> Cut | None:
         if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
             return Cut(marker.reason, marker.project)
     return None
+
+
+def has_cursor(value: Any) -> bool:
+    """Whether a result is a page that names the next one: a key such as ``next_cursor`` that is not empty."""
+    if type(value) is dict:
+        return any(value.get(key) for key in _CURSORS)
+    if type(value) is not str:
+        return False
+    end = value[-_TAIL:]
+    return '"next' in end and _CURSOR.search(end) is not None
+
+
+def asks_for_a_page(arguments: Any) -> bool:
+    """Whether arguments name a place to go on from: a key such as ``cursor`` or ``offset`` that is not empty."""
+    return type(arguments) is dict and any(arguments.get(key) for key in _PAGING)

@@ -53,6 +53,7 @@ def test_one_span(environment: Callable[[str], Environment], receiver: OtlpRecei
         "tool.args_hash": blake2b(arguments, digest_size=6).hexdigest(),
         "tool.args.bytes": len(arguments),
         "tool.result.bytes": 1000,
+        "tool.result.estimated_tokens": 125,
         "tool.result.truncated": False,
     } == span.attributes
     assert [] == span.events
@@ -95,6 +96,8 @@ _EXPECTED = {
     key("agent_otel_tool_results_truncated_total", **_SEARCH, layer="tool", reason="marker"): 0,
     key("agent_otel_tool_results_truncated_total", **_BROKEN, layer="framework", reason="shrunk"): 0,
     key("agent_otel_tool_result_produced_bytes_total", **_SEARCH): 20_301,
+    key("agent_otel_tool_result_delivered_bytes_total", **_SEARCH): 0,
+    key("agent_otel_tool_result_shape_changes_total", **_SEARCH): 0,
     key("agent_otel_tool_repeats_total", **_SEARCH): 1,
     key("agent_otel_tool_repeats_total", **_BROKEN): 0,
     key("gen_ai_execute_tool_duration_seconds_count", **_SEARCH, gen_ai_agent_name="planner"): 3,
@@ -112,6 +115,8 @@ _UNITS = {
     "agent_otel.tool.results.large": "{result}",
     "agent_otel.tool.results.truncated": "{result}",
     "agent_otel.tool.result.produced": "By",
+    "agent_otel.tool.result.delivered": "By",
+    "agent_otel.tool.result.shape_changes": "{change}",
     "agent_otel.tool.repeats": "{call}",
     "agent_otel.execution.tool_calls": "{call}",
     "agent_otel.execution.result.size": "By",

@@ -13,6 +13,11 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
         "offloaded",
         "<persisted-output>\nOutput too large (293.1KB). Full output saved to: /var/tmp/tool/1.txt",
     ),
+    (
+        1,
+        "offloaded",
+        "Error: result (400,000 characters across 1 line) exceeds maximum allowed tokens. Output has been saved to /r",
+    ),
     (2, "marker", "[OUTPUT TRUNCATED - exceeded 25000 token limit]"),
     (3, "marker", "... [12345 characters truncated] ..."),
     (4, "marker", "... [1,204 lines truncated] ..."),

@@ -1,4 +1,4 @@
-"""Cuts: every marker of the 62 known ones, cut JSON, suspicious lengths, and what must raise no alarm."""
+"""Cuts: every marker of the known ones, cut JSON, suspicious lengths, and what must raise no alarm."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-_TABLE = ("integrations/registry.py", "integrations/rows.py", "integrations/durable.py")
+_ROWS = ("durable", "frameworks", "providers")
+_TABLE = ("integrations/registry.py", "integrations/rows.py", *(f"integrations/{name}.py" for name in _ROWS))
 
 
 @pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", *_TABLE, "auto.py"])
@@ -42,7 +43,7 @@ def test_it_imports_the_standard_library_only(name: str) -> None:
     assert ours <= {
         "agent_otel",
         "agent_otel.integrations",
-        "agent_otel.integrations.durable",
+        *(f"agent_otel.integrations.{name}" for name in _ROWS),
         "agent_otel.integrations.rows",
         # Loaded when a framework is, by what registry.triggers() returns.
         *(() if name == "_startup.py" else ("agent_otel.integrations.wrapping",)),

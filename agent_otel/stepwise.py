@@ -1,0 +1,120 @@
+"""A tool's generator while it runs: what passes in its steps, as a context manager around each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import _shield
+from agent_otel.reading import PRODUCED
+from agent_otel.record import current
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.emit.spans import OpenSpan
+    from agent_otel.reading import Result, ToolReader
+    from agent_otel.record import Record
+
+
+class StreamVisit:
+    """A generator tool while it runs: a context manager around each step of it."""
+
+    __slots__ = ("_reader", "_record", "_token")
+
+    def __init__(self, record: Record, reader: ToolReader) -> None:
+        self._record = record
+        self._reader = reader
+        self._token: Token[Record | None] | None = None
+
+    def __enter__(self) -> Self:
+        try:
+            self._token = current.set(self._record)
+            if self._span is not None and not self._record.finished:
+                self._span.attach()
+        except Exception:
+            _shield.failed("tool_call.step")
+        return self
+
+    @property
+    def _span(self) -> OpenSpan | None:
+        """The span, where the steps are the handler's: what a framework does around it is not under it."""
+        return self._record.span if self._reader.station == PRODUCED else None
+
+    def item(self, value: Any) -> None:
+        """Add an item that passes."""
+        try:
+            reading = self._reader.result(value)
+            if reading is not None:
+                self._record.add(reading)
+        except Exception:
+            _shield.failed("tool_call.item")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if self._token is not None:
+                current.reset(self._token)
+            if self._span is not None:
+                self._span.detach()
+            if error is not None and not self._record.finished:
+                if not isinstance(error, StopIteration | StopAsyncIteration):
+                    self._record.raise_(error, self._reader)
+                self._finish(complete=True)
+        except Exception:
+            _shield.failed("tool_call.step")
+
+    def abandon(self) -> None:
+        """Nobody wants more items; what has passed is a lower bound of the result."""
+        try:
+            if not self._record.finished:
+                self._finish(complete=False)
+        except Exception:
+            _shield.failed("tool_call.abandon")
+
+    def _finish(self, *, complete: bool) -> None:
+        self._record.finish_stream(complete=complete)
+
+
+class EventVisit(StreamVisit):
+    """A framework's generator of events around a tool, of which the last that can be read as a result is the result.
+
+    It may be the outer function of a call, or the inner one, which leads to the handler.
+    """
+
+    __slots__ = ("_is_done", "_is_outermost", "_last")
+
+    def __init__(self, record: Record, reader: ToolReader, *, is_outermost: bool) -> None:
+        super().__init__(record, reader)
+        self._is_outermost = is_outermost
+        self._is_done = False
+        self._last: Result | None = None
+
+    def item(self, value: Any) -> None:
+        """Look whether an event that passes is the result; another one may follow."""
+        try:
+            reading = self._reader.result(value)
+            if reading is not None:
+                self._last = reading
+        except Exception:
+            _shield.failed("tool_call.item")
+
+    def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
+        if self._is_done:
+            return
+        self._is_done = True
+        record, reader = self._record, self._reader
+        if self._last is not None:
+            record.read(reader.station, self._last)
+        elif self._is_outermost:
+            record.unasked = record.error_type is None
+        self._last = None
+        if reader.station == PRODUCED:
+            record.leave_handler()
+            if not self._is_outermost:
+                record.awaits = reader
+        if self._is_outermost:
+            record.finish()
