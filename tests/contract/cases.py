@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.contract import script
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
@@ -22,7 +22,10 @@ WIRE = -1
 
 @dataclass(frozen=True)
 class Record:
-    """What is expected of one tool call: sizes in bytes, None where there must be no such attribute."""
+    """What is expected of one tool call: sizes in bytes, None where there must be no such attribute.
+
+    ``agent`` is another agent than that of the class, empty for none.
+    """
 
     tool: str
     call_id: str | None
@@ -33,6 +36,18 @@ class Record:
     cut: tuple[str, str] | None = None
     args: int = KEY_BYTES
     agent: str | None = None
+
+
+class Cut(NamedTuple):
+    """A cut that not the tool's own span tells of, but a child: it was found when that had ended.
+
+    ``arrived`` is what was left, in bytes, or `WIRE`.
+    """
+
+    tool: str
+    layer: str
+    reason: str
+    arrived: int
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ class Telemetry:
                 "parent": names.get(span.parent.span_id) if span.parent else None,
                 "status": span.status.status_code.name,
                 "attributes": dict(span.attributes or {}),
+                "events": [{"name": e.name, "attributes": dict(e.attributes or {})} for e in span.events],
             }
             for span in spans
         ]

@@ -10,7 +10,7 @@ import pytest
 
 from tests import interpreters
 
-pytest.register_assert_rewrite("tests.contract.suite")
+pytest.register_assert_rewrite("tests.contract.suite", "tests.contract.delivery", "tests.contract.composition")
 
 from tests.contract.suite import Contract, Runs  # noqa: E402 - after asking for readable assertions
 

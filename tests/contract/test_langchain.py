@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.suite import Contract
 from tests.contract.toolbox import LOOKUP_BYTES
 
@@ -19,7 +20,10 @@ class TestLangChain(Contract):
 
     agent = "langchain"
     environment = "langchain"
-    integrations: ClassVar = {"langchain": "langchain_core.tools.base:BaseTool.run"}
+    integrations: ClassVar = {
+        "langchain": "langchain_core.tools.base:BaseTool.run",
+        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._iter_v2_events",
+    }
     outer = False
     own: ClassVar = {
         "outside of an agent": Case(
@@ -43,13 +47,29 @@ class TestLangChain(Contract):
     }
 
 
-class TestLangChainOldest(TestLangChain):
-    """langchain-core 0.3."""
+class TestLangChainOlder(TestLangChain):
+    """The last langchain-core 0.3."""
 
     environment = "langchain-oldest"
+    integrations: ClassVar = {
+        **TestLangChain.integrations,
+        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._convert_cached_generations",
+    }
 
 
-class TestLangGraph(Contract):
+class TestLangChainOldest(TestLangChain):
+    """langchain-core 0.3.0."""
+
+    environment = "langchain-0.3.0"
+    integrations: ClassVar = {
+        **TestLangChain.integrations,
+        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._generate_with_cache",
+    }
+    # This version makes a text of a tool's own message.
+    own: ClassVar = {name: case for name, case in TestLangChain.own.items() if name != "a message of its own"}
+
+
+class TestLangGraph(Delivery):
     """``create_agent`` of LangChain 1.x."""
 
     agent = "langgraph"
@@ -83,6 +103,7 @@ class TestLangGraph(Contract):
             (Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk")),),
             setting="shorten",
         ),
+        "two megabytes": WHOLE,
         "tried again by a middleware": looked_up("flaky", "call_28", setting="retry"),
     }
 
@@ -91,9 +112,10 @@ class TestLangGraphOldest(TestLangGraph):
     """``create_react_agent`` of LangGraph 0.2, whose node turns every exception into text."""
 
     environment = "langchain-oldest"
+    integrations: ClassVar = {**TestLangGraph.integrations, **TestLangChainOlder.integrations}
     agent_name = None
     origin = None
     own: ClassVar = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
 
 
-del Contract
+del Contract, Delivery

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
-from tests.contract.suite import Contract
+from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
 
 
-class TestNewest(Contract):
+class TestNewest(Delivery):
     """From 0.19 on."""
 
     agent = "openai_agents"
@@ -25,6 +25,7 @@ class TestNewest(Contract):
     attributes: ClassVar = {"gen_ai.conversation.id": "group-1"}
     origin = 1
     own: ClassVar = {
+        "two megabytes": WHOLE,
         "responses": looked_up("lookup", "call_20", setting="responses"),
         "text output": looked_up("text_output", "call_21"),
         "nested": looked_up("nested", "call_22"),
@@ -96,4 +97,4 @@ class TestOldest(TestNewest):
     }
 
 
-del Contract
+del Delivery

@@ -1,0 +1,73 @@
+"""Agno, newest and oldest."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.toolbox import LOOKUP_BYTES
+
+# The call of the agent behind the tool.
+ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
+
+
+class TestAgno(Delivery):
+    """Agno 3.1."""
+
+    agent = "agno"
+    environment = "agno"
+    integrations: ClassVar = {
+        "agno": "agno.tools.function:FunctionCall.execute",
+        "agno-messages": "agno.models.base:Model.create_function_call_result",
+    }
+    agent_name = "clerk"
+    attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
+    origin = None
+    outer = False
+    reformatted: ClassVar = ("structured",)
+    own: ClassVar = {
+        "two megabytes": WHOLE,
+        # {"rows":[{"id":0},{"id":1}]}, of which the model gets what str() makes of it
+        "structured": Case(
+            ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 28, args=10),)
+        ),
+        "in pieces": looked_up("in_pieces", "call_22"),
+        "in pieces, sync": looked_up("in_pieces", "call_23", "sync"),
+        "in pieces, later": looked_up("in_pieces_later", "call_24"),
+        "raises in a piece": failed("broken_in_pieces", "call_25", "sync", "tool_error"),
+        "a result of its own": looked_up("result", "call_26"),
+        "between hooks that fail": looked_up("hooked", "call_28"),
+        "stops the run": Case(
+            ("stop",), (("call_31", "stop", KEY),), (Record("stop", "call_31"),), said="", unsent=("call_31",)
+        ),
+        "agent as a tool": Case(
+            ("delegate",),
+            (("call_29", "delegate", {"input": DELEGATED}),),
+            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), ASSISTANT),
+        ),
+        # 100 letters: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
+        "shortened by a hook": Case(
+            ("lookup",), (("call_27", "lookup", KEY),), (Record("lookup", "call_27", 195),), "sync", "shorten"
+        ),
+    }
+
+
+class TestAgnoOldest(TestAgno):
+    """Agno 2.3, which swallows the cancellation of a tool."""
+
+    environment = "agno-oldest"
+    own: ClassVar = {
+        **TestAgno.own,
+        "cancelled": Case(
+            ("linger",),
+            (("call_9", "linger", KEY),),
+            (Record("linger", "call_9"),),
+            "cancel",
+            said=None,
+            unsent=("call_9",),
+        ),
+    }
+
+
+del Delivery

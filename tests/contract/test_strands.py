@@ -1,0 +1,106 @@
+"""Strands Agents, whose own spans of tools are enriched, or have ours inside of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, failed, looked_up
+from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.toolbox import LOOKUP_BYTES
+
+# The call of the agent behind the tool.
+ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
+# What the hook has left of it: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
+SHORTENED = 195
+
+
+class TestStrands(Delivery):
+    """The numbers go on the framework's span, which has ended when the hooks after the call run."""
+
+    agent = "strands"
+    environment = "strands"
+    integrations: ClassVar = {"strands": "strands.tools.executors._executor:_run_tool"}
+    agent_name = "clerk"
+    scope = "strands.telemetry.tracer"
+    origin = None
+    outer = False
+    loads = ("wrapt",)
+    own: ClassVar = {
+        "two megabytes": WHOLE,
+        # {"rows": [{"id": 0}, {"id": 1}]}: the framework has made a text of it, with blanks.
+        "structured": Case(
+            ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 32, args=10),)
+        ),
+        "in pieces": looked_up("in_pieces", "call_22"),
+        "a result of its own": looked_up("ready_made", "call_23"),
+        "flagged": Case(
+            ("flagged",), (("call_24", "flagged", KEY),), (Record("flagged", "call_24", 17, error="tool_error"),)
+        ),
+        "shortened by a hook": Case(
+            ("lookup",), (("call_27", "lookup", KEY),), (Record("lookup", "call_27", LOOKUP_BYTES),), setting="shorten"
+        ),
+        "agent as a tool": Case(
+            ("delegate",),
+            (("call_29", "delegate", {"input": DELEGATED}),),
+            (Record("delegate", "call_29", 4, args=DELEGATED_BYTES), ASSISTANT),
+        ),
+        "interrupted": Case(
+            ("asks",),
+            (("call_31", "asks", KEY),),
+            (Record("asks", "call_31"),),
+            said="interrupted",
+            unsent=("call_31",),
+        ),
+        "interrupted by a hook": Case(
+            ("lookup",), (("call_32", "lookup", KEY),), (), setting="ask", said="interrupted", unsent=("call_32",)
+        ),
+    }
+    cuts: ClassVar = {"shortened by a hook": (Cut("lookup", "framework", "shrunk", SHORTENED),)}
+
+
+class TestStrandsOwnSpans(TestStrands):
+    """Spans of our own, which know what the framework has handed back."""
+
+    variables: ClassVar = {"AGENT_OTEL_SPANS": "own"}
+    scope = "agent_otel"
+    outer = True
+    own: ClassVar = {
+        **TestStrands.own,
+        "shortened by a hook": replace(
+            TestStrands.own["shortened by a hook"],
+            records=(Record("lookup", "call_27", LOOKUP_BYTES, handed_back=SHORTENED, cut=("framework", "shrunk")),),
+        ),
+        "tried again": looked_up("flaky", "call_33", setting="retry"),
+        "refused by a hook": failed("lookup", "call_34", error="tool_error", setting="refuse"),
+        "with arguments that do not fit": Case(
+            ("lookup",),
+            (("call_25", "lookup", {"kee": "größe"}),),
+            (Record("lookup", "call_25", handed_back=WIRE, error="ValueError"),),
+        ),
+    }
+    cuts: ClassVar = {}
+
+
+class TestStrands161(TestStrands):
+    """The framework's span is open around all of it, so that it has both sizes."""
+
+    environment = "strands-1.61"
+    integrations: ClassVar = {"strands": "strands.tools.executors._executor:ToolExecutor._stream"}
+    outer = True
+    own: ClassVar = {**TestStrandsOwnSpans.own, "interrupted": replace(TestStrands.own["interrupted"], records=())}
+    cuts: ClassVar = {}
+
+    @classmethod
+    def cases(cls) -> dict[str, Case]:
+        """Return the cases, except that the framework never ends its span of a call that was cancelled."""
+        return {name: case for name, case in super().cases().items() if name != "cancelled"}
+
+
+class TestStrandsOldest(TestStrands161):
+    """Strands 1.30; before that, the exception did not come with the result."""
+
+    environment = "strands-1.30"
+
+
+del Delivery

@@ -1,0 +1,94 @@
+"""The scripted model behind Anthropic's Messages API, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from examples.local_servers.model import pieces, usage
+from examples.local_servers.web import Answer
+from tests.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from examples.local_servers.model import Endpoint
+
+#: Tokens of the prompt that it says it had cached.
+CACHED_TOKENS = 7
+
+
+class AnthropicServer(ScriptedServer):
+    """Serves ``/v1/messages``, and keeps the turns of a thread for those who ask to continue it."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._kept: dict[str, list[Json]] = {}
+        super().__init__(decider)
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Messages, with or without their beta."""
+        return {"/v1/messages": self._answer}
+
+    def messages(self, request: Json) -> list[Json]:
+        """A request's messages; a user message's tool results come before what else it says."""
+        thread: Json = request.get("thread") or {}
+        found = list(self._kept.get(thread.get("previous_message_id", ""), ()))
+        for message in request["messages"]:
+            content = message["content"]
+            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            found += [result(b["tool_use_id"], b.get("content")) for b in blocks if b["type"] == "tool_result"]
+            said = [block for block in blocks if block["type"] == "text"]
+            if said:
+                found.append({"role": message["role"], "content": said})
+        return found
+
+    def _answer(self, request: Json, reply: Reply) -> Answer:
+        message = _message(request, reply)
+        self._kept[message["id"]] = self.messages(request)
+        if not request.get("stream"):
+            return Answer(json.dumps(message).encode())
+        events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in _events(message))
+        return Answer(events, "text/event-stream")
+
+
+def _blocks(reply: Reply) -> list[Json]:
+    if isinstance(reply, str):
+        return [{"type": "text", "text": reply, "citations": None}]
+    return [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments_text)}
+        for call in reply
+    ]
+
+
+def _message(request: Json, reply: Reply) -> Json:
+    read, wrote = usage(request, reply)
+    return {
+        "id": f"msg_{uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": _blocks(reply),
+        "stop_reason": "end_turn" if isinstance(reply, str) else "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": read, "output_tokens": wrote, "cache_read_input_tokens": CACHED_TOKENS},
+    }
+
+
+def _events(message: Json) -> Iterator[Json]:
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        is_text = block["type"] == "text"
+        empty: Json = {"text": ""} if is_text else {"input": {}}
+        yield {"type": "content_block_start", "index": index, "content_block": {**block, **empty}}
+        for piece in pieces(block["text"] if is_text else json.dumps(block["input"])):
+            delta = (
+                {"type": "text_delta", "text": piece}
+                if is_text
+                else {"type": "input_json_delta", "partial_json": piece}
+            )
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": message["usage"]["output_tokens"]}}
+    yield {"type": "message_stop"}

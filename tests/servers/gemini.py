@@ -1,0 +1,111 @@
+"""The scripted model behind Google's generateContent, whole and streamed.
+
+Gemini's calls have ids or have none, as the model likes: ``GeminiServer`` gives none, ``GeminiServerWithIds`` does.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, ClassVar
+
+from examples.local_servers.model import pieces, usage
+from examples.local_servers.web import Answer
+from tests.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from examples.local_servers.model import Endpoint
+
+MODEL = "gemini-scripted"
+#: Tokens of the prompt that it says it had cached.
+CACHED_TOKENS = 5
+
+
+class GeminiServer(ScriptedServer):
+    """Serves ``/v1/models/gemini-scripted`` and ``/v1beta``; a result is known by its tool's name and its place."""
+
+    ids: ClassVar[bool] = False
+
+    def __init__(self, decider: Decider) -> None:
+        self._asked: dict[str, list[tuple[str, str]]] = {}
+        super().__init__(decider)
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Both ways to generate, under the versions of the API that the SDKs use."""
+        ways = {"generateContent": self._whole, "streamGenerateContent": self._streamed}
+        paths = [f"/{version}/models/{MODEL}" for version in ("v1", "v1beta")]
+        return {f"{path}:{way}": answer for path in paths for way, answer in ways.items()}
+
+    def messages(self, request: Json) -> list[Json]:
+        """A request's messages; results without an id get that of the call that they answer by their order."""
+        found: list[Json] = []
+        asked: list[tuple[str, str]] = []
+        for content in request["contents"]:
+            texts = "".join(part.get("text", "") for part in content["parts"])
+            if texts:
+                found.append({"role": "assistant" if content.get("role") == "model" else "user", "content": texts})
+                asked = list(self._asked.get(texts, asked))
+            for part in content["parts"]:
+                answer = part.get("functionResponse")
+                if answer is not None:
+                    known = answer.get("id") or next((id_ for id_, name in asked if name == answer["name"]), "")
+                    asked = [each for each in asked if each[0] != known]
+                    found.append(result(known, _text(answer["response"])))
+        return found
+
+    def replied(self, request: Json, reply: Reply) -> None:
+        """Remember the ids of calls that go out without one, by the prompt that they are made for."""
+        said = [message["content"] for message in self.messages(request) if message["role"] == "user"]
+        if said and not isinstance(reply, str):
+            self._asked[said[-1]] = [(call.id, call.name) for call in reply]
+
+    def _whole(self, request: Json, reply: Reply) -> Answer:
+        return Answer(json.dumps(_response(request, reply, self._parts(reply))).encode())
+
+    def _streamed(self, request: Json, reply: Reply) -> Answer:
+        return Answer(self._chunks(request, reply), "text/event-stream")
+
+    def _chunks(self, request: Json, reply: Reply) -> Iterator[bytes]:
+        parts = [{"text": piece} for piece in pieces(reply)] if isinstance(reply, str) else self._parts(reply)
+        for part in parts:
+            yield f"data: {json.dumps(_response(request, reply, [part], is_last=part is parts[-1]))}\n\n".encode()
+
+    def _parts(self, reply: Reply) -> list[Json]:
+        if isinstance(reply, str):
+            return [{"text": reply}]
+        return [
+            {
+                "functionCall": {
+                    **({"id": call.id} if self.ids else {}),
+                    "name": call.name,
+                    "args": json.loads(call.arguments_text),
+                }
+            }
+            for call in reply
+        ]
+
+
+class GeminiServerWithIds(GeminiServer):
+    """Serves the same with an id in each call, which the answer carries back."""
+
+    ids: ClassVar[bool] = True
+
+
+def _text(response: Json) -> str:
+    """A result's text: what stands in the object that SDKs put around it, or the object itself."""
+    value = response["result"] if response.keys() == {"result"} else response
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _response(request: Json, reply: Reply, parts: list[Json], *, is_last: bool = True) -> Json:
+    read, wrote = usage(request, reply)
+    tokens = {"promptTokenCount": read, "candidatesTokenCount": wrote, "totalTokenCount": read + wrote}
+    candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
+    if is_last:
+        candidate["finishReason"] = "STOP"
+    return {
+        "candidates": [candidate],
+        "usageMetadata": {**tokens, "cachedContentTokenCount": CACHED_TOKENS},
+        "modelVersion": MODEL,
+    }

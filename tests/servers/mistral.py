@@ -1,0 +1,60 @@
+"""The scripted model behind Mistral's API, whole and streamed; in its streams each call comes in one piece."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from examples.local_servers.model import chat_answer
+from examples.local_servers.web import Answer
+from tests.servers.scripted import ScriptedServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from examples.local_servers.model import Endpoint
+    from tests.servers.scripted import Json, Reply
+
+
+class MistralServer(ScriptedServer):
+    """Serves chat and agents' completions and a conversation, whose answers are texts."""
+
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """What answers on which path."""
+        conversations = ("/v1/conversations", "/v1/conversations/conv_1")
+        return {
+            "/v1/chat/completions": _answer,
+            "/v1/agents/completions": _answer,
+            **dict.fromkeys(conversations, _conversation),
+        }
+
+    def messages(self, request: Json) -> list[Json]:
+        """A request's messages, which have OpenAI's shape."""
+        messages: list[Json] = request.get("messages", [])
+        return messages
+
+
+def _answer(request: Json, reply: Reply) -> Answer:
+    if not request.get("stream"):
+        return chat_answer(request, reply)
+    return Answer((f"data: {event}\n\n".encode() for event in _events(request, reply)), "text/event-stream")
+
+
+def _events(request: Json, reply: Reply) -> Iterator[str]:
+    whole = chat_answer({**request, "stream": False}, reply).body
+    assert isinstance(whole, bytes)
+    completion = json.loads(whole)
+    choice = completion["choices"][0]
+    delta, finish = choice.pop("message"), choice.pop("finish_reason")
+    yield json.dumps({**completion, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    last = {"index": 0, "delta": {"content": ""}, "finish_reason": finish}
+    yield json.dumps({**completion, "choices": [last]})
+    yield "[DONE]"
+
+
+def _conversation(request: Json, reply: Reply) -> Answer:
+    del request
+    output = {"object": "entry", "type": "message.output", "role": "assistant", "content": reply}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    whole = {"object": "conversation.response", "conversation_id": "conv_1", "outputs": [output], "usage": usage}
+    return Answer(json.dumps(whole).encode())

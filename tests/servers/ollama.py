@@ -1,0 +1,75 @@
+"""The scripted model behind Ollama's chat, whole and streamed. Its protocol has no ids: the order tells calls apart."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from examples.local_servers.model import pieces
+from examples.local_servers.web import Answer
+from tests.servers.scripted import ScriptedServer, result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from examples.local_servers.model import Endpoint
+    from tests.servers.scripted import Decider, Json, Reply
+
+
+class OllamaServer(ScriptedServer):
+    """Serves ``/api/chat``."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._ids: dict[str, str] = {}
+        super().__init__(decider)
+
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """What answers on which path."""
+        return {"/api/chat": _answer}
+
+    def replied(self, request: Json, reply: Reply) -> None:
+        """Remember the ids of calls, which are not sent."""
+        for call in reply if isinstance(reply, list) else ():
+            self._ids[_key(request, call.name, json.loads(call.arguments_text))] = call.id
+
+    def messages(self, request: Json) -> list[Json]:
+        """A request's messages, with the ids that the calls were asked for with."""
+        found: list[Json] = []
+        unanswered: list[str] = []
+        for message in request["messages"]:
+            calls = [call["function"] for call in message.get("tool_calls") or ()]
+            unanswered += [self._ids[_key(request, call["name"], call["arguments"])] for call in calls]
+            found.append(
+                result(unanswered.pop(0), message.get("content", "")) if message["role"] == "tool" else message
+            )
+        return found
+
+
+def _key(request: Json, name: str, arguments: Any) -> str:
+    said = [message["content"] for message in request["messages"] if message["role"] == "user"]
+    return json.dumps([said, name, arguments], sort_keys=True)
+
+
+def _answer(request: Json, reply: Reply) -> Answer:
+    if not request.get("stream"):
+        return Answer(json.dumps(_part(request, reply, done=True)).encode())
+    return Answer((json.dumps(part).encode() + b"\n" for part in _parts(request, reply)), "application/x-ndjson")
+
+
+def _parts(request: Json, reply: Reply) -> Iterator[Json]:
+    if isinstance(reply, str):
+        for piece in pieces(reply):
+            yield _part(request, piece, done=False)
+    else:
+        yield _part(request, reply, done=False)
+    yield _part(request, "", done=True)
+
+
+def _part(request: Json, reply: Reply, *, done: bool) -> Json:
+    message: Json = {"role": "assistant", "content": reply if isinstance(reply, str) else ""}
+    if not isinstance(reply, str):
+        calls = [(call.name, json.loads(call.arguments_text)) for call in reply]
+        message["tool_calls"] = [{"function": {"name": name, "arguments": arguments}} for name, arguments in calls]
+    ended = {"done_reason": "stop", "prompt_eval_count": 10, "eval_count": 2} if done else {}
+    created = "2026-11-21T00:00:00Z"
+    return {"model": request["model"], "created_at": created, "message": message, "done": done, **ended}
