@@ -40,6 +40,9 @@ FEW_TURNS = 3
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
 
+_ACTIVITY = {direction: f"activity_{direction}" for direction in (catalogue.INPUT, catalogue.OUTPUT)}
+_WORKFLOW = {direction: f"workflow_{direction}" for direction in (catalogue.INPUT, catalogue.OUTPUT)}
+
 _current: ContextVar[StepVisit | None] = ContextVar("agent_otel_step", default=None)
 
 
@@ -354,9 +357,7 @@ def kind_of(step: Step, direction: str, more: str = "") -> str:
 
 def boundary_of(step: Step, direction: str) -> str:
     """The boundary of ``caps.toml`` that a payload crosses."""
-    if direction in (catalogue.INPUT, catalogue.OUTPUT):
-        return f"activity_{direction}" if step.activity else f"workflow_{direction}"
-    return direction
+    return (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
 
 
 def step_attributes(step: Step) -> dict[str, Any]:

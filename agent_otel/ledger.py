@@ -181,13 +181,16 @@ class Ledger:
         with self._lock:
             execution = self._touch(execution_id)
             execution.payload_bytes = max(execution.payload_bytes, payload_bytes)
-            track = self._track(execution_id, execution, kind)
+            track = execution.tracks.get(kind) if execution.tracks else None
+            if track is None:
+                track = self._track(execution_id, execution, kind)
             # A refused payload that comes again may differ by an id or a time in it.
             if track.refused and track.sizes and abs(payload_bytes - track.sizes[-1]) * 100 > track.sizes[-1]:
                 track.refused = 0
             if not track.sizes or not (again or track.refused):
                 track.sizes.append(payload_bytes)
-                del track.sizes[:-_TURNS]
+                if len(track.sizes) > _TURNS:
+                    del track.sizes[0]
             return execution, track
 
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:

@@ -284,7 +284,6 @@ def execution_named(execution_id: str, workflow: str) -> None:
     ledger.named(execution_id, workflow)
 
 
-@_shield.shielded("payload")
 def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
     """A runtime has made a payload where no step function surrounds it.
 
@@ -292,7 +291,10 @@ def payload(step: Step, reading: Carried, started_ns: int | None = None, refused
     it would not take it.
     """
     if enabled:
-        carried.payload(carried.named(step), reading, started_ns, refused)
+        try:
+            carried.payload(carried.named(step), reading, started_ns, refused)
+        except Exception:
+            _shield.failed("payload")
 
 
 def current_step() -> Step | None:
