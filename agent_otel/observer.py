@@ -232,7 +232,7 @@ def enter_model(
     reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> model_visit.ModelVisit | None:
     """Begin to watch a function that sends a request to a model; None when this is no such request."""
-    if not enabled or _is_suppressed():
+    if not enabled or muted.get() or _is_suppressed():
         return None
     request = reader.request(instance, args, kwargs)
     return None if request is None else model_visit.ModelVisit(telemetry(), reader, request)
@@ -241,14 +241,14 @@ def enter_model(
 @_shield.shielded("model_request")
 def model_announced(request: Request) -> None:
     """A layer above the SDKs tells what it is about to send, in the middle of what a reader has entered."""
-    if enabled and not _is_suppressed():
+    if enabled and not muted.get() and not _is_suppressed():
         model_visit.announced(telemetry(), request)
 
 
 @_shield.shielded("model_request")
 def result_delivered(part: Part) -> None:
     """A program of its own sends the requests, and tells what result it has sent."""
-    if enabled and not _is_suppressed():
+    if enabled and not muted.get() and not _is_suppressed():
         delivered.take_result(telemetry(), part)
 
 
