@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import interpreters
+from tests.contract.once import reported
 
 pytest.register_assert_rewrite("tests.contract.suite", "tests.contract.delivery", "tests.contract.composition")
 
@@ -34,18 +33,9 @@ def runs(
 ) -> Runs:
     """Run both children of the class, once for all workers of the test run."""
     contract: type[Contract] = request.cls
-    mine = tmp_path_factory.getbasetemp()
-    folder = (mine.parent if hasattr(request.config, "workerinput") else mine) / contract.__module__ / contract.__name__
-    folder.mkdir(parents=True, exist_ok=True)
-    with interpreters.lock(folder / "lock"):
-        kept = folder / "runs.json"
-        if not kept.exists():
-            try:
-                report = dataclasses.asdict(contract.run_children(environment(contract.environment), folder))
-            except AssertionError as error:
-                report = {"failure": str(error)}
-            kept.write_text(json.dumps(report))
-        report = json.loads(kept.read_text())
-        if "failure" in report:
-            pytest.fail(report["failure"], pytrace=False)
-        return Runs(**report)
+    report = reported(
+        request,
+        tmp_path_factory,
+        lambda folder: dataclasses.asdict(contract.run_children(environment(contract.environment), folder)),
+    )
+    return Runs(**report)

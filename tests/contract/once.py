@@ -1,0 +1,35 @@
+"""What the children of a class report, asked for once by all workers of a test run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests import interpreters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def reported(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, run: Callable[[Path], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what ``run`` reports, which is kept for the other workers; its failure fails each test of the class."""
+    mine = tmp_path_factory.getbasetemp()
+    root = mine.parent if hasattr(request.config, "workerinput") else mine
+    folder = root / request.cls.__module__ / request.cls.__name__
+    folder.mkdir(parents=True, exist_ok=True)
+    with interpreters.lock(folder / "lock"):
+        kept = folder / "runs.json"
+        if not kept.exists():
+            try:
+                kept.write_text(json.dumps(run(folder)))
+            except AssertionError as error:
+                kept.write_text(json.dumps({"failure": str(error)}))
+        report: dict[str, Any] = json.loads(kept.read_text())
+    if "failure" in report:
+        pytest.fail(report["failure"], pytrace=False)
+    return report
