@@ -153,6 +153,11 @@ class Metric:
         return self.name.replace(".", "_") + _PROMETHEUS_UNITS.get(self.unit, "")
 
     @property
+    def exposed_name(self) -> str:
+        """The name that a query of it begins with: a counter's with ``_total``, a histogram's without its parts."""
+        return f"{self.prometheus_name}_total" if self.kind == COUNTER else self.prometheus_name
+
+    @property
     def prometheus_labels(self) -> tuple[str, ...]:
         """The label names in Prometheus: dots become underscores."""
         return tuple(label.replace(".", "_") for label in self.labels)
@@ -180,6 +185,10 @@ PYTHON: Final = "python"
 DIRECTION: Final = "direction"
 COMPONENT: Final = "component"
 OUTCOME: Final = "outcome"
+OPERATION: Final = "operation"
+RESULT: Final = "result"
+STRATEGY: Final = "strategy"
+LIMIT: Final = "limit"
 
 _TOOL = (GEN_AI_TOOL_NAME,)
 
@@ -259,6 +268,17 @@ PAYLOAD_BY_TOOL: Final = _metric(
     "Bytes of analysed payloads by the tool whose results they are; `_other` is the unattributed rest.")
 HISTORY_SIZE: Final = _metric("agent_otel.workflow.history.size", HISTOGRAM, "By", _WORKFLOW,
     "Cumulative history or journal, where the runtime has a cap on it.", SIZE_BUCKETS)
+CLAIM_CHECK_OPERATIONS: Final = _metric(
+    "agent_otel.claim_check.operations", COUNTER, "{operation}", (OPERATION, RESULT),
+    "Operations on the claim store, by how they ended.")
+CLAIM_CHECK_IO: Final = _metric("agent_otel.claim_check.io", COUNTER, "By", (OPERATION,),
+    "Bytes written to and read from the claim store.")
+CLAIM_CHECK_DURATION: Final = _metric("agent_otel.claim_check.duration", HISTOGRAM, "s", (OPERATION, RESULT),
+    "Duration of operations on the claim store.", DURATION_BUCKETS)
+CONTEXT_REMOVED: Final = _metric("agent_otel.context.removed", COUNTER, "By", (STRATEGY,),
+    "Bytes that a remedy kept from the model.")
+LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,),
+    "Calls that were skipped because their execution had reached a limit.")
 INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}", (WHERE,),
     "Failures of this package, none of which reached you.")
 INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
@@ -285,6 +305,9 @@ REQUEST_PARTS: Final = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOO
 LAYER_TOOL: Final = "tool"
 LAYER_FRAMEWORK: Final = "framework"
 LAYER_MODEL_REQUEST: Final = "model_request"
+LAYER_REMEDY: Final = "remedy"
+CEILING: Final = "ceiling"
+CLAIM_CHECK: Final = "claim_check"
 CLEARED: Final = "cleared"
 OFFLOADED: Final = "offloaded"
 PAGINATED: Final = "paginated"
