@@ -68,6 +68,8 @@ RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "i
     "UTF-8 bytes that the framework kept of the result")
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
     "`tool.result.bytes` is a lower bound")
+RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
+    "the reference under which the whole result is stored")
 
 RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int", "on `tool_result_truncated`",
     "UTF-8 bytes of the result's text in the request to the model")

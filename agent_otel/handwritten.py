@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_otel.identity import Identity
     from agent_otel.integrations.wrapping import Wrapper
     from agent_otel.observer import Inside, Visit
+    from agent_otel.reading import Asked, Replacement
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
@@ -31,7 +32,12 @@ def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
     return call
 
 
-_READER = ToolReader(PRODUCED, _given, Result)
+def _replace(value: Any, replacement: Replacement, _: Asked) -> Any:
+    """What goes on instead: a text for a text, a dictionary for anything else."""
+    return replacement.text if isinstance(value, str) else replacement.data
+
+
+_READER = ToolReader(PRODUCED, _given, Result, replace=_replace)
 
 
 @overload
@@ -62,7 +68,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
                 given.update(kwargs)
             return Call(tool_name, given, None, agent)
 
-        return _around(target, ToolReader(PRODUCED, read_call, Result))
+        return _around(target, ToolReader(PRODUCED, read_call, Result, replace=_replace, parameters=lambda _: names))
 
     return decorate if function is None else decorate(function)
 
@@ -163,10 +169,22 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return self
 
     def result(self, value: _V) -> _V:
-        """Measure what the handler returned; returns it, so that it can stand around the call."""
-        if self._visit is not None:
-            self._visit.returned(value)
-        return value
+        """Measure what the handler returned; returns it, so that it can stand around the call.
+
+        Where a remedy is switched on, what it returns is what is to go on instead: a text for a text, a dictionary
+        for anything else.
+        """
+        if self._visit is None:
+            return value
+        remedied: _V = self._visit.remedied(value, (None, (), {}))
+        return remedied
+
+    async def aresult(self, value: _V) -> _V:
+        """As `result`, without holding up the event loop while a remedy stores what was returned."""
+        if self._visit is None:
+            return value
+        remedied: _V = await self._visit.aremedied(value, (None, (), {}))
+        return remedied
 
     def error(self, error: Exception) -> None:
         """Note a failure that the loop handles itself."""

@@ -19,14 +19,11 @@ from agent_otel.measure.size import size, text_bytes
 from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
 from agent_otel.record import current as _current
-from agent_otel.stepwise import EventVisit, StreamVisit
+from agent_otel.stepwise import StreamVisit
+from agent_otel.tool_visit import Inside, Visit, remedies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextvars import Token
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from agent_otel.reading import Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
 
@@ -55,6 +52,7 @@ __all__ = [
     "object_carried",
     "payload",
     "payload_refused",
+    "remedies",
     "report_integration",
     "result_delivered",
     "step_started",
@@ -67,87 +65,6 @@ enabled = True
 hooked: set[str | None] = set()
 #: True in the code of a durable workflow, which runs again whenever it is replayed: nothing is measured there.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
-
-
-class Visit:
-    """One wrapped function while it runs, as a context manager around the user's call.
-
-    Nothing of ours is raised from it and no exception of the user's is held or replaced.
-    """
-
-    __slots__ = ("_reader", "_record", "_token")
-
-    def __init__(self, record: Record, reader: ToolReader, token: Token[Record | None] | None) -> None:
-        self._record = record
-        self._reader = reader
-        self._token = token
-
-    def __enter__(self) -> Self:
-        return self
-
-    def returned(self, value: Any) -> None:
-        """Read what the wrapped function returned."""
-        try:
-            record, reader = self._record, self._reader
-            if record.produced is None or reader.station != PRODUCED:
-                reading = reader.result(value)
-                if reading is not None:
-                    record.read(reader.station, reading)
-                elif self._token is not None:
-                    record.unasked = True
-        except Exception:
-            _shield.failed("tool_call.result")
-
-    def as_stream(self) -> StreamVisit:
-        """Let go of the current context: a stream is current only during its steps."""
-        if self._token is not None:
-            _current.reset(self._token)
-        if self._record.span is not None:
-            self._record.span.detach()
-        if self._reader.events:
-            return EventVisit(self._record, self._reader, is_outermost=self._token is not None)
-        return StreamVisit(self._record, self._reader)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            token = self._token
-            if token is not None:
-                try:  # noqa: SIM105 - suppress() costs on every call
-                    _current.reset(token)
-                except ValueError:
-                    pass  # the call ends in another context than it began in, which is gone or going
-            if error is not None:
-                self._record.raise_(error, self._reader)
-            if self._reader.station == PRODUCED:
-                if self._record.span is not None:
-                    self._record.leave_handler()
-                if token is None:
-                    self._record.awaits = self._reader
-            if token is not None:
-                self._record.finish()
-        except Exception:
-            _shield.failed("tool_call.finish")
-
-
-class Inside:
-    """A wrapped function that the body of a running tool uses: no call of its own, nor does it speak for the tool."""
-
-    __slots__ = ("_record",)
-
-    def __init__(self, record: Record) -> None:
-        self._record = record
-
-    def __enter__(self) -> Self:
-        self._record.depth += 1
-        return self
-
-    def returned(self, value: Any) -> None:
-        """Nothing is read."""
-
-    def __exit__(self, *_: object) -> None:
-        self._record.depth -= 1
 
 
 @_shield.shielded("tool_call.enter")

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     #: What a runtime's serializer returned.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
+    #: A call of a wrapped function: instance, arguments, keyword arguments.
+    Asked: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
 
 #: The inner station: what the handler really returned.
 PRODUCED: Final = "produced"
@@ -47,6 +49,21 @@ class Result(NamedTuple):
     raised: bool = False
 
 
+class Replacement(NamedTuple):
+    """What a remedy puts in place of a result: the text that the model reads, and the same as a JSON object.
+
+    ``is_error`` says that it is to be marked as an error, in the way that the framework has.
+    """
+
+    text: str
+    data: dict[str, Any]
+    is_error: bool = False
+
+
+#: What ``ToolReader.replace`` says where nothing else can be put back, such as under a declared output schema.
+LEFT_ALONE: Final = object()
+
+
 @dataclass(frozen=True, slots=True)
 class ToolReader:
     """How to read one wrapped function: its call (None when it is not a tool call) and its result.
@@ -57,6 +74,11 @@ class ToolReader:
     exceptions that are no errors. ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the
     duration. ``events`` says that the function is a generator of events, of which the last result is the result; the
     items of any other generator make up the result together.
+
+    Where a remedy may act, ``replace`` puts its replacement back: it gets the value returned (None when the handler is
+    not to be asked at all), the replacement, and the call (instance, arguments, keyword arguments). ``parameters`` says
+    for a call which parameters the tool has, for a hint; ``offloads_above`` from how many bytes up the framework stores
+    results itself.
     """
 
     station: str
@@ -67,6 +89,9 @@ class ToolReader:
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
+    replace: Callable[[Any, Replacement, Asked], Any] | None = None
+    parameters: Callable[[Asked], Iterable[str]] | None = None
+    offloads_above: Callable[[], int] | None = None
 
 
 class Part(NamedTuple):

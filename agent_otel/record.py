@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent_otel.emit.sinks import Exemplar
     from agent_otel.emit.telemetry import Telemetry
     from agent_otel.reading import Call, Result, ToolReader
+    from agent_otel.remedies.boundary import Remedied
 
 _PREVIEW_BYTES = 8 * 1024
 
@@ -66,7 +67,9 @@ class Record:
     handed: int | None = None
     produced: Size | None = None
     raised = False
+    ref: str | None = None
     repeated = False
+    replaced: int | None = None
     span: spans.OpenSpan | None = None
     start_ns = 0
     structured: Size | None = None
@@ -218,11 +221,21 @@ class Record:
             if not (self.raised or result.raised or self.error_type):
                 self._measure(result)
             return
-        if handed.exact and has_shrunk(self.produced.bytes, handed.bytes):
+        if handed.exact and has_shrunk(self.produced.bytes if self.replaced is None else self.replaced, handed.bytes):
             cut = find_cut(result.value, handed.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
             self.cuts = (*self.cuts, (catalogue.LAYER_FRAMEWORK, reason))
+
+    def replace(self, found: Remedied) -> None:
+        """A remedy has put something else in place of the result."""
+        self.replaced = self.handed = found.bytes
+        self.ref = found.ref
+        self.cuts = (*self.cuts, (catalogue.LAYER_REMEDY, found.reason))
+        if found.error_type is not None and self.error_type is None:
+            self.error_type = found.error_type
+        if self.probe is not None:
+            self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
 
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Note that the handler raised; control flow of the framework is no error."""
@@ -257,10 +270,7 @@ class Record:
                 attributes[catalogue.RESULT_ESTIMATED] = True
         if self.structured is not None:
             attributes[catalogue.RESULT_STRUCTURED_BYTES] = self.structured.bytes
-        if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
-            attributes[catalogue.RESULT_HANDED_BACK_BYTES] = self.handed
-        if self.cuts:
-            attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
+        self._tell_cut(attributes)
         if self.arguments is not None:
             attributes[catalogue.TOOL_ARGUMENTS] = self.arguments
         if self.content is not None:
@@ -269,6 +279,15 @@ class Record:
             keys = {catalogue.KEYS_ADDED: self.change.added, catalogue.KEYS_REMOVED: self.change.removed}
             self.span.span.add_event(catalogue.SHAPE_CHANGED, keys)
         self.span.write(attributes, self.error_type, self.failure)
+
+    def _tell_cut(self, attributes: dict[str, Any]) -> None:
+        """What was handed on instead of what was produced, and who made the difference."""
+        if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
+            attributes[catalogue.RESULT_HANDED_BACK_BYTES] = self.handed
+        if self.ref is not None:
+            attributes[catalogue.RESULT_REF] = self.ref
+        if self.cuts:
+            attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
 
     def finish(self) -> None:
         """The call is over: end the span and record the metrics."""
@@ -315,6 +334,8 @@ class Record:
             self._note(result_bytes)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
+        if self.replaced is not None and result_bytes is not None:
+            self.out.metrics.remedied(self.name, self.cuts[-1][1], max(result_bytes - self.replaced, 0))
         if self.repeated:
             series.repeats.record(1, exemplar)
         if self.followup is not None:

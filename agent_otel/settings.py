@@ -30,6 +30,7 @@ BOUNDARIES = (
 )
 #: The largest cap that is believed. No machine has that much memory, so no payload could be held against more.
 LARGEST_CAP_BYTES = 2**40
+_LONGEST_SECONDS = 10 * 365 * 86_400
 _UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
 
 
@@ -74,6 +75,12 @@ def _ratio(text: str) -> float:
     if not 0 < ratio <= 1:
         raise ValueError("a ratio above 0 and at most 1, such as 0.8")
     return ratio
+
+
+def _seconds(text: str) -> float:
+    if re.fullmatch(r"\d+(\.\d+)?", text) is None or not 0 < float(text) < _LONGEST_SECONDS:
+        raise ValueError("a number of seconds above 0, such as 0.25 or 86400")
+    return float(text)
 
 
 def _caps(text: str) -> frozenset[tuple[str, str, int]]:
@@ -125,6 +132,7 @@ _SIZE = Kind("size", _size)
 _SWITCH = Kind("switch", _switch)
 _RATIO = Kind("ratio", _ratio)
 _TEXT = Kind("text", str)
+_SECONDS = Kind("seconds", _seconds)
 
 
 def _setting(variable: str, kind: Kind, default: object, meaning: str) -> Any:
@@ -221,6 +229,49 @@ class Settings:
         "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
         "caps scale with it but that of `activity_input`.",
     )
+    result_ceiling_bytes: int | None = _setting(
+        "AGENT_OTEL_RESULT_CEILING_BYTES",
+        _SIZE,
+        None,
+        "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place.",
+    )
+    claim_check: str = _setting(
+        "AGENT_OTEL_CLAIM_CHECK",
+        Kind("`memory:` | `file:///folder` | `redis://…` | `s3://…` | `gs://…` | `az://…` | `dapr://store`", str),
+        "",
+        "The store that large results go to; the model gets the beginning and a reference.",
+    )
+    claim_check_bytes: int = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_BYTES",
+        _SIZE,
+        32 * 1024,
+        "A result above this size is stored, and so much of it is what the model gets.",
+    )
+    claim_check_ttl_seconds: float = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_TTL", _SECONDS, 86_400.0, "Seconds for which a stored result is kept, from each write."
+    )
+    claim_check_budget_seconds: float = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_BUDGET", _SECONDS, 0.25, "Seconds that a tool call waits for the store at most."
+    )
+    claim_check_key: str = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_KEY",
+        _TEXT,
+        "",
+        "The secret that references are bound to. Without one, a reference can be resolved only by the process that "
+        "made it.",
+    )
+    claim_check_encryption_key: str = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY",
+        _TEXT,
+        "",
+        "32 bytes in base64: what is stored is encrypted with AES-GCM. Needs `agent-otel[encryption]`.",
+    )
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        """What may be put in place of a result: reasons of the catalogue, none by default."""
+        ceiling = ("ceiling",) if self.result_ceiling_bytes is not None else ()
+        return (*ceiling, "claim_check") if self.claim_check else ceiling
 
 
 def load(environ: Mapping[str, str]) -> Settings:

@@ -57,6 +57,10 @@ class ToolSeries:
             counter.record(0)
         for layer, reason in catalogue.TRUNCATION_CASES:
             metrics.series(catalogue.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
+        for remedy in metrics.remedies:
+            metrics.series(catalogue.RESULTS_TRUNCATED, (tool, catalogue.LAYER_REMEDY, remedy)).record(0)
+        if catalogue.CEILING in metrics.remedies:
+            metrics.series(catalogue.RESULTS_LARGE, (tool, catalogue.CEILING)).record(0)
 
     def call(
         self,
@@ -114,8 +118,10 @@ class ToolSeries:
 class Metrics:
     """The sinks in force and what is bound to them."""
 
-    def __init__(self, sinks: list[Sink], large_result_bytes: int) -> None:
+    def __init__(self, sinks: list[Sink], large_result_bytes: int, remedies: tuple[str, ...] = ()) -> None:
         self.large_result_bytes = large_result_bytes
+        #: What may be put in place of a result: `ceiling`, `claim_check`.
+        self.remedies = remedies
         self._sinks = sinks
         #: Calls that are not on their series yet, where the sink asks for them before it is read; else None.
         self.waiting: deque[_Waiting] | None = None
@@ -171,6 +177,28 @@ class Metrics:
         """Count a cut that is found when the tool call is over."""
         values = (self.limit(catalogue.GEN_AI_TOOL_NAME, tool), layer, reason)
         self.series(catalogue.RESULTS_TRUNCATED, values).record(1)
+
+    def remedied(self, tool: str, remedy: str, removed_bytes: int) -> None:
+        """Count a result in whose place a remedy has put something smaller; the cut is counted with the others."""
+        if remedy == catalogue.CEILING:
+            values = (self.limit(catalogue.GEN_AI_TOOL_NAME, tool), catalogue.CEILING)
+            self.series(catalogue.RESULTS_LARGE, values).record(1)
+        self.removed(remedy, removed_bytes)
+
+    def removed(self, strategy: str, removed_bytes: int) -> None:
+        """Count bytes that a remedy kept from the model."""
+        self.series(catalogue.CONTEXT_REMOVED, (strategy,)).record(removed_bytes)
+
+    def claim_check(self, operation: str, result: str, io_bytes: int, seconds: float) -> None:
+        """Record an operation on the claim store."""
+        self.series(catalogue.CLAIM_CHECK_OPERATIONS, (operation, result)).record(1)
+        self.series(catalogue.CLAIM_CHECK_DURATION, (operation, result)).record(seconds)
+        if io_bytes:
+            self.series(catalogue.CLAIM_CHECK_IO, (operation,)).record(io_bytes)
+
+    def limit_hit(self, limit: str) -> None:
+        """Count a call that was skipped."""
+        self.series(catalogue.LIMITS_HIT, (limit,)).record(1)
 
     def unmatched(self) -> None:
         """Count a result that belongs to no tool call seen."""

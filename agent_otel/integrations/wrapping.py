@@ -53,6 +53,8 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)
+    if isinstance(reader, ToolReader) and reader.replace is not None and observer.remedies() is not None:
+        return _remedied_async(reader) if is_async else _remedied(reader)
     doors: dict[type, Callable[..., Any]] = {
         ToolReader: observer.enter_tool,
         ModelReader: observer.enter_model,
@@ -84,6 +86,30 @@ def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
             result = await wrapped(*args, **kwargs)
             visit.returned(result)
             return result
+
+    return wrapper
+
+
+def _remedied(reader: ToolReader) -> Wrapper:
+    """As `_around`, where a remedy is switched on: what is returned may be something else."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = observer.enter_tool(reader, instance, args, kwargs)
+        if visit is None:
+            return wrapped(*args, **kwargs)
+        with visit:
+            return visit.remedied(wrapped(*args, **kwargs), (instance, args, kwargs))
+
+    return wrapper
+
+
+def _remedied_async(reader: ToolReader) -> Wrapper:
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = observer.enter_tool(reader, instance, args, kwargs)
+        if visit is None:
+            return await wrapped(*args, **kwargs)
+        with visit:
+            return await visit.aremedied(await wrapped(*args, **kwargs), (instance, args, kwargs))
 
     return wrapper
 

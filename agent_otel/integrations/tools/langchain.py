@@ -7,14 +7,18 @@ of middleware and error conversion. LangChain has made the text by then, so that
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import observer
 from agent_otel.catalogue import TOOL_ERROR
-from agent_otel.reading import HANDED_BACK, PRODUCED, After, Before, Call, Result, ToolReader
+from agent_otel.reading import HANDED_BACK, LEFT_ALONE, PRODUCED, After, Before, Call, Result, ToolReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.reading import Asked, Replacement
 
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
@@ -59,6 +63,51 @@ def _result(output: Any) -> Result:
     return Result(message.content, message.artifact, TOOL_ERROR if flagged else None)
 
 
+def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+    """Put a replacement into what ``BaseTool.run`` returns: a text, a ToolMessage, or what holds one.
+
+    An object that the program gets because it has called the tool itself stays what it is.
+    """
+    if output is None:
+        return _answered(replacement, asked)
+    if type(output) is str:
+        return replacement.text
+    if _is_a("ToolMessage", output):
+        status = "error" if replacement.is_error else output.status
+        return output.model_copy(update={"content": replacement.text, "status": status})
+    if _is_a("Command", output) and isinstance(output.update, dict):
+        messages = _replace_first(output.update.get("messages"), replacement, asked)
+        return dataclasses.replace(output, update={**output.update, "messages": messages})
+    return _replace_first(output, replacement, asked) if type(output) is list else LEFT_ALONE
+
+
+def _replace_first(messages: Any, replacement: Replacement, asked: Asked) -> Any:
+    found = _tool_message(messages)
+    if found is None:
+        return LEFT_ALONE
+    return [_replace(found, replacement, asked) if message is found else message for message in messages]
+
+
+def _answered(replacement: Replacement, asked: Asked) -> Any:
+    """What a tool that is not asked returns: a message for a call that has an id, else a text."""
+    tool, _, kwargs = asked
+    call_id = kwargs.get("tool_call_id")
+    if call_id is None:
+        return replacement.text
+    message = sys.modules["langchain_core.messages"].ToolMessage
+    return message(replacement.text, name=tool.name, tool_call_id=call_id, status="error")
+
+
+def _parameters(asked: Asked) -> Iterable[str]:
+    names: Iterable[str] = asked[0].args
+    return names
+
+
+def _offloads_above() -> int:
+    """Deepagents' middleware writes what is longer than 20,000 tokens of 4 characters into its file system."""
+    return 80_000 if "deepagents" in sys.modules else 0
+
+
 def _handed_back(output: Any) -> Result:
     """Read what the node returns: an error status there means that an exception was converted."""
     reading = _result(output)
@@ -95,6 +144,9 @@ run = ToolReader(
     opened_by="langchain-callbacks",
     is_control_flow=_is_control_flow,
     also_timed_by=_ALSO_TIMED_BY,
+    replace=_replace,
+    parameters=_parameters,
+    offloads_above=_offloads_above,
 )
 tool_node = ToolReader(
     HANDED_BACK, _node_call, _handed_back, run, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY

@@ -9,13 +9,16 @@ Inside a tool of a framework none of this is a call of its own: it is how that t
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.catalogue import TOOL_ERROR
 from agent_otel.reading import HANDED_BACK, PRODUCED, Call, Result, ToolReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.reading import Asked, Replacement
 
 # The names of the structured result and of the error flag, by class: asking a model of pydantic's for a field that it
 # has not costs microseconds.
@@ -53,6 +56,22 @@ def _result(answer: Any) -> Result | None:
     return Result(value, structured, error_type)
 
 
+def _replace(answer: Any, replacement: Replacement, _: Asked) -> Any:
+    """Put a replacement into an answer, in both of its forms."""
+    types = sys.modules["mcp.types"]
+    content = [types.TextContent(type="text", text=replacement.text)]
+    kind = types.CallToolResult if answer is None else type(answer)
+    structured, is_error = _FIELDS.get(kind) or _field_names(kind) or _SPELLINGS[0]
+    update = {"content": content, structured: replacement.data, is_error: replacement.is_error}
+    return kind(**update) if answer is None else answer.model_copy(update=update)
+
+
+def _parameters(asked: Asked) -> Iterable[str]:
+    """The parameters of the tool, where the session has listed it, else those that were given."""
+    _, args, kwargs = asked
+    return _call(None, args, kwargs).arguments  # type: ignore[return-value]
+
+
 def _field_names(kind: type) -> tuple[str, str] | None:
     fields = getattr(kind, "model_fields", {})
     if "content" not in fields:
@@ -69,5 +88,5 @@ def _block_text(block: Any) -> str | None:
     return text if isinstance(text, str) else None
 
 
-session = ToolReader(PRODUCED, _call, _result)
+session = ToolReader(PRODUCED, _call, _result, replace=_replace, parameters=_parameters)
 client = ToolReader(HANDED_BACK, _call, _result, session)

@@ -12,6 +12,7 @@ The SDK turns exceptions into text for the model; which exception it was is read
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import sys
 from contextvars import copy_context
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import _shield, observer
 from agent_otel.catalogue import TOOL_ERROR
-from agent_otel.reading import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.reading import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.reading import Asked, Replacement
 
 
 def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> Call:
@@ -83,12 +86,33 @@ def _handed_back(output: Any) -> Result | None:
     return None if output.output is None else Result(output.output)
 
 
+def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+    """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
+    if getattr(asked[2]["function_tool"], "output_json_schema", None) is not None:
+        return LEFT_ALONE
+    if type(output).__name__ == "_FunctionToolInvocationResult":
+        return dataclasses.replace(output, output=replacement.text)
+    if output is None:
+        return _answered(replacement.text)
+    return replacement.text
+
+
+def _answered(text: str) -> Any:
+    """What the function returns for a tool that is not asked: since 0.19 a result of its own class."""
+    kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None)
+    return text if kind is None else kind(text)
+
+
+def _parameters(asked: Asked) -> Iterable[str]:
+    return asked[2]["function_tool"].params_json_schema.get("properties") or ()
+
+
 def _cause(error: BaseException) -> BaseException:
     """The tool's own exception: what is no error of the SDK's leaves it as the cause of a UserError."""
     return error.__cause__ if type(error).__name__ == "UserError" and error.__cause__ is not None else error
 
 
-invoke = ToolReader(PRODUCED, _invoke_call, _result)
+invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back)
 

@@ -1,0 +1,144 @@
+"""One wrapped function of a tool call while it runs."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import _shield, settings
+from agent_otel.reading import PRODUCED
+from agent_otel.record import current as _current
+from agent_otel.stepwise import EventVisit, StreamVisit
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.reading import Asked, Result, ToolReader
+    from agent_otel.record import Record
+    from agent_otel.remedies.boundary import Remedies
+
+
+@functools.lru_cache(maxsize=1)
+def remedies() -> Remedies | None:
+    """The remedies that are switched on, loaded only then."""
+    if not settings.current().remedies:
+        return None
+    from agent_otel.remedies import boundary  # noqa: PLC0415 - nothing switched on costs nothing
+
+    return boundary.Remedies(settings.current())
+
+
+class Visit:
+    """One wrapped function while it runs, as a context manager around the user's call.
+
+    Nothing of ours is raised from it and no exception of the user's is held or replaced.
+    """
+
+    __slots__ = ("_reader", "_record", "_token")
+
+    def __init__(self, record: Record, reader: ToolReader, token: Token[Record | None] | None) -> None:
+        self._record = record
+        self._reader = reader
+        self._token = token
+
+    def __enter__(self) -> Self:
+        return self
+
+    def returned(self, value: Any) -> Result | None:
+        """Read what the wrapped function returned; the reading, if there is one."""
+        try:
+            record, reader = self._record, self._reader
+            if record.produced is None or reader.station != PRODUCED:
+                reading = reader.result(value)
+                if reading is not None:
+                    record.read(reader.station, reading)
+                elif self._token is not None:
+                    record.unasked = True
+                return reading
+        except Exception:
+            _shield.failed("tool_call.result")
+        return None
+
+    def remedied(self, value: Any, asked: Asked) -> Any:
+        """Read what the wrapped function returned; what goes on instead of it, where a remedy is to act."""
+        reading = self.returned(value)
+        try:
+            acting = remedies()
+            if reading is not None and acting is not None:
+                return acting.applied(self._record, self._reader, reading.value, value, asked)
+        except Exception:
+            _shield.failed("tool_call.remedy")
+        return value
+
+    async def aremedied(self, value: Any, asked: Asked) -> Any:
+        """As `remedied`, without holding up the event loop."""
+        reading = self.returned(value)
+        try:
+            acting = remedies()
+            if reading is not None and acting is not None:
+                return await acting.aapplied(self._record, self._reader, reading.value, value, asked)
+        except Exception:
+            _shield.failed("tool_call.remedy")
+        return value
+
+    def as_stream(self) -> StreamVisit:
+        """Let go of the current context: a stream is current only during its steps."""
+        if self._token is not None:
+            _current.reset(self._token)
+        if self._record.span is not None:
+            self._record.span.detach()
+        if self._reader.events:
+            return EventVisit(self._record, self._reader, is_outermost=self._token is not None)
+        return StreamVisit(self._record, self._reader)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            token = self._token
+            if token is not None:
+                try:  # noqa: SIM105 - suppress() costs on every call
+                    _current.reset(token)
+                except ValueError:
+                    pass  # the call ends in another context than it began in, which is gone or going
+            if error is not None:
+                self._record.raise_(error, self._reader)
+            if self._reader.station == PRODUCED:
+                if self._record.span is not None:
+                    self._record.leave_handler()
+                if token is None:
+                    self._record.awaits = self._reader
+            if token is not None:
+                self._record.finish()
+        except Exception:
+            _shield.failed("tool_call.finish")
+
+
+class Inside:
+    """A wrapped function that the body of a running tool uses: no call of its own, nor does it speak for the tool."""
+
+    __slots__ = ("_record",)
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def __enter__(self) -> Self:
+        self._record.depth += 1
+        return self
+
+    def returned(self, value: Any) -> None:
+        """Nothing is read."""
+
+    def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+        """Nothing is replaced: the tool itself reads this."""
+        return value
+
+    async def aremedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+        """Nothing is replaced."""
+        return value
+
+    def __exit__(self, *_: object) -> None:
+        self._record.depth -= 1
