@@ -292,6 +292,8 @@ BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON
 
 EXECUTE_TOOL: Final = "execute_tool"
 TOOL_ERROR: Final = "tool_error"
+RESULT_TOO_LARGE: Final = "result_too_large"
+LIMIT_REACHED: Final = "limit_reached"
 OTHER: Final = "_other"
 UNMATCHED: Final = "unmatched"
 WARN: Final = "warn"
@@ -310,6 +312,22 @@ LAYER_MODEL_REQUEST: Final = "model_request"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
+# What alerts on the claim check wait for: these counters exist at 0 when it is switched on.
+CLAIM_CHECK_CASES: Final = tuple(
+    (operation, result)
+    for operation, results in {
+        "put": ("ok", "error", "timeout", "open"),
+        "get": ("ok", "error", "not_found", "expired", "corrupt", "denied"),
+    }.items()
+    for result in results
+)
+LIMIT_TOOL_CALLS: Final = "tool_calls"
+LIMIT_PARALLEL: Final = "parallel_tool_calls"
+LIMIT_BYTES: Final = "result_bytes"
+LIMIT_TOKENS: Final = "result_tokens"
+TOOL_CALL_EVENT: Final = "tool_call"
+PHASE: Final = "phase"
+SKIPPED: Final = "skipped"
 CLEARED: Final = "cleared"
 OFFLOADED: Final = "offloaded"
 PAGINATED: Final = "paginated"

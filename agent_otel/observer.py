@@ -80,6 +80,7 @@ def enter_stream(
 def finish_execution(named: identity.Identity) -> None:
     """Record the totals of an execution that has ended; one without tool calls or payloads leaves no trace."""
     end_execution(telemetry(), named)
+    _forget(named.id)
 
 
 @_shield.shielded("execution.finish")
@@ -88,6 +89,13 @@ def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     execution = ledger.known(execution_id)
     if enabled and execution is not None:
         end_execution(telemetry(), identity.Identity(execution_id, workflow or execution.workflow))
+        _forget(execution_id)
+
+
+def _forget(execution_id: str) -> None:
+    acting = remedies()
+    if acting is not None:
+        acting.finished(execution_id)
 
 
 def enter_tool(

@@ -11,6 +11,7 @@ from opentelemetry import trace
 from agent_otel import catalogue, identity
 from agent_otel.drift import drift
 from agent_otel.emit import lifecycle, spans
+from agent_otel.failures import error_type, text_of
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
 from agent_otel.measure.digest import arguments_bytes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from agent_otel.emit.telemetry import Telemetry
     from agent_otel.reading import Call, Result, ToolReader
     from agent_otel.remedies.boundary import Remedied
+    from agent_otel.remedies.limits import Limits, Reached
 
 _PREVIEW_BYTES = 8 * 1024
 
@@ -67,9 +69,10 @@ class Record:
     handed: int | None = None
     produced: Size | None = None
     raised = False
-    ref: str | None = None
     repeated = False
-    replaced: int | None = None
+    skipped: Reached | None = None
+    limits: Limits | None = None
+    remedied: Remedied | None = None
     span: spans.OpenSpan | None = None
     start_ns = 0
     structured: Size | None = None
@@ -221,7 +224,8 @@ class Record:
             if not (self.raised or result.raised or self.error_type):
                 self._measure(result)
             return
-        if handed.exact and has_shrunk(self.produced.bytes if self.replaced is None else self.replaced, handed.bytes):
+        given = self.produced.bytes if self.remedied is None else self.remedied.bytes
+        if handed.exact and has_shrunk(given, handed.bytes):
             cut = find_cut(result.value, handed.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
@@ -229,13 +233,18 @@ class Record:
 
     def replace(self, found: Remedied) -> None:
         """A remedy has put something else in place of the result."""
-        self.replaced = self.handed = found.bytes
-        self.ref = found.ref
+        self.remedied = found
+        self.handed = found.bytes
         self.cuts = (*self.cuts, (catalogue.LAYER_REMEDY, found.reason))
         if found.error_type is not None and self.error_type is None:
             self.error_type = found.error_type
         if self.probe is not None:
             self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
+
+    def skip(self, reached: Reached) -> None:
+        """The handler is not asked: its execution has come to a limit."""
+        self.skipped = reached
+        self.error_type = catalogue.LIMIT_REACHED
 
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Note that the handler raised; control flow of the framework is no error."""
@@ -243,9 +252,9 @@ class Record:
         if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
             return
         if self.error_type is None:
-            self.error_type = _error_type(error)
+            self.error_type = error_type(error)
             if self.out.captures:
-                self.failure = _text_of(error)
+                self.failure = text_of(error, _PREVIEW_BYTES)
 
     def leave_handler(self) -> None:
         """The handler is done: a span that is not ours is written now, while it is open."""
@@ -278,14 +287,17 @@ class Record:
         if self.change is not None and not again:
             keys = {catalogue.KEYS_ADDED: self.change.added, catalogue.KEYS_REMOVED: self.change.removed}
             self.span.span.add_event(catalogue.SHAPE_CHANGED, keys)
+        if self.skipped is not None and not again:
+            skipped = {catalogue.PHASE: catalogue.SKIPPED, catalogue.LIMIT: self.skipped.limit}
+            self.span.span.add_event(catalogue.TOOL_CALL_EVENT, skipped)
         self.span.write(attributes, self.error_type, self.failure)
 
     def _tell_cut(self, attributes: dict[str, Any]) -> None:
         """What was handed on instead of what was produced, and who made the difference."""
         if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
             attributes[catalogue.RESULT_HANDED_BACK_BYTES] = self.handed
-        if self.ref is not None:
-            attributes[catalogue.RESULT_REF] = self.ref
+        if self.remedied is not None and self.remedied.ref is not None:
+            attributes[catalogue.RESULT_REF] = self.remedied.ref
         if self.cuts:
             attributes[catalogue.TRUNCATION_LAYER], attributes[catalogue.TRUNCATION_REASON] = self.cuts[-1]
 
@@ -293,6 +305,8 @@ class Record:
         """The call is over: end the span and record the metrics."""
         seconds = time.perf_counter() - self.started
         self.finished = True
+        if self.limits is not None and self.execution is not None:
+            self.limits.leave(self.execution)
         if self.unasked and self.span is None and self.produced is None:
             # Held back, for an approval say: the call is yet to come.
             return
@@ -334,8 +348,10 @@ class Record:
             self._note(result_bytes)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
-        if self.replaced is not None and result_bytes is not None:
-            self.out.metrics.remedied(self.name, self.cuts[-1][1], max(result_bytes - self.replaced, 0))
+        if self.skipped is not None:
+            self.out.metrics.limit_hit(self.skipped.limit)
+        if self.remedied is not None and result_bytes is not None:
+            self.out.metrics.remedied(self.name, self.remedied.reason, max(result_bytes - self.remedied.bytes, 0))
         if self.repeated:
             series.repeats.record(1, exemplar)
         if self.followup is not None:
@@ -376,20 +392,3 @@ def _trace_id(span: Span) -> str | None:
     """The trace of a span, as the id of an execution that nobody has named."""
     spot = span.get_span_context()
     return format(spot.trace_id, "032x") if spot.is_valid else None
-
-
-def _text_of(error: BaseException) -> str:
-    """What an exception says, if it can."""
-    try:
-        return str(error)[:_PREVIEW_BYTES]
-    except Exception:
-        return ""
-
-
-def _error_type(error: BaseException) -> str:
-    """The conventions' ``error.type``: what the exception says of itself, else its qualified class name."""
-    own = getattr(type(error), "_gen_ai_error_type", None)
-    if isinstance(own, str):
-        return own
-    kind = type(error)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -77,6 +77,12 @@ def _ratio(text: str) -> float:
     return ratio
 
 
+def _count(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,9}", text) is None or not int(text):
+        raise ValueError("a whole number above 0")
+    return int(text)
+
+
 def _seconds(text: str) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text) is None or not 0 < float(text) < _LONGEST_SECONDS:
         raise ValueError("a number of seconds above 0, such as 0.25 or 86400")
@@ -132,6 +138,7 @@ _SIZE = Kind("size", _size)
 _SWITCH = Kind("switch", _switch)
 _RATIO = Kind("ratio", _ratio)
 _TEXT = Kind("text", str)
+_COUNT = Kind("number", _count)
 _SECONDS = Kind("seconds", _seconds)
 
 
@@ -266,6 +273,36 @@ class Settings:
         "",
         "32 bytes in base64: what is stored is encrypted with AES-GCM. Needs `agent-otel[encryption]`.",
     )
+
+    max_tool_calls: int | None = _setting(
+        "AGENT_OTEL_MAX_TOOL_CALLS", _COUNT, None, "Tool calls of one execution; what is above is not run."
+    )
+    max_parallel_tool_calls: int | None = _setting(
+        "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS", _COUNT, None, "Tool calls of one execution that run at the same time."
+    )
+    max_result_bytes: int | None = _setting(
+        "AGENT_OTEL_MAX_RESULT_BYTES",
+        _SIZE,
+        None,
+        "What the results of one execution may come to; once that is reached no further call is run.",
+    )
+    max_result_tokens: int | None = _setting(
+        "AGENT_OTEL_MAX_RESULT_TOKENS",
+        _COUNT,
+        None,
+        "The same in tokens: characters ÷ 4, or what `agent_otel.token_counter` was given.",
+    )
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The limits that an execution has, as the catalogue names them; none by default."""
+        maxima = {
+            "tool_calls": self.max_tool_calls,
+            "parallel_tool_calls": self.max_parallel_tool_calls,
+            "result_bytes": self.max_result_bytes,
+            "result_tokens": self.max_result_tokens,
+        }
+        return tuple(limit for limit, maximum in maxima.items() if maximum is not None)
 
     @property
     def remedies(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import _shield, settings
-from agent_otel.reading import PRODUCED
+from agent_otel.reading import LEFT_ALONE, PRODUCED
 from agent_otel.record import current as _current
 from agent_otel.stepwise import EventVisit, StreamVisit
 
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 @functools.lru_cache(maxsize=1)
 def remedies() -> Remedies | None:
     """The remedies that are switched on, loaded only then."""
-    if not settings.current().remedies:
+    chosen = settings.current()
+    if not (chosen.remedies or chosen.limits):
         return None
     from agent_otel.remedies import boundary  # noqa: PLC0415 - nothing switched on costs nothing
 
-    return boundary.Remedies(settings.current())
+    return boundary.Remedies(chosen)
 
 
 class Visit:
@@ -61,6 +62,16 @@ class Visit:
         except Exception:
             _shield.failed("tool_call.result")
         return None
+
+    def skipped(self, asked: Asked) -> Any:
+        """What goes on in place of a result because the handler is not to be asked; LEFT_ALONE when it is."""
+        try:
+            acting = remedies()
+            if acting is not None:
+                return acting.skipped(self._record, self._reader, asked)
+        except Exception:
+            _shield.failed("tool_call.limit")
+        return LEFT_ALONE
 
     def remedied(self, value: Any, asked: Asked) -> Any:
         """Read what the wrapped function returned; what goes on instead of it, where a remedy is to act."""
@@ -131,6 +142,10 @@ class Inside:
 
     def returned(self, value: Any) -> None:
         """Nothing is read."""
+
+    def skipped(self, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+        """Nothing is skipped: the call that this is part of has begun."""
+        return LEFT_ALONE
 
     def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
         """Nothing is replaced: the tool itself reads this."""

@@ -196,6 +196,14 @@ class Metrics:
         if io_bytes:
             self.series(catalogue.CLAIM_CHECK_IO, (operation,)).record(io_bytes)
 
+    def announce(self, limits: tuple[str, ...]) -> None:
+        """Create at 0 what alerts wait for: the first one is to be an increase, and not a newborn series."""
+        for limit in limits:
+            self.series(catalogue.LIMITS_HIT, (limit,)).record(0)
+        if catalogue.CLAIM_CHECK in self.remedies:
+            for operation, result in catalogue.CLAIM_CHECK_CASES:
+                self.series(catalogue.CLAIM_CHECK_OPERATIONS, (operation, result)).record(0)
+
     def limit_hit(self, limit: str) -> None:
         """Count a call that was skipped."""
         self.series(catalogue.LIMITS_HIT, (limit,)).record(1)

@@ -93,6 +93,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     if not exporting and not sinks:
         _shield.say_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
     metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
+    metrics.announce(chosen.limits)
     metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version()), 1)
     _shield.handler = metrics.count_internal_error(_shield.handler)
     return Telemetry(chosen, tracer, metrics)

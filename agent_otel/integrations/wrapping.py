@@ -18,7 +18,18 @@ import wrapt
 
 from agent_otel import _shield, catalogue, observer, settings, streams
 from agent_otel.integrations import registry
-from agent_otel.reading import After, Around, Before, Family, InThread, ModelReader, StepReader, ToolReader, Watch
+from agent_otel.reading import (
+    LEFT_ALONE,
+    After,
+    Around,
+    Before,
+    Family,
+    InThread,
+    ModelReader,
+    StepReader,
+    ToolReader,
+    Watch,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +109,9 @@ def _remedied(reader: ToolReader) -> Wrapper:
         if visit is None:
             return wrapped(*args, **kwargs)
         with visit:
-            return visit.remedied(wrapped(*args, **kwargs), (instance, args, kwargs))
+            asked = (instance, args, kwargs)
+            skipped = visit.skipped(asked)
+            return visit.remedied(wrapped(*args, **kwargs), asked) if skipped is LEFT_ALONE else skipped
 
     return wrapper
 
@@ -109,7 +122,9 @@ def _remedied_async(reader: ToolReader) -> Wrapper:
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
-            return await visit.aremedied(await wrapped(*args, **kwargs), (instance, args, kwargs))
+            asked = (instance, args, kwargs)
+            skipped = visit.skipped(asked)
+            return await visit.aremedied(await wrapped(*args, **kwargs), asked) if skipped is LEFT_ALONE else skipped
 
     return wrapper
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import _shield, catalogue
+from agent_otel.emit import lifecycle
 from agent_otel.measure.size import text_bytes
 from agent_otel.reading import LEFT_ALONE, Replacement
 from agent_otel.remedies import ceiling
+from agent_otel.remedies.limits import Limits, as_text, tokens
 from agent_otel.remedies.raw import raw_of
 
 if TYPE_CHECKING:
@@ -30,18 +32,42 @@ class Remedied(NamedTuple):
 
 
 class Remedies:
-    """The remedies for results that are switched on."""
+    """The remedies for tool calls and their results that are switched on."""
 
     def __init__(self, chosen: Settings) -> None:
         self._ceiling_bytes = chosen.result_ceiling_bytes
+        self._limits = Limits(chosen) if chosen.limits else None
+        if self._limits is not None:
+            lifecycle.after_fork(self._limits.reset)
+
+    def finished(self, execution: str) -> None:
+        """Forget an execution that has ended."""
+        if self._limits is not None:
+            self._limits.finish(execution)
+
+    def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
+        """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
+        if self._limits is None or record.execution is None or reader.replace is None:
+            return LEFT_ALONE
+        reached = self._limits.enter(record.execution)
+        if reached is None:
+            record.limits = self._limits
+            return LEFT_ALONE
+        answer = reached.answer()
+        put = reader.replace(None, Replacement(as_text(answer), answer, is_error=True), asked)
+        if put is not LEFT_ALONE:
+            record.skip(reached)
+        return put
 
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """Return what goes on: the value itself, or a replacement for what was read of it."""
-        return self._put_back(record, reader, self._withheld(record, reader, read, asked), value, asked)
+        found = self._withheld(record, reader, read, asked)
+        return self._put_back(record, reader, found, value, asked)
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """As `applied`, off the event loop where something takes time."""
-        return self._put_back(record, reader, self._withheld(record, reader, read, asked), value, asked)
+        found = self._withheld(record, reader, read, asked)
+        return self._put_back(record, reader, found, value, asked)
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
         """The error in place of a result that is above the ceiling."""
@@ -55,21 +81,32 @@ class Remedies:
         error = ceiling.too_large(record.name, size_bytes, limit_bytes, parameters)
         text = ceiling.as_text(error)
         replacement = Replacement(text, error, is_error=True)
-        return Remedied(replacement, catalogue.CEILING, text_bytes(text), error_type=ceiling.RESULT_TOO_LARGE)
+        return Remedied(replacement, catalogue.CEILING, text_bytes(text), error_type=catalogue.RESULT_TOO_LARGE)
 
-    @staticmethod
-    def _put_back(record: Record, reader: ToolReader, found: Remedied | None, value: Any, asked: Asked) -> Any:
-        if found is None or reader.replace is None:
-            return value
-        put = reader.replace(value, found.replacement, asked)
-        if put is LEFT_ALONE:
-            _shield.say_once(
-                f"left alone {record.name}",
-                f"A result of {record.name} goes on whole: nothing else satisfies the output that the tool declares.",
-            )
-            return value
-        record.replace(found)
+    def _put_back(self, record: Record, reader: ToolReader, found: Remedied | None, value: Any, asked: Asked) -> Any:
+        put = value
+        if found is not None and reader.replace is not None:
+            put = reader.replace(value, found.replacement, asked)
+            if put is LEFT_ALONE:
+                put = value
+                _shield.say_once(
+                    f"left alone {record.name}",
+                    f"A result of {record.name} goes on whole: nothing else satisfies the output it declares.",
+                )
+            else:
+                record.replace(found)
+        self._spend(record)
         return put
+
+    def _spend(self, record: Record) -> None:
+        """Take what goes on to the model off what the execution may spend."""
+        if self._limits is None or record.execution is None or record.produced is None:
+            return
+        if record.remedied is None:
+            self._limits.spend(record.execution, record.produced.bytes, (record.characters + 3) // 4)
+        else:
+            text = record.remedied.replacement.text
+            self._limits.spend(record.execution, record.remedied.bytes, tokens(text))
 
 
 def _exact(produced: Size, read: object, limit_bytes: int) -> int:

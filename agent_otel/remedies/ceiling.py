@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel import catalogue
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-RESULT_TOO_LARGE: Final = "result_too_large"
 _CURSORS: Final = ("cursor", "page_token", "next_token", "page", "offset", "start", "after")
 _SIZES: Final = ("limit", "page_size", "per_page", "max_results", "first", "count", "top_k", "n")
 _SHOWN_FILTERS: Final = 5
@@ -27,7 +28,7 @@ def result_hint(tool: str, hint: str) -> None:
 def too_large(tool: str, size_bytes: int, limit_bytes: int, parameters: Iterable[str] = ()) -> dict[str, Any]:
     """Return the error in place of a result; sizes are UTF-8 bytes. ``parameters`` are those of the tool's schema."""
     return {
-        "error": RESULT_TOO_LARGE,
+        "error": catalogue.RESULT_TOO_LARGE,
         "tool": tool,
         "size_bytes": size_bytes,
         "limit_bytes": limit_bytes,

@@ -1,0 +1,130 @@
+"""Limits of one execution: calls, calls at once, and what their results come to.
+
+A call above a limit is not run. Its answer says so, and tells the model to answer now.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.settings import Settings
+
+_MAX_EXECUTIONS: Final = 10_000
+_ANSWER_NOW: Final = "This call was not run. Answer now with what you have; do not call any more tools."
+_ONE_BY_ONE: Final = "This call was not run, because others were still running. Ask for fewer at a time."
+
+_count_tokens: Callable[[str], int] | None = None
+
+
+def token_counter(count: Callable[[str], int] | None) -> None:
+    """Count tokens with a function of the program's; None goes back to the estimate, characters ÷ 4 rounded up."""
+    global _count_tokens  # noqa: PLW0603 - one per process, as the settings are
+    _count_tokens = count
+
+
+def tokens(text: str) -> int:
+    """Tokens of a text, as the program's function says, else estimated."""
+    return (len(text) + 3) // 4 if _count_tokens is None else _count_tokens(text)
+
+
+class Reached(NamedTuple):
+    """A limit that leaves no room for a call."""
+
+    limit: str
+    maximum: int
+
+    def answer(self) -> dict[str, Any]:
+        """What the model reads in place of a result."""
+        advice = _ONE_BY_ONE if self.limit == catalogue.LIMIT_PARALLEL else _ANSWER_NOW
+        return {"error": catalogue.LIMIT_REACHED, "limit": self.limit, "maximum": self.maximum, "message": advice}
+
+
+def as_text(answer: dict[str, Any]) -> str:
+    """An answer as the text that a model reads."""
+    return json.dumps(answer)
+
+
+class _Spent:
+    """What an execution has used up."""
+
+    __slots__ = ("bytes", "calls", "running", "tokens")
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.running = 0
+        self.bytes = 0
+        self.tokens = 0
+
+
+class Limits:
+    """The limits in force, and what each execution has used up; the oldest executions are forgotten first."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self._calls = chosen.max_tool_calls
+        self._parallel = chosen.max_parallel_tool_calls
+        self._bytes = chosen.max_result_bytes
+        self._tokens = chosen.max_result_tokens
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything; a forked child calls this."""
+        self._lock = threading.Lock()
+        self._spent: OrderedDict[str, _Spent] = OrderedDict()
+
+    def enter(self, execution: str) -> Reached | None:
+        """Begin a call; the limit that forbids it. A call that has begun is to be left."""
+        with self._lock:
+            spent = self._of(execution)
+            reached = self._reached(spent)
+            if reached is None:
+                spent.calls += 1
+                spent.running += 1
+            return reached
+
+    def leave(self, execution: str) -> None:
+        """End a call that has begun."""
+        with self._lock:
+            spent = self._spent.get(execution)
+            if spent is not None and spent.running:
+                spent.running -= 1
+
+    def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
+        """Add what a result costs that goes on to the model."""
+        with self._lock:
+            spent = self._of(execution)
+            spent.bytes += result_bytes
+            spent.tokens += result_tokens
+
+    def finish(self, execution: str) -> None:
+        """Forget an execution that has ended."""
+        with self._lock:
+            self._spent.pop(execution, None)
+
+    def _reached(self, spent: _Spent) -> Reached | None:
+        for limit, maximum, used in (
+            (catalogue.LIMIT_TOOL_CALLS, self._calls, spent.calls),
+            (catalogue.LIMIT_BYTES, self._bytes, spent.bytes),
+            (catalogue.LIMIT_TOKENS, self._tokens, spent.tokens),
+            (catalogue.LIMIT_PARALLEL, self._parallel, spent.running),
+        ):
+            if maximum is not None and used >= maximum:
+                return Reached(limit, maximum)
+        return None
+
+    def _of(self, execution: str) -> _Spent:
+        spent = self._spent.get(execution)
+        if spent is None:
+            spent = self._spent[execution] = _Spent()
+            if len(self._spent) > _MAX_EXECUTIONS:
+                self._spent.popitem(last=False)
+        else:
+            self._spent.move_to_end(execution)
+        return spent
