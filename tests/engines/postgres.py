@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tests import interpreters
+from tests import debian
 from tests.engines import starting
-from tests.interpreters import UnavailableError, lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,10 +87,12 @@ def find() -> Programs:
 
 
 def _unpacked() -> Programs:
-    facts = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
-    release = facts.get("VERSION_CODENAME", "unknown")
+    machine = debian.release()
+    if machine.get("ID") != "debian":
+        raise debian.UnavailableError("no PostgreSQL is installed", obtainable=False)
+    release = machine.get("VERSION_CODENAME", "unknown")
     folder = starting.cache("postgres") / f"debian-{release}"
-    with lock(folder.with_name(f"{folder.name}.lock")):
+    with debian.lock(folder.with_name(f"{folder.name}.lock")):
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             _unpack(folder, release)
@@ -100,25 +101,13 @@ def _unpacked() -> Programs:
 
 
 def _unpack(folder: Path, release: str) -> None:
-    try:
-        uri = interpreters._archive(interpreters._SUITE_VERSIONS[0])
-    except UnavailableError as error:
-        raise UnavailableError(f"no PostgreSQL: {error}", obtainable=error.obtainable) from error
-    apt = folder / "apt"
-    for each in ("preferences.d", "state/lists/partial", "cache/archives/partial", "../root"):
-        (apt / each).mkdir(parents=True)
-    (apt / "apt.conf").write_text(interpreters._APT.format(root=folder))
-    (apt / "suite.sources").write_text(interpreters._SOURCES.format(uri=uri, suite=release))
-    (apt / "state" / "status").touch()
-    get = ("env", f"APT_CONFIG={apt / 'apt.conf'}", "apt-get", "-qq", "-y")
-    interpreters._call(*get, "update")
-    interpreters._call(*get, "--no-install-recommends", "--download-only", "install", "postgresql")
-    # What is installed stays in use, the C library above all: programs and their loader want one version of it.
-    installed = interpreters._call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
-    for package in sorted((apt / "cache" / "archives").glob("*.deb")):
-        if f"installed {package.name.partition('_')[0]}" not in installed:
-            interpreters._call("dpkg-deb", "--extract", str(package), str(folder / "root"))
-    shutil.rmtree(apt)
+    (folder / "root").mkdir(parents=True)
+    with debian.downloaded(folder, release, "postgresql") as packages:
+        # What is installed stays in use, the C library above all: programs and their loader want one version of it.
+        known = debian.call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
+        for package in packages:
+            if f"installed {package.name.partition('_')[0]}" not in known:
+                debian.call("dpkg-deb", "--extract", str(package), str(folder / "root"))
 
 
 def _readable(programs: Programs, folder: Path) -> Programs:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from tests.interpreters import UnavailableError
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -33,6 +34,16 @@ def or_skip(engine: AbstractContextManager[_T]) -> Iterator[_T]:
         except UnavailableError as error:
             skip(error)
         yield started
+
+
+def obtained(get: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
+    """Return what an engine's ``programs(...)`` returns; where that cannot be had, do what `or_skip` does."""
+    from tests.conftest import skip
+
+    try:
+        return get(*arguments, **named)
+    except UnavailableError as error:
+        skip(error)
 
 
 def cache(name: str) -> Path:

@@ -13,11 +13,15 @@ from tests.environments import Environment
 from tests.startup.conftest import Maker
 
 _MODULES = """
-import importlib, pkgutil, agent_otel
+import importlib, importlib.util, pkgutil, agent_otel
 
+has_cli = importlib.util.find_spec("click") is not None  # the command line is an extra
 for module in pkgutil.walk_packages(agent_otel.__path__, "agent_otel."):
-    if module.name != "agent_otel._instrumentor":  # needs opentelemetry-instrumentation, which loads it
+    if module.name == "agent_otel._instrumentor":  # needs opentelemetry-instrumentation, which loads it
+        continue
+    if has_cli or not module.name.startswith("agent_otel.cli."):
         importlib.import_module(module.name)
+print(has_cli)
 """
 _LAZY = """
 import agent_otel._importhook as hook
@@ -40,16 +44,16 @@ def test_there_is_an_interpreter(interpreter: Callable[[str], Path], version: st
 
 @pytest.fixture
 def complete(make: Maker, wheel: Path, version: str) -> Environment:
-    """Return an environment with the wheel, its dependencies as new as there are, and pytest."""
-    return make(version, f"agent-otel @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}", purpose="complete")
+    """Return an environment with the wheel, its dependencies as new as there are, the command line's, and pytest."""
+    return make(version, f"agent-otel[cli] @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}", purpose="complete")
 
 
 def test_every_module_can_be_imported(complete: Environment) -> None:
-    assert ("", 0) == _outcome(complete.run(_MODULES, options=("-W", "error")))
+    assert ("True\n", "", 0) == _outcome(complete.run(_MODULES, options=("-W", "error")))
 
 
 def test_every_module_can_be_imported_with_the_oldest_dependencies(environment: Callable[[str], Environment]) -> None:
-    assert ("", 0) == _outcome(environment("oldest").run(_MODULES))
+    assert ("False\n", "", 0) == _outcome(environment("oldest").run(_MODULES))
 
 
 def test_the_import_hook(complete: Environment) -> None:
@@ -70,5 +74,5 @@ def test_lazy_imports(installed: Environment, tmp_path: Path) -> None:
     assert ("[]\n42 ['framework']\n", "") == (run.stdout, run.stderr)
 
 
-def _outcome(run: CompletedProcess[str]) -> tuple[str, int]:
-    return run.stderr, run.returncode
+def _outcome(run: CompletedProcess[str]) -> tuple[str, str, int]:
+    return run.stdout, run.stderr, run.returncode
