@@ -79,7 +79,12 @@ def running(_: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
                 instance = client.schedule_new_workflow(
                     agent.agent_workflow_name, input={"task": json.dumps({"turns": given["turns"]})}
                 )
-                state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 30))
+                try:
+                    state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 30))
+                except TimeoutError as error:
+                    sent = model.tool_results()
+                    letters = sum(len(sent.get(call, "")) for turn in given["turns"] for call, _, _ in turn)
+                    raise TimeoutError(f"the model was sent {letters}") from error
                 if state.failure_details is not None:
                     raise RuntimeError(state.failure_details.message)
                 said = json.loads(state.serialized_output)["content"]

@@ -1,0 +1,131 @@
+"""The rows of ``docs/delivery.md``: one for each agent loop of the contract suite, in the newest version it runs."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from tests.contract import (
+    script,
+    test_agno,
+    test_anthropic,
+    test_bedrock,
+    test_claude_agent_sdk,
+    test_crewai,
+    test_google,
+    test_handwritten,
+    test_langchain,
+    test_litellm,
+    test_mcp,
+    test_mistral,
+    test_ollama,
+    test_openai,
+    test_openai_agents,
+    test_pydantic_ai,
+    test_smolagents,
+    test_strands,
+)
+
+if TYPE_CHECKING:
+    from tests.contract.suite import Contract
+    from tests.servers.model import Json, ModelServer, Reply
+    from tests.servers.scripted import ScriptedServer
+
+
+class DeepAgents(test_langchain.TestLangGraph):
+    """deepagents is LangGraph's agent with middleware, so that only its delivery is of interest."""
+
+    agent = "deepagents"
+    environment = "deepagents"
+    own: ClassVar = {}
+
+
+class CrewAIInText(test_crewai.TestCrewAIInText):
+    """What does not fit the model's context window goes to it in pieces first, to be summarised.
+
+    The first of the pieces counts, as the first sight of a result does; what goes on from there are the summaries.
+    """
+
+    @staticmethod
+    def decide(request: Json) -> Reply:
+        """Summarise when asked to, and be content with the summary."""
+        said = "".join(script.text_of(message) for message in request["messages"] if message["role"] == "user")
+        if "<summary>" in said:
+            return "<summary>Letters were found.</summary>"
+        return script.decide_in_text(request) if script.BEGIN in said else "Thought: I know.\nFinal Answer: done"
+
+    @classmethod
+    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+        """Return the observations, or the first piece of the last call's."""
+        found: dict[str, str] = {}
+        asked = ""
+        for request in server.requests:
+            said = "".join(map(script.text_of, request["messages"]))
+            if "<summary>" in said:
+                found.update((asked, piece) for piece in re.findall("Observation: (x+)", said))
+            elif script.BEGIN in said:
+                ((asked, _, _),) = script.calls_of(request["messages"])
+                found.update(script.observations(request))
+        return found
+
+
+class Row(NamedTuple):
+    """What is run: the loop of a class of the contract suite, or without one the durable agent of Dapr Agents.
+
+    ``distributions`` are those whose versions the page tells. ``program`` is where the version of a program stands
+    that is started besides, as ``module:attribute``. ``unnoticed`` are sizes of which the telemetry says that they
+    arrive whole, and how many bytes arrive in truth.
+    """
+
+    title: str
+    contract: type[Contract] | None
+    distributions: tuple[str, ...]
+    program: str = ""
+    unnoticed: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def environment(self) -> str:
+        """The row of ``environments.toml`` that it runs in."""
+        return self.contract.environment if self.contract else "dapr-agents"
+
+
+ROWS = (
+    Row("LangGraph, LangChain's `create_agent`", test_langchain.TestLangGraph, ("langgraph", "langchain")),
+    Row("deepagents", DeepAgents, ("deepagents",)),
+    Row("OpenAI Agents SDK", test_openai_agents.TestNewest, ("openai-agents",)),
+    Row("Pydantic AI", test_pydantic_ai.TestPydanticAI, ("pydantic-ai-slim",)),
+    Row("Strands Agents", test_strands.TestStrands, ("strands-agents",)),
+    Row("CrewAI, the model calls tools", test_crewai.TestCrewAI, ("crewai",)),
+    Row("CrewAI, the model writes what to do", CrewAIInText, ("crewai",)),
+    Row("smolagents, `ToolCallingAgent`", test_smolagents.TestSmolagents, ("smolagents",)),
+    Row(
+        "smolagents, `CodeAgent` that prints the result",
+        test_smolagents.TestSmolagentsCode,
+        ("smolagents",),
+        # With the line end that print adds it is one character too long: 49,999 are left, and a notice of 72.
+        unnoticed=((50_000, 50_071),),
+    ),
+    Row("smolagents, `CodeAgent` whose last value it is", test_smolagents.TestSmolagentsValue, ("smolagents",)),
+    Row("Agno", test_agno.TestAgno, ("agno",)),
+    Row("Google's Agent Development Kit", test_google.TestAdk, ("google-adk",)),
+    Row("google-genai, automatic function calling", test_google.TestFunctions, ("google-genai",)),
+    Row("Anthropic's tool runner", test_anthropic.TestRunner, ("anthropic",)),
+    Row(
+        "Claude Agent SDK",
+        test_claude_agent_sdk.TestClaudeAgentSDK,
+        ("claude-agent-sdk",),
+        "claude_agent_sdk._cli_version:__cli_version__",
+    ),
+    Row("Dapr Agents", None, ("dapr-agents",)),
+    Row("own loop over LangChain's model and tools", test_langchain.TestLangChain, ("langchain-core",)),
+    Row("own loop over OpenAI's client", test_openai.TestOpenAI, ("openai",)),
+    Row("own loop over Anthropic's client", test_anthropic.TestAnthropic, ("anthropic",)),
+    Row("own loop over Google's client", test_google.TestGoogle, ("google-genai",)),
+    Row("own loop over Bedrock's Converse API", test_bedrock.TestBedrock, ("boto3",)),
+    Row("own loop over LiteLLM", test_litellm.TestOverOpenAI, ("litellm",)),
+    Row("own loop over Mistral's client", test_mistral.TestMistral, ("mistralai",)),
+    Row("own loop over Ollama's client", test_ollama.TestOllama, ("ollama",)),
+    Row("own loop over plain HTTP", test_handwritten.TestHandwritten, ()),
+    Row("MCP's client", test_mcp.TestMcp2, ("mcp",)),
+    Row("FastMCP's client", test_mcp.TestFastMcp, ("fastmcp",)),
+)
