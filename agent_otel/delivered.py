@@ -123,7 +123,8 @@ def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
     """The calls that results without an id answer, by the results' places in the request.
 
     Told by the tool's name and the order. What has been delivered is known by its length and what arrives whole by its
-    size; the rest are the last calls of the tool. The older results may be gone, or changed: then they answer none.
+    size; the rest are the calls that are left, if they are as many. Else the older results may be gone, or changed, and
+    answer none: then the rest are the last calls that have not been delivered.
     """
     places: dict[str, list[int]] = {}
     for at, part in enumerate(parts):
@@ -139,7 +140,8 @@ def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
                     found[at] = noted
                     left.remove(at)
                     calls.remove(noted)
-        calls = [noted for noted in calls if noted.delivered < 0]
+        if len(left) != len(calls):
+            calls = [noted for noted in calls if noted.delivered < 0]
         found.update(zip(reversed(left), reversed(calls), strict=False))
     return found
 
@@ -184,7 +186,7 @@ def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
     if kept < 0:
         return
     out.metrics.delivered(noted.tool, delivered)
-    is_less = exact and has_shrunk(kept, delivered)
+    is_less = exact and has_shrunk(kept, delivered, value)
     if is_less and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
         cut = find_cut(value, delivered)
         reason = cut.reason if cut is not None and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
@@ -288,10 +290,12 @@ def _stream(execution: Execution, sized: Sequence[Sized]) -> Stream:
 def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:
     """Whether nothing but what the user says now is left, and it was not said before.
 
-    A summary in place of the earlier turns is a message more; a sub-agent has a transcript of its own.
+    A summary in place of the earlier turns is a message more, or says that it is one; a sub-agent has a transcript of
+    its own.
     """
     seen = set(stream.prints)
-    return len(messages) == 1 and messages[0].part.part == catalogue.USER and messages[0].print not in seen
+    is_alone = len(messages) == 1 and messages[0].part.part == catalogue.USER and messages[0].print not in seen
+    return is_alone and "summar" not in _beginning(messages[0].part.value).lower()
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:

@@ -225,7 +225,7 @@ class Record:
                 self._measure(result)
             return
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
-        if handed.exact and has_shrunk(given, handed.bytes):
+        if handed.exact and has_shrunk(given, handed.bytes, result.value):
             cut = find_cut(result.value, handed.bytes)
             known = cut is not None and (catalogue.LAYER_TOOL, cut.reason) not in self.cuts
             reason = cut.reason if cut is not None and known and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK

@@ -246,6 +246,34 @@ def test_a_result_without_an_id_is_found_by_how_it_begins(told: Callable[..., Js
     assert counted(without, "tool.results.truncated") == {}
 
 
+def test_blanks_around_a_result_may_be_left_out(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool(None, chr(10) + "".join(f"row {n} " for n in range(1000)) + chr(13) + chr(10))
+            send(user("go"), says("calling"), user("Observation: " + text.strip()))
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 7893}
+    assert counted(report, "tool.results.truncated") == {}
+
+
+def test_an_object_is_shorter_as_python_writes_it(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            page = tool("call_1", {"page": '<a href="/">' * 900})
+            send(user("go"), asks("call_1"), answers("call_1", str(page)))
+            page = tool("call_2", {"page": '<a href="/">' * 900})
+            send(user("go"), asks("call_2"), answers("call_2", str(page)[:10_000]))
+        """
+    )
+    # {"page":"…"} is 11 bytes around 900 * 14, {'page': '…'} 12 around 900 * 12.
+    assert counted(report, "tool.result.produced") == {"search": 2 * 12_611}
+    assert counted(report, "tool.result.delivered") == {"search": 10_812 + 10_000}
+    assert cuts(report) == [("execute_tool search", 12_611, 10_000, "model_request", "shrunk")]
+
+
 def test_results_that_only_say_their_tool_are_told_by_size_and_order(told: Callable[..., Json]) -> None:
     report = told(
         """
@@ -261,7 +289,10 @@ def test_results_that_only_say_their_tool_are_told_by_size_and_order(told: Calla
         """
     )
     assert counted(report, "tool.result.delivered") == {"search": 9440}
-    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 1}
+    assert counted(report, "tool.results.truncated") == {
+        "search model_request shrunk": 1,
+        "search model_request cleared": 1,
+    }
     assert cuts(report) == [("execute_tool search", 5100, 100, "model_request", "shrunk")]
 
 
@@ -283,6 +314,8 @@ def test_history_that_is_gone_from_the_second_turn_on_is_lost(told: Callable[...
         "system(), user('one'), says('done'), user('two')",  # as it should be
         "system(), user('Summary of what was said: ' + 's' * 300), user('two')",  # compacted
         "system(), says('Earlier I was asked one.'), user('two')",  # compacted
+        "system(), user('<summary> One was asked, and done. </summary>')",  # compacted, as CrewAI does
+        "system(), user([{'type': 'text', 'text': 'Here is a summary of the conversation to date: one.'}])",
         "system('You are a sub-agent.'), user('two')",  # a transcript of its own
         "system(), user('one')",  # sent again
     ],

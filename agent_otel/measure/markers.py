@@ -1,7 +1,12 @@
 """What agent tools leave behind when they cut a result: the texts of 63 places in 30 projects, as data.
 
-Read in the packages named in reference/runtimes.md 2.2, November 2026. In a template ``#`` stands for a number with or
-without a unit and ``*`` for up to 80 characters of one line; everything else is literal.
+Read in what the projects published, in November 2026: Claude Code 2.1.329, Gemini CLI 0.61.0, Codex 0.169.0, opencode
+1.18, smolagents 1.26.0, OpenHands SDK 1.58.2, Strands 1.62.0, LangChain 1.5.0, deepagents 0.7.32, FastMCP 4.2.0,
+mcp-server-fetch 2026.10, Pydantic AI 2.68.0, Agno 3.1.10, CrewAI 1.15.30, CAMEL 0.2.90, Google ADK 2.13.0, ag2 1.2.1,
+browser-use 0.13.14, DSPy 3.4.1, gptme 0.35.1, mini-swe-agent 2.4.6, open-interpreter 0.4.3; of the others the newest.
+
+In a template ``#`` stands for a number with or without a unit and ``*`` for up to 80 characters of one line; everything
+else is literal.
 """
 
 from __future__ import annotations
@@ -40,7 +45,7 @@ STEMS: Final = (
 # Offloaded first: such a result is complete elsewhere, whatever else the text says.
 MARKERS: Final = (
     Marker("claude-code", "Output too large (*). Full output saved to: ", OFFLOADED),
-    Marker("claude-code", "exceeds maximum allowed tokens. Output has been saved to ", OFFLOADED),
+    Marker("claude-code", "Error: result (*) exceeds maximum allowed tokens. Output has been saved to ", OFFLOADED),
     Marker("gemini-cli", "Output too large. Showing first # and last # characters. For full output see: ", OFFLOADED),
     Marker("opencode", "The tool call succeeded but the output was truncated. Full output saved to: ", OFFLOADED),
     Marker("strands", "[Offloaded: # blocks, ~# tokens]", OFFLOADED),
@@ -141,7 +146,12 @@ EVIDENCE: Final = {
 KNOWN_CAPS: Final = frozenset(
     {5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576}
 )
-"""Lengths, in characters or bytes, at which frameworks cut without a word (reference/runtimes.md 2.3)."""
+"""Lengths, in characters or bytes, at which projects cut, some without a word.
+
+mcp-server-fetch 5,000; ag2 8,192; DSPy and mini-swe-agent 10,000; OpenHands' editor and Agno 16,000; smolagents 20,000;
+OpenHands' terminal 30,000; Gemini CLI 40,000; Claude Code and OpenHands 50,000; n8n 64 KiB; CrewAI and traces of the
+OpenAI Agents SDK 100,000; FastMCP 1,000,000. 128 KiB and 1 MiB are what buffers and proxies hold.
+"""
 
 _CUT: Final = r"\b(?:[Tt]runcated|TRUNCATED|omitted|elided|clipped)\b"
 _NUMBER: Final = r"\d[\d,.]* ?[kKMG]?i?B?"

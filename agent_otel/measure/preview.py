@@ -27,10 +27,14 @@ def preview(value: object, limit_bytes: int) -> str:
 
 
 def ends(value: object, count: int) -> tuple[str, str] | None:
-    """The first and the last characters of a text, to find it again by; None for what is shorter or no text."""
+    """The first and the last characters of a text, to find it again by; None for what is shorter or no text.
+
+    Without the blanks around the text, which those who quote it leave out.
+    """
     if type(value) is not str or not count or len(value) < 2 * count:
         return None
-    return value[:count], value[-count:]
+    head, tail = value[: 2 * count].lstrip()[:count], value[-2 * count :].rstrip()[-count:]
+    return (head, tail) if head and tail else None
 
 
 def clean(name: str, limit: int = 256) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 NODE_BUDGET: Final = 2000
-"""Values visited in one structured result: at most 0.8 ms at 0.4 µs each (measured, reference/performance.md)."""
+"""Values visited in one structured result: at most 0.8 ms at 0.4 µs each (``benchmarks/budgets.py`` measures it)."""
 
 _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
 _QUOTED_CHUNK: Final = 32 * 1024  # as _CHUNK, where a second copy is made

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from agent_otel.measure import markers, shapes
+from agent_otel.measure.notices import is_notice
 from agent_otel.measure.shapes import shape_of
 from agent_otel.measure.size import block_text
 
@@ -26,6 +27,7 @@ _MOST_BLOCKS: Final = 64
 _LONGEST_WHOLE: Final = 64
 _JSON_PREFIX: Final = 1024
 _BLANK_EDGE: Final = 64
+_LONGEST_LINE: Final = 64 * 1024
 
 _HALF_NUMBER: Final = re.compile(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
 _LONGEST_ESCAPE: Final = 6
@@ -41,6 +43,7 @@ _PAGING: Final = (
     *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
     *("from", "start_line", "line_start", "begin", "since"),
 )
+_WRITTEN: Final = ("{'", "[{'", "['")
 _SHRUNK_BYTES: Final = 256
 _SHRUNK_SHARE: Final = 0.01
 
@@ -55,10 +58,26 @@ class Cut(NamedTuple):
     marker: str | None
 
 
-def has_shrunk(before_bytes: int, after_bytes: int) -> bool:
-    """Whether a result lost more than 256 bytes and 1 % between two stations; less is another formatting, not a cut."""
+def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> bool:
+    """Whether a result lost more than 256 bytes and 1 % between two stations; less is another formatting, not a cut.
+
+    ``after`` is what is left of it: an object that Python has written is shorter than its JSON where there are many
+    quotes in it, by less than half.
+    """
     lost = before_bytes - after_bytes
-    return lost > _SHRUNK_BYTES and lost > before_bytes * _SHRUNK_SHARE
+    if lost <= _SHRUNK_BYTES or lost <= before_bytes * _SHRUNK_SHARE:
+        return False
+    return lost * 2 >= before_bytes or not _is_written_by_python(after)
+
+
+def _is_written_by_python(value: object) -> bool:
+    """Whether a text, or the text of the only block, is what ``str()`` makes of a whole dictionary or list of such."""
+    text = value if type(value) is str else None
+    if type(value) is list and len(value) == 1:
+        text = _block(value[0])
+    if text is None:
+        return False
+    return text.startswith(_WRITTEN) and text[-1] == _CLOSERS[text[0]]
 
 
 def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
@@ -109,13 +128,17 @@ def _confirmed(text: str, length: int) -> Cut | None:
     found = None
     for begin, end in _regions(length):
         for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
+            if not is_notice(text, *match.span()):
+                continue
             marker = markers.marker_of(match.group())
             if marker.reason is markers.OFFLOADED:
                 return Cut(marker.reason, marker.project)
             if found is None or found.marker is None:
                 found = Cut(marker.reason, marker.project)
-        if found is None and habits.search(text, max(begin - _AROUND, 0), end + _AROUND):
-            found = Cut(markers.MARKER, None)
+        if found is None:
+            habitual = habits.finditer(text, max(begin - _AROUND, 0), end + _AROUND)
+            if any(is_notice(text, *match.span()) for match in habitual):
+                found = Cut(markers.MARKER, None)
     return found
 
 
@@ -148,11 +171,20 @@ def _is_cut_json(text: str) -> bool:
             or _HALF_NUMBER.fullmatch(rest) is not None
             or any(literal.startswith(rest) for literal in _LITERALS)
         )
-        # JSON with a remark behind it has its closer there.
-        return ran_out and _CLOSED.search(text, max(len(text) - _TAIL, 0)) is None
+        return ran_out and not _has_ended(text, closer, is_one_line="\n" not in prefix)
     except RecursionError:
         return False
     return False
+
+
+def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
+    """Whether JSON has its end before that of the text, which goes on with a remark, or with more JSON."""
+    tail = max(len(text) - _TAIL, 0)
+    if not is_one_line:
+        return _CLOSED.search(text, tail) is not None
+    # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
+    ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
+    return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)
 
 
 def _is_suspect(text: str, length: int, size_bytes: int | None) -> bool:

@@ -1,6 +1,6 @@
-"""The markers of reference/runtimes.md 2.2 as the projects write them: row, reason, text.
+"""The markers as the projects write them: the number of the marker, the reason, the text.
 
-Written from the rows of that table, not from ``agent_otel.measure.markers``.
+Written from what the projects' own packages do, not from ``agent_otel.measure.markers``.
 """
 
 from __future__ import annotations
