@@ -9,29 +9,80 @@ TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
     from agent_otel.caps import this as caps
     from agent_otel.handwritten import execution, payload, tool, tool_call
+    from agent_otel.remedies.arguments import compact as compact_arguments
+    from agent_otel.remedies.ceiling import result_hint
+    from agent_otel.remedies.claim_check import aresolve, resolve
+    from agent_otel.remedies.history import deduplicate as deduplicate_history
+    from agent_otel.remedies.history import trim as trim_history
+    from agent_otel.remedies.limits import token_counter
+    from agent_otel.remedies.pagination import paginate, paginated
+    from agent_otel.remedies.reading_on import aget_tool_result, get_tool_result
+    from agent_otel.remedies.records import LeanRecord
+    from agent_otel.remedies.summarising import asummarize_history, summarize_history
+    from agent_otel.remedies.summary import result_summary, summarize_result
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "caps", "execution", "payload", "tool", "tool_call"]
+__all__ = [
+    "LeanRecord",
+    "__version__",
+    "aget_tool_result",
+    "aresolve",
+    "asummarize_history",
+    "caps",
+    "compact_arguments",
+    "deduplicate_history",
+    "execution",
+    "get_tool_result",
+    "paginate",
+    "paginated",
+    "payload",
+    "resolve",
+    "result_hint",
+    "result_summary",
+    "summarize_history",
+    "summarize_result",
+    "token_counter",
+    "tool",
+    "tool_call",
+    "trim_history",
+]
 
+# Where each public name is: a module, and the name it has there when that is another.
 _EXPORTS = {
+    "LeanRecord": "agent_otel.remedies.records",
+    "aget_tool_result": "agent_otel.remedies.reading_on",
+    "aresolve": "agent_otel.remedies.claim_check",
+    "asummarize_history": "agent_otel.remedies.summarising",
     "caps": "agent_otel.caps",
+    "compact_arguments": "agent_otel.remedies.arguments:compact",
+    "deduplicate_history": "agent_otel.remedies.history:deduplicate",
     "execution": "agent_otel.handwritten",
+    "get_tool_result": "agent_otel.remedies.reading_on",
+    "paginate": "agent_otel.remedies.pagination",
+    "paginated": "agent_otel.remedies.pagination",
     "payload": "agent_otel.handwritten",
+    "resolve": "agent_otel.remedies.claim_check",
+    "result_hint": "agent_otel.remedies.ceiling",
+    "result_summary": "agent_otel.remedies.summary",
+    "summarize_history": "agent_otel.remedies.summarising",
+    "summarize_result": "agent_otel.remedies.summary",
+    "token_counter": "agent_otel.remedies.limits",
     "tool": "agent_otel.handwritten",
     "tool_call": "agent_otel.handwritten",
+    "trim_history": "agent_otel.remedies.history:trim",
 }
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
-    module = _EXPORTS.get(name)
-    if module is None:
+    module, _, attribute = _EXPORTS.get(name, "").partition(":")
+    if not module:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - nothing is imported before first use
 
     loaded = importlib.import_module(module)
     # agent_otel.caps() calls the module itself: importing it binds this very name to it, whenever that happens.
-    value = loaded if module == f"{__name__}.{name}" else getattr(loaded, name)
+    value = loaded if module == f"{__name__}.{name}" else getattr(loaded, attribute or name)
     globals()[name] = value
     return value
 

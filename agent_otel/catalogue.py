@@ -313,13 +313,9 @@ LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
 # What alerts on the claim check wait for: these counters exist at 0 when it is switched on.
-CLAIM_CHECK_CASES: Final = tuple(
-    (operation, result)
-    for operation, results in {
-        "put": ("ok", "error", "timeout", "open"),
-        "get": ("ok", "error", "not_found", "expired", "corrupt", "denied"),
-    }.items()
-    for result in results
+CLAIM_CHECK_CASES: Final = (
+    *(("put", result) for result in ("ok", "error", "timeout", "open")),
+    *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
 )
 LIMIT_TOOL_CALLS: Final = "tool_calls"
 LIMIT_PARALLEL: Final = "parallel_tool_calls"
@@ -328,6 +324,10 @@ LIMIT_TOKENS: Final = "result_tokens"
 TOOL_CALL_EVENT: Final = "tool_call"
 PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
+SUMMARIZE: Final = "summarize"
+CONTEXT_SUMMARIZE: Final = "context_summarize"
+REMOVED_BYTES: Final = "removed.bytes"
+REMOVED_MESSAGES: Final = "removed.messages"
 CLEARED: Final = "cleared"
 OFFLOADED: Final = "offloaded"
 PAGINATED: Final = "paginated"

@@ -13,7 +13,7 @@ from agent_otel import _shield, _startup, identity
 from agent_otel.reading import PRODUCED, Call, Result, Step, ToolReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -33,11 +33,22 @@ def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
 
 
 def _replace(value: Any, replacement: Replacement, _: Asked) -> Any:
-    """What goes on instead: a text for a text, a dictionary for anything else."""
+    """What goes on instead: a text for a text, and where nothing is known of it; a dictionary for anything else."""
+    return replacement.text if value is None or isinstance(value, str) else replacement.data
+
+
+def _replace_in_data(value: Any, replacement: Replacement, _: Asked) -> Any:
+    """The same for a function that says it returns no text."""
     return replacement.text if isinstance(value, str) else replacement.data
 
 
-_READER = ToolReader(PRODUCED, _given, Result, replace=_replace)
+def _given_names(asked: Asked) -> Iterable[str]:
+    """The names of the arguments given, which is all that is known of a tool's parameters."""
+    arguments = asked[0].arguments
+    return list(map(str, arguments)) if isinstance(arguments, dict) else ()
+
+
+_READER = ToolReader(PRODUCED, _given, Result, replace=_replace, parameters=_given_names)
 
 
 @overload
@@ -68,7 +79,8 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
                 given.update(kwargs)
             return Call(tool_name, given, None, agent)
 
-        return _around(target, ToolReader(PRODUCED, read_call, Result, replace=_replace, parameters=lambda _: names))
+        replace = _replace if _may_return_text(target) else _replace_in_data
+        return _around(target, ToolReader(PRODUCED, read_call, Result, replace=replace, parameters=lambda _: names))
 
     return decorate if function is None else decorate(function)
 
@@ -79,6 +91,14 @@ def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(inspect.signature(target).parameters)
     except (TypeError, ValueError):
         return ()
+
+
+def _may_return_text(target: Callable[..., Any]) -> bool:
+    """Whether a function's annotations leave it open that it returns a text."""
+    returns = getattr(target, "__annotations__", {}).get("return", str)
+    said = returns if isinstance(returns, str) else getattr(returns, "__name__", str(returns))
+    name = said.partition("[")[0].partition("|")[0].strip().rpartition(".")[2]
+    return name in {"str", "Any", "object", "Optional", "Union", "AnyStr"}
 
 
 def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
@@ -168,6 +188,17 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
             self._visit.__enter__()
         return self
 
+    def refused(self) -> str | None:
+        """Return what the model is to read instead of a result, because the call is not to be run; None when it is.
+
+        ``result = call.refused() or call.result(run(arguments))``. An execution that has come to one of its limits
+        runs no more calls; a loop that does not ask is not limited.
+        """
+        if self._visit is None:
+            return None
+        answer = self._visit.skipped((self._call, (), {}))
+        return answer if isinstance(answer, str) else None
+
     def result(self, value: _V) -> _V:
         """Measure what the handler returned; returns it, so that it can stand around the call.
 
@@ -176,14 +207,14 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         """
         if self._visit is None:
             return value
-        remedied: _V = self._visit.remedied(value, (None, (), {}))
+        remedied: _V = self._visit.remedied(value, (self._call, (), {}))
         return remedied
 
     async def aresult(self, value: _V) -> _V:
         """As `result`, without holding up the event loop while a remedy stores what was returned."""
         if self._visit is None:
             return value
-        remedied: _V = await self._visit.aremedied(value, (None, (), {}))
+        remedied: _V = await self._visit.aremedied(value, (self._call, (), {}))
         return remedied
 
     def error(self, error: Exception) -> None:

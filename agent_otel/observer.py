@@ -7,13 +7,14 @@ known whether another instrumentation has opened one.
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context
 
-from agent_otel import _shield, carried, delivered, identity, model_visit
+from agent_otel import _shield, carried, delivered, identity, model_visit, settings
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
@@ -25,7 +26,8 @@ from agent_otel.tool_visit import Inside, Visit, remedies
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from agent_otel.reading import Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
+    from agent_otel.reading import Asked, Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
+    from agent_otel.remedies.requests import Requests
 
 __all__ = [
     "Inside",
@@ -159,8 +161,28 @@ def enter_model(
     """Begin to watch a function that sends a request to a model; None when this is no such request."""
     if not enabled or muted.get() or _is_suppressed():
         return None
+    if reader.rewrite is not None:
+        _rewrite(reader, (instance, args, kwargs))
     request = reader.request(instance, args, kwargs)
     return None if request is None else model_visit.ModelVisit(telemetry(), reader, request)
+
+
+@_shield.shielded("model_request.rewrite")
+def _rewrite(reader: ModelReader, asked: Asked) -> None:
+    rewriting = rewrites()
+    if rewriting is not None:
+        rewriting.rewrite(telemetry(), reader, asked)
+
+
+@functools.lru_cache(maxsize=1)
+def rewrites() -> Requests | None:
+    """The remedies for requests that are switched on, loaded only then."""
+    chosen = settings.current()
+    if not chosen.rewrites:
+        return None
+    from agent_otel.remedies.requests import Requests  # noqa: PLC0415 - nothing switched on costs nothing
+
+    return Requests(chosen)
 
 
 @_shield.shielded("model_request")

@@ -133,12 +133,14 @@ class ModelReader:
     ``request`` says None when it is not a request for a model. ``cached_tokens`` reads the response: how many tokens of
     the prompt the provider says it had cached. ``outermost`` marks a layer above the provider's SDK: it counts only
     when no SDK's request has been seen inside of it. Where the layer makes its request somewhere inside, ``request``
-    says one without parts, and `observer.model_announced` is told of the parts when they are there.
+    says one without parts, and `observer.model_announced` is told of the parts when they are there. ``rewrite`` puts
+    what a function makes of the list of messages in the place of that list, in objects of the SDK's own.
     """
 
     request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Request | None]
     cached_tokens: Callable[[Any], int | None] | None = None
     outermost: bool = False
+    rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[[Any], Any]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

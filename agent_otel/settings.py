@@ -293,6 +293,33 @@ class Settings:
         "The same in tokens: characters ÷ 4, or what `agent_otel.token_counter` was given.",
     )
 
+    trim_results: bool = _setting(
+        "AGENT_OTEL_TRIM_RESULTS",
+        _SWITCH,
+        False,
+        "In requests to models, results of old turns become one line each; the stored history is not touched.",
+    )
+    compact_arguments: bool = _setting(
+        "AGENT_OTEL_COMPACT_ARGUMENTS",
+        _SWITCH,
+        False,
+        "In requests to models, long arguments of old calls that have their result become a marker.",
+    )
+    deduplicate_history: bool = _setting(
+        "AGENT_OTEL_DEDUPLICATE_HISTORY",
+        _SWITCH,
+        False,
+        "In requests to models, messages that stand there twice, by their ids, are sent once.",
+    )
+    keep_turns: int = _setting(
+        "AGENT_OTEL_KEEP_TURNS", _COUNT, 2, "The last turns, whose results and arguments are always sent whole."
+    )
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether requests to models are to be rewritten."""
+        return self.trim_results or self.compact_arguments or self.deduplicate_history
+
     @property
     def limits(self) -> tuple[str, ...]:
         """The limits that an execution has, as the catalogue names them; none by default."""

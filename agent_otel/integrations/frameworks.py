@@ -99,7 +99,11 @@ FRAMEWORKS = (
         "mcp",
         "1.9",
         _TOOLS + "mcp",
-        Candidate("mcp.client.session", Wrap("ClientSession.call_tool", "session")),
+        Candidate(
+            "mcp.client.session",
+            Wrap("ClientSession.call_tool", "session"),
+            Wrap("ClientSession.list_tools", "listing"),
+        ),
     ),
     # Clients that may go through the session several times for one call.
     Integration(

@@ -6,18 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import _shield, catalogue
 from agent_otel.emit import lifecycle
-from agent_otel.measure.size import text_bytes
+from agent_otel.measure.size import Size, text_bytes
 from agent_otel.reading import LEFT_ALONE, Replacement
-from agent_otel.remedies import ceiling
+from agent_otel.remedies import ceiling, claim_check
+from agent_otel.remedies.claim_check import GET_TOOL_RESULT
 from agent_otel.remedies.limits import Limits, as_text, tokens
 from agent_otel.remedies.raw import raw_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.measure.size import Size
     from agent_otel.reading import Asked, ToolReader
     from agent_otel.record import Record
+    from agent_otel.remedies.claim_check import View
+    from agent_otel.remedies.raw import Raw
     from agent_otel.settings import Settings
 
 
@@ -36,6 +38,8 @@ class Remedies:
 
     def __init__(self, chosen: Settings) -> None:
         self._ceiling_bytes = chosen.result_ceiling_bytes
+        self._claim_check = claim_check.current()
+        self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
         self._limits = Limits(chosen) if chosen.limits else None
         if self._limits is not None:
             lifecycle.after_fork(self._limits.reset)
@@ -61,20 +65,35 @@ class Remedies:
 
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """Return what goes on: the value itself, or a replacement for what was read of it."""
-        found = self._withheld(record, reader, read, asked)
-        return self._put_back(record, reader, found, value, asked)
+        found, check = None, self._claim_check
+        raw = self._claimed(record, reader, read)
+        if raw is not None and check is not None:
+            found = _shown(check.view(record, raw, check.store(record, raw)))
+        return self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """As `applied`, off the event loop where something takes time."""
-        found = self._withheld(record, reader, read, asked)
-        return self._put_back(record, reader, found, value, asked)
+        found, check = None, self._claim_check
+        raw = self._claimed(record, reader, read)
+        if raw is not None and check is not None:
+            found = _shown(check.view(record, raw, await check.astore(record, raw)))
+        return self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+
+    def _claimed(self, record: Record, reader: ToolReader, read: object) -> Raw | None:
+        """The bytes of a result that is to be stored; None when it is not."""
+        if self._claim_check is None or record.produced is None or record.name == GET_TOOL_RESULT:
+            return None
+        least_bytes = self._claim_bytes
+        if reader.offloads_above is not None:
+            least_bytes = max(least_bytes, reader.offloads_above())
+        return raw_of(read) if _exact(record, read) > least_bytes else None
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
         """The error in place of a result that is above the ceiling."""
         limit_bytes = self._ceiling_bytes
         if record.produced is None or limit_bytes is None:
             return None
-        size_bytes = _exact(record.produced, read, limit_bytes)
+        size_bytes = _exact(record, read)
         if size_bytes <= limit_bytes:
             return None
         parameters: Iterable[str] = reader.parameters(asked) if reader.parameters is not None else ()
@@ -109,8 +128,15 @@ class Remedies:
             self._limits.spend(record.execution, record.remedied.bytes, tokens(text))
 
 
-def _exact(produced: Size, read: object, limit_bytes: int) -> int:
-    """The size to hold against a limit; a lower bound will do when it is above, and is never believed below."""
-    if produced.exact or produced.bytes > limit_bytes:
-        return produced.bytes
-    return len(raw_of(read).data)
+def _shown(view: View | None) -> Remedied | None:
+    return None if view is None else Remedied(view.replacement, catalogue.CLAIM_CHECK, view.bytes, view.ref)
+
+
+def _exact(record: Record, read: object) -> int:
+    """The size to hold against a limit: near one, the lower bound of a large structured result is no answer."""
+    produced = record.produced
+    if produced is None:
+        return 0
+    if not produced.exact:
+        produced = record.produced = Size(len(raw_of(read).data), exact=True)
+    return produced.bytes

@@ -23,8 +23,8 @@ class Raw(NamedTuple):
 def raw_of(value: object) -> Raw:
     """Return the bytes of a result: a text's own, the joined text of text blocks, else compact JSON.
 
-    Unlike measuring, this runs the code of a value's own classes where JSON needs it, because a remedy was asked for.
-    Raises what that code raises, and ValueError or TypeError for what has no JSON.
+    Unlike measuring, this runs the code of a value's own classes where JSON needs it, because a remedy was asked for;
+    raises what that code raises. What has no JSON, because of its keys or because it holds itself, is its ``str``.
     """
     if isinstance(value, str):
         return _text(value)
@@ -34,7 +34,10 @@ def raw_of(value: object) -> Raw:
         texts = [block if isinstance(block, str) else block_text(block) for block in value]
         if texts and all(text is not None for text in texts) and not all(isinstance(one, str) for one in value):
             return _text("".join(text for text in texts if text is not None))
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    except (TypeError, ValueError):
+        return _text(str(value))
     return Raw(text.encode("utf-8", "surrogatepass"), JSON, text)
 
 

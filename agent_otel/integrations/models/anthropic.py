@@ -12,7 +12,7 @@ from agent_otel.catalogue import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RE
 from agent_otel.reading import ModelReader, Part, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
@@ -90,4 +90,11 @@ def _cached_tokens(response: Any) -> int | None:
     return tokens if isinstance(tokens, int) else None
 
 
-request = ModelReader(_request, _cached_tokens)
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+    options = kwargs["options"] if "options" in kwargs else args[1]
+    body = options.json_data
+    if isinstance(body, dict) and isinstance(body.get("messages"), list):
+        options.json_data = {**body, "messages": view(body["messages"])}
+
+
+request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

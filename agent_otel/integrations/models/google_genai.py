@@ -13,7 +13,7 @@ from agent_otel.catalogue import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RE
 from agent_otel.reading import ModelReader, Part, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _PATHS = (":generateContent", ":streamGenerateContent")
 _ENVELOPES = ({"result"}, {"output"})
@@ -86,4 +86,11 @@ def _cached_tokens(response: Any) -> int | None:
     return int(found.group(1)) if found else None
 
 
-request = ModelReader(_request, _cached_tokens)
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+    body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
+    # The SDK has made this dictionary for this very request.
+    if isinstance(body, dict) and isinstance(body.get("contents"), list):
+        body["contents"] = view(body["contents"])
+
+
+request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

@@ -12,7 +12,7 @@ from agent_otel.catalogue import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RE
 from agent_otel.reading import ModelReader, Part, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _ROLES = {
     "system": SYSTEM,
@@ -134,4 +134,12 @@ def _cached_tokens(response: Any) -> int | None:
     return tokens if isinstance(tokens, int) else None
 
 
-request = ModelReader(_request, _cached_tokens)
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+    options = kwargs["options"] if "options" in kwargs else args[1]
+    body, path = options.json_data, options.url.partition("?")[0]
+    key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
+    if isinstance(body, dict) and isinstance(body.get(key), list):
+        options.json_data = {**body, key: view(body[key])}
+
+
+request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agent_otel.catalogue import TOOL_ERROR
-from agent_otel.reading import HANDED_BACK, PRODUCED, Call, Result, ToolReader
+from agent_otel.reading import HANDED_BACK, PRODUCED, Call, Result, ToolReader, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # The names of the structured result and of the error flag, by class: asking a model of pydantic's for a field that it
 # has not costs microseconds.
 _FIELDS: dict[type, tuple[str, str] | None] = {}
+_listed: WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = WeakKeyDictionary()
 _SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
 
 
@@ -68,8 +70,21 @@ def _replace(answer: Any, replacement: Replacement, _: Asked) -> Any:
 
 def _parameters(asked: Asked) -> Iterable[str]:
     """The parameters of the tool, where the session has listed it, else those that were given."""
-    _, args, kwargs = asked
-    return _call(None, args, kwargs).arguments  # type: ignore[return-value]
+    session, args, kwargs = asked
+    call = _call(None, args, kwargs)
+    return _listed.get(session, {}).get(call.name) or call.arguments  # type: ignore[return-value]
+
+
+def _listing(
+    session: Any, _: tuple[Any, ...], __: Mapping[str, Any], listed: Any, error: BaseException | None
+) -> None:
+    """Remember which parameters the tools of a session have, as long as there is the session."""
+    if error is None:
+        known = _listed.setdefault(session, {})
+        for tool in listed.tools:
+            fields = vars(tool)
+            schema = fields.get("inputSchema") or fields.get("input_schema") or {}
+            known[tool.name] = tuple(schema.get("properties") or ())
 
 
 def _field_names(kind: type) -> tuple[str, str] | None:
@@ -90,3 +105,4 @@ def _block_text(block: Any) -> str | None:
 
 session = ToolReader(PRODUCED, _call, _result, replace=_replace, parameters=_parameters)
 client = ToolReader(HANDED_BACK, _call, _result, session)
+listing = Watch(_listing)

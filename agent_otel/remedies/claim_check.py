@@ -1,0 +1,197 @@
+"""The claim check: a large result goes to a store, and the model gets its beginning and a reference.
+
+Of each result there are three forms: what the model reads (up to ``AGENT_OTEL_CLAIM_CHECK_BYTES``), a preview for a row
+of a user interface (4 KiB), and the whole, which is in the store alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_otel import _shield, _startup, carried, catalogue, settings
+from agent_otel.measure.size import text_bytes
+from agent_otel.reading import Replacement
+from agent_otel.record import ledger
+from agent_otel.remedies.claims import Claims, current_owner
+from agent_otel.remedies.cutting import head
+from agent_otel.remedies.envelope import Origin
+from agent_otel.remedies.guarded import ClaimWriter, NotStored, Stored
+from agent_otel.remedies.resolving import ClaimReader
+from agent_otel.remedies.stores import StoreError, open_store
+
+if TYPE_CHECKING:
+    from agent_otel.record import Record
+    from agent_otel.remedies.raw import Raw
+    from agent_otel.remedies.resolving import Resolved
+    from agent_otel.settings import Settings
+
+PREVIEW_BYTES: Final = 4 * 1024
+"""As much of a result as a row of a user interface shows: of 20 calls in each of 5 turns, 400 KiB."""
+
+GET_TOOL_RESULT: Final = "get_tool_result"
+"""The tool by which a model reads on; what it returns is never stored again."""
+
+#: What goes on whole when the store cannot take it, where neither a ceiling nor a payload's cap is known: half of
+#: 2 MiB, which is the smallest cap on a payload that durable runtimes have in common (Temporal's and Dapr's).
+_FITS_BYTES: Final = 1024 * 1024
+
+_NODE_DIGITS: Final = 16
+#: Views fill the state up to this part of the warn ratio, a quarter of the cap by default, because a history holds the
+#: state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal takes.
+_FILLED: Final = 0.5
+#: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
+_SHARES: Final = 16
+#: Room for the line that says what is missing: a reference has 512 characters at most.
+_MARKER_BYTES: Final = 1024
+_NO_OWNER: Final = (
+    "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
+    "read it. Name one with agent_otel.execution, or give the framework a thread or session id."
+)
+
+
+class View(NamedTuple):
+    """What the model reads instead of a result, as text and as a JSON object, and the reference if it is stored."""
+
+    replacement: Replacement
+    bytes: int
+    ref: str | None
+
+
+class ClaimCheck:
+    """A store with whoever writes to it and reads from it; StoreError or ValueError when the settings name none."""
+
+    def __init__(self, chosen: Settings) -> None:
+        store = open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
+        self._settings = chosen
+        self._claims = Claims(
+            store, key=chosen.claim_check_key, encryption_key=chosen.claim_check_encryption_key, report=_report
+        )
+        self._writer = ClaimWriter(
+            self._claims, budget=chosen.claim_check_budget_seconds, ttl=chosen.claim_check_ttl_seconds
+        )
+        self.reader = ClaimReader(self._claims)
+
+    def store(self, record: Record, raw: Raw) -> Stored | NotStored:
+        """Store a result, within the budget."""
+        return self._writer.put(*_content(raw), _origin(record), content_type=raw.content_type)
+
+    async def astore(self, record: Record, raw: Raw) -> Stored | NotStored:
+        """Store a result, within the budget, while the event loop goes on."""
+        return await self._writer.aput(*_content(raw), _origin(record), content_type=raw.content_type)
+
+    def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
+        """Store something that a tool makes of its own accord, for the execution that the call is made in."""
+        owner = current_owner() or ""
+        origin = Origin(owner, owner, hashlib.sha256(raw.data).hexdigest()[:_NODE_DIGITS], tool, call_id)
+        return self._writer.put(*_content(raw), origin, content_type=raw.content_type)
+
+    def view(self, record: Record, raw: Raw, outcome: Stored | NotStored) -> View | None:
+        """What goes on instead of the result; None when it was not stored and goes on whole."""
+        ref = str(outcome.reference) if isinstance(outcome, Stored) else None
+        if isinstance(outcome, NotStored) and outcome.reason == "no_owner":
+            _shield.say_once("claim check owner", _NO_OWNER)
+        if ref is None and self._fits(record, len(raw.data)):
+            return None
+        return view(record.name, raw, ref, self._view_bytes(record))
+
+    def _view_bytes(self, record: Record) -> int:
+        """How much of a result the model gets: less, the fuller the state is that will carry it in every later turn."""
+        most_bytes = self._settings.claim_check_bytes
+        payload_bytes, cap_bytes = _carries(record)
+        if cap_bytes is not None:
+            room_bytes = int(cap_bytes * self._settings.payload_warn_ratio * _FILLED) - payload_bytes
+            most_bytes = min(most_bytes, room_bytes // _SHARES)
+        ceiling_bytes = self._settings.result_ceiling_bytes
+        if ceiling_bytes is not None:
+            most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
+        return max(most_bytes, 0)
+
+    def _fits(self, record: Record, raw_bytes: int) -> bool:
+        """Whether a result that could not be stored may go on whole."""
+        ceiling_bytes = self._settings.result_ceiling_bytes
+        if ceiling_bytes is not None:
+            return raw_bytes <= ceiling_bytes
+        payload_bytes, cap_bytes = _carries(record)
+        if cap_bytes is None:
+            return raw_bytes <= _FITS_BYTES
+        return payload_bytes + raw_bytes <= cap_bytes * self._settings.payload_near_ratio
+
+
+def view(tool: str, raw: Raw, ref: str | None, limit_bytes: int) -> View:
+    """Return the beginning of a result, at most ``limit_bytes``, and what became of the rest."""
+    shown = "" if raw.text is None else head(raw.text, limit_bytes)
+    shown_bytes = text_bytes(shown)
+    if ref is None:
+        rest = "the rest could not be stored and is lost; ask for something smaller"
+    else:
+        rest = f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
+    marker = f"[{shown_bytes} of {len(raw.data)} bytes of {tool}'s result shown; {rest}]"
+    text = f"{shown}\n{marker}" if shown else marker
+    data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": len(raw.data), "ref": ref, "note": rest}
+    return View(Replacement(text, data), text_bytes(text), ref)
+
+
+def _content(raw: Raw) -> tuple[bytes | str]:
+    return (raw.data if raw.text is None else raw.text,)
+
+
+def _origin(record: Record) -> Origin:
+    """Whose a result is and where it comes from, as this process knows it, never as the model or a client says."""
+    step = carried.current_step()
+    owner = current_owner() or record.call.execution or ""
+    place = (step.activity if step is not None else None) or record.agent or "agent"
+    # Some models number the calls of each turn anew: the arguments tell them apart, and a retry has the same ones.
+    node = f"{place}-{record.args_hash}"
+    return Origin(owner, owner, node, record.name, record.call.call_id or "call")
+
+
+def _carries(record: Record) -> tuple[int, int | None]:
+    """Bytes and cap of the payload that the call's execution carried last, as far as that is known."""
+    execution = ledger.known(record.execution) if record.execution is not None else None
+    carries = execution.carries if execution is not None else None
+    return (0, None) if carries is None else carries[:2]
+
+
+def _report(operation: str, result: str, size: int, seconds: float) -> None:
+    if _startup.active:
+        from agent_otel.emit.telemetry import telemetry  # noqa: PLC0415 - who only reads needs no providers
+
+        telemetry().metrics.claim_check(operation, result, size, seconds)
+
+
+@functools.lru_cache(maxsize=1)
+def current() -> ClaimCheck | None:
+    """The claim check of this process; None when it is off, or its settings are no use, which is said once."""
+    chosen = settings.current()
+    if not chosen.claim_check:
+        return None
+    try:
+        return ClaimCheck(chosen)
+    except (StoreError, ValueError) as error:
+        _shield.say_once(catalogue.CLAIM_CHECK, f"AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: {error}")
+        return None
+
+
+def reader() -> ClaimReader:
+    """Whoever reads what is stored; StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store."""
+    check = current()
+    if check is None:
+        raise StoreError("AGENT_OTEL_CLAIM_CHECK names no store")
+    return check.reader
+
+
+def resolve(ref: str, *, caller: str | None = None) -> Resolved:
+    """Exchange a reference for the whole result.
+
+    ``caller`` is the execution that the result belongs to, as the server knows it, never as a client says; left out,
+    the execution in which this is called. NotFoundError, in the same words for a reference that is forged, somebody
+    else's, expired or unknown, and StoreError when the store fails.
+    """
+    return reader().resolve(ref, caller=caller)
+
+
+async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
+    """As `resolve`, while the event loop goes on."""
+    return await reader().aresolve(ref, caller=caller)

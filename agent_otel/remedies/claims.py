@@ -1,0 +1,55 @@
+"""What those who write results and those who read them have in common."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from agent_otel import _shield, identity
+from agent_otel.remedies.envelope import Cipher, Envelopes
+from agent_otel.remedies.references import Signer
+
+if TYPE_CHECKING:
+    from agent_otel.remedies.stores.base import ClaimStore
+
+Operation = Literal["put", "get", "range", "head", "delete"]
+Result = Literal["ok", "error", "timeout", "open", "not_found", "denied", "expired", "corrupt"]
+
+
+class Report(Protocol):
+    """Told of each operation on the store, from any thread."""
+
+    def __call__(self, operation: Operation, result: Result, size: int, seconds: float, /) -> object:
+        """Count it; ``size`` is in bytes of the result, 0 where none went through."""
+
+
+class Claims:
+    """A store and the keys to it.
+
+    ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; none, no
+    encryption). ValueError for an encryption key that is none.
+    """
+
+    def __init__(
+        self, store: ClaimStore, *, key: str = "", encryption_key: str = "", report: Report | None = None
+    ) -> None:
+        self.store = store
+        self.signer = Signer(key)
+        self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
+        self._report = report
+
+    @_shield.shielded("remedies.report")
+    def report(self, operation: Operation, result: Result, size: int, started: float) -> None:
+        """Report an operation that was started at this reading of ``time.perf_counter``."""
+        if self._report is not None:
+            self._report(operation, result, size, time.perf_counter() - started)
+
+
+def current_owner() -> str | None:
+    """Who a call made here and now belongs to, as the server knows it.
+
+    The execution named by ``agent_otel.execution``, else the durable runtime's run; None where there is neither. Ids
+    that a client may choose, a framework's thread or session, own nothing.
+    """
+    named = identity.explicit.get()
+    return identity.runtime.get() if named is None else named.id

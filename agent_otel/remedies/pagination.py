@@ -1,0 +1,150 @@
+"""Pages instead of whole lists, for tools that return rows: an opaque cursor, and words that tell the model of it."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import hashlib
+import hmac
+import inspect
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+
+from agent_otel import settings
+from agent_otel.remedies.references import Signer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+
+PAGE_SIZE: Final = 20
+LARGEST_PAGE: Final = 50
+_LONGEST_CURSOR: Final = 256
+_ADVICE: Final = (
+    "Returns one page: `items`, and `next_cursor` when there are more. To go on, call it again with the same arguments "
+    "and `cursor` set to that value."
+)
+
+
+class BadCursorError(ValueError):
+    """A cursor was not made for this question, was changed, or comes from another process without a common key."""
+
+
+class Page(TypedDict):
+    """One page of rows. ``next_cursor`` is None on the last; ``total_estimate`` where the number of rows is known."""
+
+    items: list[Any]
+    next_cursor: str | None
+    total_estimate: int | None
+
+
+@functools.lru_cache(maxsize=1)
+def signer() -> Signer:
+    """Who seals cursors: by ``AGENT_OTEL_CLAIM_CHECK_KEY``, else with a key of this process."""
+    return Signer(settings.current().claim_check_key)
+
+
+def paginate(
+    rows: Iterable[Any], *, cursor: str | None = None, page_size: int = PAGE_SIZE, scope: object = None
+) -> Page:
+    """Return one page of rows.
+
+    ``page_size`` is at least 1 and at most 50. ``scope`` is what the rows answer (the arguments of the tool, say): a
+    cursor is good for the same scope only. Rows of an iterator are taken as far as the page needs, and then there is no
+    total. Raises BadCursorError.
+    """
+    start = 0 if not cursor else offset_of(cursor, scope)
+    size = max(1, min(int(page_size), LARGEST_PAGE))
+    if isinstance(rows, Sequence):
+        items, total = list(rows[start : start + size]), len(rows)
+        is_last = start + size >= total
+    else:
+        taken = list(itertools.islice(rows, start, start + size + 1))
+        items, total, is_last = taken[:size], None, len(taken) <= size
+    return Page(items=items, next_cursor=None if is_last else cursor_of(start + size, scope), total_estimate=total)
+
+
+def paginated(function: _F | None = None, *, page_size: int = PAGE_SIZE) -> Any:
+    """Make a tool that returns a list return pages of it.
+
+    The function gets two more parameters, ``cursor`` and ``page_size``, in its signature, from which frameworks make
+    the schema that the model sees, and a paragraph in its docstring that tells the model of them. It is called again
+    for each page. A cursor that is no use is answered with an error that says so, and not raised. For sync and async
+    functions.
+    """
+
+    def decorate(target: _F) -> Any:
+        if inspect.iscoroutinefunction(target):
+
+            @functools.wraps(target)
+            async def wrapped_async(
+                *args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any
+            ) -> Any:
+                return _page(await target(*args, **kwargs), cursor, page_size, (target.__name__, args, kwargs))
+
+            return _described(wrapped_async, target, page_size)
+
+        @functools.wraps(target)
+        def wrapped(*args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any) -> Any:
+            return _page(target(*args, **kwargs), cursor, page_size, (target.__name__, args, kwargs))
+
+        return _described(wrapped, target, page_size)
+
+    return decorate if function is None else decorate(function)
+
+
+def _page(rows: Any, cursor: str | None, page_size: int, scope: object) -> Any:
+    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
+        return rows
+    try:
+        return paginate(rows, cursor=cursor, page_size=page_size, scope=scope)
+    except BadCursorError as error:
+        return {"error": "bad_cursor", "hint": str(error)}
+
+
+def _described(wrapped: Any, target: Callable[..., Any], page_size: int) -> Any:
+    """Show the parameters that are added, to whoever reads signature, annotations or docstring."""
+    signature = inspect.signature(target)
+    parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    rest = [each for each in signature.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD]
+    hints: dict[str, Any] = {"cursor": str | None, "page_size": int}
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+        for name, default in (("cursor", None), ("page_size", page_size))
+    ]
+    returns = dict[str, Any]
+    wrapped.__signature__ = signature.replace(parameters=[*parameters, *rest], return_annotation=returns)
+    wrapped.__annotations__ = {**getattr(target, "__annotations__", {}), **hints, "return": returns}
+    wrapped.__doc__ = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
+    del wrapped.__wrapped__  # whoever follows it would see the signature without the two
+    return wrapped
+
+
+def cursor_of(offset: int, scope: object) -> str:
+    """A cursor that leads to this offset, for this scope only."""
+    return base64.urlsafe_b64encode(f"{offset}:{_seal(offset, scope)}".encode()).decode().rstrip("=")
+
+
+def offset_of(cursor: str, scope: object) -> int:
+    """The offset of a cursor that was made for this scope; BadCursorError for any other."""
+    try:
+        cursor = cursor[:_LONGEST_CURSOR]
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+        offset, _, seal = text.partition(":")
+        if hmac.compare_digest(seal, _seal(int(offset), scope)):
+            return int(offset)
+    except (ValueError, binascii.Error):
+        pass
+    raise BadCursorError(
+        "This cursor does not belong to these arguments, or is damaged. Ask again without a cursor, or with the "
+        "arguments that it came with."
+    )
+
+
+def _seal(offset: int, scope: object) -> str:
+    text = json.dumps(scope, sort_keys=True, default=str)
+    return signer().seal("cursor", str(offset).encode(), hashlib.sha256(text.encode("utf-8", "replace")).digest())

@@ -1,0 +1,77 @@
+"""A state store of Dapr, through its SDK and the sidecar."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from agent_otel.emit import lifecycle
+from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError, library, translated
+from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame, unframe
+
+
+class DaprStore(Threaded):
+    """The component of this name.
+
+    How large a value may be is up to the component and to the sidecar (4 MiB unless ``--max-body-size`` says
+    otherwise); so is whether it removes what has expired. What has is not given out any more in any case. A range is
+    cut from the whole value, because Dapr has none.
+    """
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._clients = library("dapr.clients", "dapr")
+        self._reset()
+        lifecycle.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._client: Any = None
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        seconds = {"ttlInSeconds": str(max(1, round(ttl)))}
+        with translated("dapr"):
+            try:
+                self._connected().save_state(self._component, key, frame(ttl) + data, state_metadata=seconds)
+            except Exception as error:
+                if _is_too_large(error):
+                    raise TooLargeError(f"dapr: {len(data)} bytes are more than the sidecar takes") from error
+                raise
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        return unframe(self._get(key))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return self.get(key)[start:end]
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        framed = self._get(key)
+        return Head(len(framed) - FRAME_BYTES, end(framed))
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        with translated("dapr"):
+            self._connected().delete_state(self._component, key)
+
+    def _get(self, key: str) -> bytes:
+        with translated("dapr"):
+            found: bytes = self._connected().get_state(self._component, key).data
+        if not found:
+            raise NotFoundError(key)
+        return found
+
+    def _connected(self) -> Any:
+        """The client; making one waits until the sidecar is healthy."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._clients.DaprClient()
+            return self._client
+
+
+def _is_too_large(error: Exception) -> bool:
+    code = getattr(error, "code", None)
+    return getattr(code() if callable(code) else None, "name", "") == "RESOURCE_EXHAUSTED"

@@ -1,0 +1,120 @@
+"""Any store of py-key-value-aio, as an adapter: a program that has one already need not set up another."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_otel.emit import lifecycle
+from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+_T = TypeVar("_T")
+
+
+class KeyValueStore:
+    """A store of py-key-value-aio, wrapped as it likes; ``KeyValueStore(RedisStore(url=…))``.
+
+    Such a store holds JSON, so bytes become base64, and some of them do not take every key, so keys are hashed. Its
+    connections belong to one event loop: the store is used in one that is the adapter's own, in a thread that is
+    started at first use.
+    """
+
+    def __init__(self, store: Any, collection: str = "tool-results") -> None:
+        self._store = store
+        self._collection = collection
+        self._reset()
+        lifecycle.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        self._wait(self._put(key, data, ttl))
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        return self._wait(self._get(key))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return self.get(key)[start:end]
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        return self._wait(self._head(key))
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        self._wait(self._delete(key))
+
+    async def aput(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        await self._elsewhere(self._put(key, data, ttl))
+
+    async def aget(self, key: str) -> bytes:
+        """Return what is stored."""
+        return await self._elsewhere(self._get(key))
+
+    async def aget_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return (await self.aget(key))[start:end]
+
+    async def ahead(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        return await self._elsewhere(self._head(key))
+
+    async def adelete(self, key: str) -> None:
+        """Forget a key."""
+        await self._elsewhere(self._delete(key))
+
+    async def _put(self, key: str, data: bytes, ttl: float) -> None:
+        value = {"base64": base64.b64encode(data).decode()}
+        await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
+
+    async def _get(self, key: str) -> bytes:
+        return _data(key, await self._store.get(_hashed(key), collection=self._collection))
+
+    async def _head(self, key: str) -> Head:
+        value, seconds = await self._store.ttl(_hashed(key), collection=self._collection)
+        return Head(len(_data(key, value)), None if seconds is None else time.time() + seconds)
+
+    async def _delete(self, key: str) -> None:
+        await self._store.delete(_hashed(key), collection=self._collection)
+
+    def _wait(self, asked: Coroutine[Any, Any, _T]) -> _T:
+        with translated("key_value"):
+            return asyncio.run_coroutine_threadsafe(asked, self._running()).result()
+
+    async def _elsewhere(self, asked: Coroutine[Any, Any, _T]) -> _T:
+        with translated("key_value"):
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._running()))
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="agent_otel-key-value", daemon=True).start()
+            return self._loop
+
+
+def _hashed(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _data(key: str, value: dict[str, Any] | None) -> bytes:
+    if value is None:
+        raise NotFoundError(key)
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except (KeyError, TypeError, binascii.Error) as error:
+        raise StoreError("what is stored under this key was written by somebody else") from error
