@@ -324,6 +324,7 @@ LIMIT_TOKENS: Final = "result_tokens"
 TOOL_CALL_EVENT: Final = "tool_call"
 PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
+TRIMMED: Final = "[trimmed "  # what a result begins with of which a remedy has left one line
 SUMMARIZE: Final = "summarize"
 CONTEXT_SUMMARIZE: Final = "context_summarize"
 REMOVED_BYTES: Final = "removed.bytes"

@@ -179,7 +179,9 @@ def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
     before, noted.delivered, noted.length = noted.delivered, delivered, length
     if before >= 0:
         if exact and has_shrunk(before, delivered) and noted.tool:
-            out.metrics.truncated(noted.tool, catalogue.LAYER_MODEL_REQUEST, catalogue.CLEARED)
+            ours = out.settings.trim_results and _beginning(value).startswith(catalogue.TRIMMED)
+            layer = catalogue.LAYER_REMEDY if ours else catalogue.LAYER_MODEL_REQUEST
+            out.metrics.truncated(noted.tool, layer, catalogue.CLEARED)
         return
     span, noted.span, noted.probe = noted.span, None, None
     kept = noted.handed if noted.handed >= 0 else noted.produced
@@ -232,14 +234,17 @@ def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
         left = text[at : end + len(tail)] if end >= 0 else text[at:]
         left_bytes = size(left).bytes
         # Both ends, and too little between them: the middle was cut out, or it repeats itself.
-        is_cut = end < 0 or has_shrunk(noted.produced, left_bytes)
+        has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
+        cut = find_cut(left) if has_lost or left_bytes != noted.produced else None
+        # A notice takes the place of what it speaks of, which may be less than the notice.
+        says_so = cut is not None and cut.reason != catalogue.SUSPECTED
         span, noted.span, noted.probe = noted.span, None, None
-        noted.delivered = min(left_bytes, noted.produced) if is_cut else noted.produced
+        noted.delivered = noted.produced
+        if has_lost or says_so:
+            noted.delivered = min(left_bytes, noted.produced) if has_lost else left_bytes
         out.metrics.delivered(noted.tool, noted.delivered)
-        if is_cut:
-            cut = find_cut(left)
-            reason = cut.reason if cut is not None and cut.reason != catalogue.SUSPECTED else catalogue.SHRUNK
-            _tell(out, noted, noted.delivered, reason, span)
+        if has_lost or says_so:
+            _tell(out, noted, noted.delivered, cut.reason if cut is not None and says_so else catalogue.SHRUNK, span)
         return
 
 

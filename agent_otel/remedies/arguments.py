@@ -26,7 +26,7 @@ FAILURE_BYTES: Final = 2_000
 """UTF-8 bytes of an error, half of its beginning and half of its end: what failed, and where."""
 
 _COPIES: Final = frozenset(("arguments", "args", "input", "partial_json"))
-_IDS: Final = ("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id")
+_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
 _MOST_NODES: Final = 500
 _DEEPEST: Final = 8
 
@@ -120,7 +120,8 @@ def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
         else:
             known = fields(node)
             inside = known.items()
-            ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids if path else ids
+            if path and not _IDS.isdisjoint(known):
+                ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
         for step, value in inside:
             if step in _COPIES:
                 yield (*path, step), ids, value
@@ -129,8 +130,11 @@ def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
 
 
 def _is_leaf(value: Any) -> bool:
+    """Whether nothing is inside of it."""
     cls = type(value)
-    return cls is str or value is None or cls is int or cls is float or cls is bool or cls is bytes
+    if cls is str or value is None or cls is int or cls is float or cls is bool or cls is bytes:
+        return True
+    return (cls is dict or cls is list) and not value
 
 
 def bounding(history: History, cut: int, changes: Changes, failure_bytes: int) -> None:

@@ -66,7 +66,7 @@ class ClaimCheck:
         store = open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
         self._settings = chosen
         self._claims = Claims(
-            store, key=chosen.claim_check_key, encryption_key=chosen.claim_check_encryption_key, report=_report
+            store, key=chosen.claim_check_key, encryption_key=chosen.claim_check_encryption_key, report=report
         )
         self._writer = ClaimWriter(
             self._claims, budget=chosen.claim_check_budget_seconds, ttl=chosen.claim_check_ttl_seconds
@@ -154,7 +154,7 @@ def _carries(record: Record) -> tuple[int, int | None]:
     return (0, None) if carries is None else carries[:2]
 
 
-def _report(operation: str, result: str, size: int, seconds: float) -> None:
+def report(operation: str, result: str, size: int, seconds: float) -> None:
     if _startup.active:
         from agent_otel.emit.telemetry import telemetry  # noqa: PLC0415 - who only reads needs no providers
 

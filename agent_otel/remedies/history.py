@@ -110,14 +110,16 @@ def _doubled(history: History) -> set[int]:
     known: dict[object, tuple[int, ...]] = {}  # the first message with a key, and the last
     for place, seen in enumerate(history.seen):
         keys: list[object] = [("id", seen.id)] if seen.id is not None else []
-        calls = tuple(answered.id for answered in seen.answered)
-        if calls and None not in calls:
+        calls = tuple([answered.id for answered in seen.answered]) if seen.answered else (None,)
+        if None not in calls:
             keys.append(("calls", calls))
-        before = {earlier for key in keys for earlier in known.get(key, ())}
-        if any(_same(history.messages[earlier], history.messages[place]) for earlier in before):
-            found.add(place)
+        before: set[int] = set()
         for key in keys:
-            known[key] = (*known.get(key, ())[:1], place)
+            earlier = known.get(key, ())
+            before.update(earlier)
+            known[key] = (*earlier[:1], place)
+        if before and any(_same(history.messages[other], history.messages[place]) for other in before):
+            found.add(place)
     return found
 
 

@@ -6,6 +6,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel.catalogue import TRIMMED
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.remedies.shapes.fields import changed, fields, is_list
 
@@ -138,9 +139,9 @@ def line(content: Any, weight: Weight, tool: str | None, *, failed: bool, charac
     Not that of a claim check, which is all there is to get the result back with: where it alone is too long, the line
     has no name and is as long as it must be.
     """
-    begin = f"[trimmed {weight.bytes}{'' if weight.exact else '+'} bytes] "
+    begin = f"{TRIMMED}{weight.bytes}{'' if weight.exact else '+'} bytes] "
     status = "error" if failed else "success"
-    name = "".join(letter if letter.isprintable() else " " for letter in (tool or "")[:characters]).replace(" ", "_")
+    name = _printable((tool or "")[:characters]).replace(" ", "_")
     left = characters - len(begin) - len(status)
     kept = ""
     for reference in sorted(references(content), key=_is_other):
@@ -153,6 +154,10 @@ def line(content: Any, weight: Weight, tool: str | None, *, failed: bool, charac
     return f"{begin}{name} {status}{kept}" if name else f"{begin}{status}{kept}"
 
 
+def _printable(name: str) -> str:
+    return name if name.isprintable() else "".join(letter if letter.isprintable() else " " for letter in name)
+
+
 def _is_other(reference: str) -> bool:
     """Whether it is not a claim check's; those come first."""
     return not reference.startswith("claim:")
@@ -161,7 +166,9 @@ def _is_other(reference: str) -> bool:
 def is_line(content: Any) -> bool:
     """Whether a result has been trimmed already."""
     text = text_of(content)
-    return text is not None and len(text) == weight(content).characters and _TRIMMED.fullmatch(text) is not None
+    if text is None or not text.startswith(TRIMMED):
+        return False
+    return len(text) == weight(content).characters and _TRIMMED.fullmatch(text) is not None
 
 
 def references(content: Any) -> list[str]:

@@ -17,6 +17,7 @@ SHORTEST: Final = 64
 _DEEPEST: Final = 8
 _BLANKS: Final = (" ", "\n", "\t", "\r")
 _decode: Final = json.JSONDecoder(strict=False).raw_decode  # models write line ends into strings
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Marked(NamedTuple):
@@ -145,7 +146,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _written(value: Any) -> str:
-    written = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    written = _encode(value)
     return written if written.isascii() or _is_unicode(written) else json.dumps(value)
 
 

@@ -73,15 +73,13 @@ class Row(NamedTuple):
     """What is run: the loop of a class of the contract suite, or without one the durable agent of Dapr Agents.
 
     ``distributions`` are those whose versions the page tells. ``program`` is where the version of a program stands
-    that is started besides, as ``module:attribute``. ``unnoticed`` are sizes of which the telemetry says that they
-    arrive whole, and how many bytes arrive in truth.
+    that is started besides, as ``module:attribute``.
     """
 
     title: str
     contract: type[Contract] | None
     distributions: tuple[str, ...]
     program: str = ""
-    unnoticed: tuple[tuple[int, int], ...] = ()
 
     @property
     def environment(self) -> str:
@@ -103,7 +101,6 @@ ROWS = (
         test_smolagents.TestSmolagentsCode,
         ("smolagents",),
         # With the line end that print adds it is one character too long: 49,999 are left, and a notice of 72.
-        unnoticed=((50_000, 50_071),),
     ),
     Row("smolagents, `CodeAgent` whose last value it is", test_smolagents.TestSmolagentsValue, ("smolagents",)),
     Row("Agno", test_agno.TestAgno, ("agno",)),

@@ -72,8 +72,6 @@ result in it was refused, and the model never got it.
 - **layer** and **reason**: `tool.result.truncation.layer` and `.reason`. 50,000 is exactly the length at which several
   projects cut without a word; a result of that length is `suspected`, which is not called a cut. `rejected` is a
   payload that the durable runtime refused, `agent_otel.workflow.payload.rejected`.
-- **not noticed**: less than 1 % and 256 bytes are taken for another form of the same text. smolagents prints a line end
-  behind the 50,000 bytes, cuts that one character too many, and the telemetry says that all of it was delivered.
 
 """
 
@@ -86,7 +84,6 @@ class Figures(NamedTuple):
     """What became of one result, in bytes.
 
     ``delivered`` is None where no adapter reads the requests. ``layer`` is empty where the model got all of it.
-    ``unnoticed`` is what arrived where the telemetry does not tell.
     """
 
     produced: int
@@ -94,7 +91,6 @@ class Figures(NamedTuple):
     delivered: int | None
     layer: str
     reason: str
-    unnoticed: int | None = None
 
 
 class Measured(NamedTuple):
@@ -113,18 +109,16 @@ def measure(row: Row, environment: Environment, sizes: Sequence[int] = SIZES) ->
             reports, got = _run_dapr_agents(environment, plan, sizes)
         else:
             reports, got = _run(row.contract, environment, plan, sizes)
-    found = []
-    for size in sizes:
-        arrived, unnoticed = got.get(size, 0), dict(row.unnoticed).get(size)
-        try:
-            figures = figures_of(row.contract, size, reports[str(size)], size if arrived == unnoticed else arrived)
-        except DisagreementError as error:
-            raise DisagreementError(f"of {size:,} bytes: {error}") from None
-        if unnoticed not in (None, arrived):
-            raise DisagreementError(f"of {size:,} bytes {arrived:,} arrived, which is noticed by now")
-        found.append(figures._replace(unnoticed=unnoticed))
+    found = [_figures_of(row.contract, size, reports[str(size)], got.get(size, 0)) for size in sizes]
     versions = environment.run(VERSIONS, row.program, *row.distributions, check=True).stdout.strip()
     return Measured(row.title, versions, tuple(found))
+
+
+def _figures_of(contract: type[Contract] | None, size: int, report: Json, arrived: int) -> Figures:
+    try:
+        return figures_of(contract, size, report, arrived)
+    except DisagreementError as error:
+        raise DisagreementError(f"of {size:,} bytes: {error}") from None
 
 
 def _run(
@@ -241,8 +235,6 @@ def glance(measured: Measured) -> str:
 
 
 def _glance(figures: Figures) -> str:
-    if figures.unnoticed is not None:
-        return f"**{figures.unnoticed:,}**, not noticed"
     if not figures.layer:
         return "whole"
     return f"**{figures.delivered or 0:,}**, {_named(figures.reason)} by {_named(figures.layer)}"
@@ -254,9 +246,7 @@ def lines(measured: Measured) -> str:
     for figures in measured.figures:
         delivered = "-" if figures.delivered is None else f"{figures.delivered:,}"
         reason = _named(figures.reason)
-        if figures.unnoticed is not None:
-            reason = f"not noticed: {figures.unnoticed:,} arrived"
-        elif not figures.layer:
+        if not figures.layer:
             reason = ", ".join(filter(None, ("whole", reason)))
         sizes = (f"{figures.produced:,}", f"{figures.handed_back:,}", delivered)
         found.append(_line(measured.title, *sizes, _named(figures.layer), reason))

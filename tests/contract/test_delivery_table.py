@@ -161,9 +161,3 @@ def test_telemetry_that_contradicts_itself_or_the_wire_is_refused(told: Json, di
     with pytest.raises(DisagreementError) as raised:
         figures_of(Delivery, 400_000, told, 1000)
     assert disagreement in str(raised.value)
-
-
-def test_what_is_noticed_by_now_may_not_stand_there_as_unnoticed(environment: Callable[[str], Environment]) -> None:
-    row = _row("smolagents, `ToolCallingAgent`")._replace(unnoticed=((60_000, 60_001),))
-    with pytest.raises(DisagreementError, match=r"^of 60,000 bytes 60,000 arrived, which is noticed by now$"):
-        measure(row, environment(row.environment), [60_000])

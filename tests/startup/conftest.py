@@ -28,7 +28,7 @@ def state():
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a copy of what a package is built from, so that nobody edits it between two builds."""
     copy = tmp_path_factory.mktemp("checkout")
-    for name in ("agent_otel", "startup"):
+    for name in ("agent_otel", "alerts", "dashboards", "startup"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in (".gitignore", "LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, copy)

@@ -64,8 +64,20 @@ def _replace(answer: Any, replacement: Replacement, _: Asked) -> Any:
     content = [types.TextContent(type="text", text=replacement.text)]
     kind = types.CallToolResult if answer is None else type(answer)
     structured, is_error = _FIELDS.get(kind) or _field_names(kind) or _SPELLINGS[0]
-    update = {"content": content, structured: replacement.data, is_error: replacement.is_error}
+    data = _structured(replacement, None if answer is None else vars(answer).get(structured))
+    update = {"content": content, structured: data, is_error: replacement.is_error}
     return kind(**update) if answer is None else answer.model_copy(update=update)
+
+
+def _structured(replacement: Replacement, produced: Any) -> Any:
+    """The structured form: what is no error goes on to be what the tool declares, a text in an object, or is left out.
+
+    Servers put a tool's text into ``{"result": …}``; errors are held against no declaration.
+    """
+    if replacement.is_error or produced is None:
+        return replacement.data
+    is_wrapped = isinstance(produced, dict) and produced.keys() == {"result"} and isinstance(produced["result"], str)
+    return {"result": replacement.text} if is_wrapped else None
 
 
 def _parameters(asked: Asked) -> Iterable[str]:

@@ -17,7 +17,9 @@ _RESPONSES: Final = ("function_response", "functionResponse")
 
 def read(content: Mapping[str, Any]) -> Seen | None:
     """Read a content's fields; None when it is none."""
-    parts, role = listed(content.get("parts")), content.get("role")
+    if "parts" not in content:
+        return None
+    parts, role = listed(content["parts"]), content.get("role")
     if not parts or not (role is None or type(role) is str) or role not in _ROLES:
         return None
     asked, answered, recognised = [], [], False

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.remedies.shapes.fields import fields, listed, text
+from agent_otel.remedies.shapes.fields import fields, is_list, listed, text
 from agent_otel.remedies.shapes.reading import Answered, Asked, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _USERS: Final = ("user", "human", "HumanMessageChunk")
 _MODELS: Final = ("assistant", "ai", "AIMessageChunk")
@@ -32,9 +32,10 @@ def read(message: Mapping[str, Any]) -> Seen | None:
     asked: tuple[Asked, ...] = ()
     if kind in _MODELS:
         asked = tuple(_calls(message))
-        ids = [call.id for call in asked]
-        asked += tuple(call for call in _asked(content) if call.id is None or call.id not in ids)
-    answers = tuple(_answered(content)) if kind in _USERS else ()
+        if is_list(content):
+            ids = [call.id for call in asked]
+            asked += tuple(call for call in _asked(content) if call.id is None or call.id not in ids)
+    answers = tuple(_answered(content)) if kind in _USERS and is_list(content) else ()
     return Seen(asked, answers, kind in _USERS, text(message.get("id")))
 
 
@@ -56,9 +57,9 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Asked]:
         yield Asked(("function_call", "arguments"), None, text(legacy.get("name")), legacy["arguments"])
 
 
-def _asked(content: Any) -> Iterator[Asked]:
+def _asked(content: Sequence[Any]) -> Iterator[Asked]:
     """The calls among the blocks of the content. What the provider runs by itself is left alone."""
-    for place, block in enumerate(map(fields, listed(content))):
+    for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_use":
             yield Asked(("content", place, "input"), text(block.get("id")), text(block.get("name")), block.get("input"))
         elif "toolUse" in block and "type" not in (inner := fields(block["toolUse"])):
@@ -66,8 +67,8 @@ def _asked(content: Any) -> Iterator[Asked]:
             yield Asked(path, text(inner.get("toolUseId")), text(inner.get("name")), inner.get("input"))
 
 
-def _answered(content: Any) -> Iterator[Answered]:
-    for place, block in enumerate(map(fields, listed(content))):
+def _answered(content: Sequence[Any]) -> Iterator[Answered]:
+    for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_result":
             failed = block.get("is_error")
             failed = failed if type(failed) is bool else None

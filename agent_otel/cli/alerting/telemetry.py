@@ -1,0 +1,151 @@
+"""Alerts about the agent's context, its limits and the claim store, and about this package's own telemetry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_otel import catalogue
+from agent_otel.cli.alerting import promql
+from agent_otel.cli.alerting.rules import (
+    COUNT,
+    CRITICAL,
+    IN_JOB,
+    WARNING,
+    Alert,
+    Recording,
+    on_executions,
+    on_health,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.cli.alerting.promql import Query
+
+#: How operations on the claim store end when it does not answer, and when it does and has nothing to give
+#: (agent_otel/remedies/claims.py).
+STORE_FAILS: Final = ("error", "timeout", "open")
+NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
+_FAILED: Final = f'{catalogue.RESULT}=~"{"|".join(STORE_FAILS)}"'
+_UNRESOLVED: Final = f'{catalogue.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
+
+
+def history_lost(query: Query) -> Alert:
+    """A warning: answers are wrong and no error says so, but nothing stands still."""
+    chosen = query.thresholds
+    window = chosen.history_lost_window
+    lost = query.events(query.counter(catalogue.HISTORY_LOST), window, catalogue.AGENT_NAME)
+    agent = f"{{{{ with $labels.{promql.label(catalogue.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
+    return Alert(
+        "AgentHistoryLost",
+        WARNING,
+        promql.at_least(lost, chosen.history_lost_min),
+        summary="Model requests have lost their history",
+        description=f"Requests{agent}{IN_JOB}, from the second turn on, without any of the earlier turns' messages "
+        f"within {window}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def limit_hit(query: Query) -> Alert:
+    """A warning: the limit did its work; why the agent ran into it is for office hours."""
+    chosen = query.thresholds
+    window = chosen.limit_hit_window
+    hit = query.events(query.counter(catalogue.LIMITS_HIT), window, catalogue.LIMIT)
+    return Alert(
+        "AgentLimitHit",
+        WARNING,
+        promql.at_least(hit, chosen.limit_hit_min),
+        summary=f"Executions ran into the limit {value_of(catalogue.LIMIT)}",
+        description=f"Calls skipped{IN_JOB} within {window} because their execution had reached the limit "
+        f"{value_of(catalogue.LIMIT)}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def claim_check_failing(query: Query) -> Alert:
+    """Critical: what is stored cannot be read, and what cannot be stored is carried in full until a run dies of it."""
+    chosen = query.thresholds
+    window = chosen.claim_check_window
+    by_operation = catalogue.OPERATION
+    failed = query.events(query.counter(catalogue.CLAIM_CHECK_OPERATIONS, _FAILED), window, by_operation)
+    every = query.events(query.counter(catalogue.CLAIM_CHECK_OPERATIONS), window, by_operation)
+    return Alert(
+        "AgentClaimCheckFailing",
+        CRITICAL,
+        f"{promql.at_least(failed, chosen.claim_check_min_errors)}\n"
+        f"and\n{promql.share(failed, every)} > {chosen.claim_check_errors_ratio:g}",
+        summary="The claim store fails",
+        description=f"Failed operations ({value_of(by_operation)}) on the claim store{IN_JOB} within {window}: "
+        f"{COUNT}, more than {chosen.claim_check_errors_ratio * 100:g}% of all. What is not stored is carried along; "
+        "what is stored may be out of reach.",
+        dashboard=on_executions(),
+        wait=chosen.claim_check_for,
+    )
+
+
+def unresolved_refs(query: Query) -> Alert:
+    """A warning: an agent asked for what it cannot have, and was told so."""
+    chosen = query.thresholds
+    window = chosen.unresolved_window
+    missed = query.events(query.counter(catalogue.CLAIM_CHECK_OPERATIONS, _UNRESOLVED), window, catalogue.RESULT)
+    return Alert(
+        "AgentClaimCheckUnresolvedRefs",
+        WARNING,
+        promql.at_least(missed, chosen.unresolved_min),
+        summary="References to stored results do not resolve",
+        description=f"References{IN_JOB} without a stored result behind them ({value_of(catalogue.RESULT)}) within "
+        f"{window}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def telemetry_gone(query: Query) -> Alert:
+    """A warning: the agent may be well, but every other alert here is blind. That a pod is down, others say."""
+    chosen = query.thresholds
+    info = query.counter(catalogue.BUILD_INFO)
+    there, steady, now = (
+        f"count by ({query.by()}) ({series})"
+        for series in (f"{info} offset {chosen.gone_window}", f"{info} offset {chosen.gone_steady}", info)
+    )
+    return Alert(
+        "AgentTelemetryGone",
+        WARNING,
+        f"{there}\nand\n{steady}\nunless\n{now}",
+        summary="The telemetry of agents is gone",
+        description=f"Processes{IN_JOB} that reported {chosen.gone_window} ago: {COUNT}. None does now.",
+        dashboard=on_health(),
+        wait=chosen.gone_for,
+    )
+
+
+def self_errors(query: Query) -> Alert:
+    """A warning: the agent is not touched by it, but numbers are missing."""
+    chosen = query.thresholds
+    window = chosen.self_errors_window
+    errors = query.events(query.counter(catalogue.INTERNAL_ERRORS), window, catalogue.WHERE)
+    return Alert(
+        "AgentTelemetrySelfErrors",
+        WARNING,
+        promql.at_least(errors, chosen.self_errors_min),
+        summary="agent_otel fails in places",
+        description=f"Failures of agent_otel itself in {value_of(catalogue.WHERE)}{IN_JOB} within {window}: {COUNT}. "
+        "The agent is not affected; what it says of itself is incomplete.",
+        dashboard=on_health(),
+        keep=chosen.keep_firing,
+    )
+
+
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
+ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
+    history_lost,
+    limit_hit,
+    claim_check_failing,
+    unresolved_refs,
+    telemetry_gone,
+    self_errors,
+)

@@ -1,0 +1,38 @@
+"""The commands by name; each is imported when it is called for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+import click
+
+import agent_otel
+
+#: Name on the command line -> where it is, and its line in ``agent-otel --help``, which so imports none of them.
+COMMANDS: Final = {
+    "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
+    "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
+    "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
+}
+
+
+class _Lazily(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
+
+
+@click.group(cls=_Lazily, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(agent_otel.__version__, prog_name="agent-otel")
+def app() -> None:
+    """Bring the dashboards into Grafana and the alerts into Prometheus, and see whether they work there."""

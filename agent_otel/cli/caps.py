@@ -1,0 +1,34 @@
+"""``agent-otel caps``: the payload caps that the package knows."""
+
+from __future__ import annotations
+
+import click
+
+import agent_otel
+from agent_otel.cli import console
+from agent_otel.cli.console import Failure
+
+
+@click.command("caps")
+@click.argument("runtimes", nargs=-1, metavar="[RUNTIME]...")
+def command(runtimes: tuple[str, ...]) -> None:
+    """Show the payload caps of durable runtimes, of all or of these. Sizes are bytes."""
+    every = agent_otel.caps()
+    known = dict.fromkeys(cap.runtime for cap in every)
+    unknown = [runtime for runtime in runtimes if runtime not in known]
+    if unknown:
+        raise Failure(f"no caps are known of {', '.join(unknown)}; there are those of {', '.join(known)}")
+    rows = [
+        (
+            cap.runtime,
+            cap.boundary,
+            cap.variant,
+            cap.versions,
+            "none" if cap.bytes is None else f"{cap.bytes:,}",
+            cap.confidence,
+            cap.setting,
+        )
+        for cap in every
+        if not runtimes or cap.runtime in runtimes
+    ]
+    console.table(("runtime", "boundary", "variant", "versions", "cap", "confidence", "changed by"), rows)

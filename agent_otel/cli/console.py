@@ -1,0 +1,48 @@
+"""What the commands print: tables on standard output, errors on standard error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_GOOD = ("ok", "written", "unchanged", "created", "updated", "moved", "replaced")
+_BAD = ("refused", "missing", "failing", "firing")
+
+
+class Failure(click.ClickException):
+    """Something outside is not as it has to be: its message goes to standard error, and the exit code is 1."""
+
+
+def console() -> Console:
+    """Return a console on standard output, as wide as a log needs it where there is no terminal."""
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=200)
+
+
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    """Print rows under a head; the first column may hold a state, which is coloured."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for name in head:
+        made.add_column(name, overflow="fold")
+    for state, *rest in rows:
+        made.add_row(Text(state, style=_colour(state)), *(Text(cell) for cell in rest))
+    console().print(made)
+
+
+def say(text: str, style: str = "") -> None:
+    """Print one line as it is."""
+    console().print(text, markup=False, soft_wrap=True, style=style)
+
+
+def _colour(state: str) -> str:
+    word = state.removeprefix("would be ")
+    if word in _GOOD:
+        return "green"
+    return "red" if word in _BAD else "default"

@@ -1,0 +1,145 @@
+"""Whether two dashboards are the same to a reader, and what sets them apart.
+
+Grafana adds to what it is given (an id, a version, defaults) and a person picks values of variables; neither is a
+change. A dashboard that was pushed carries a line in its description that says what of, as a digest, so that a
+change by hand shows later.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+import agent_otel
+
+_MARK: Final = re.compile(r"\s*Pushed by agent-otel (?P<version>\S+) \((?P<digest>[0-9a-f]{12})\)\.\s*\Z")
+#: Written by Grafana, not by whoever edits the dashboard.
+_GRAFANAS: Final = ("id", "uid", "version", "iteration", "gnetId")
+#: The values that were selected when the dashboard was saved.
+_SELECTED: Final = ("current", "options")
+
+Model = dict[str, Any]
+
+
+def digest(model: Model) -> str:
+    """12 hex digits of a dashboard's content, without the mark."""
+    text = json.dumps(content(model), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def marked(model: Model) -> Model:
+    """A copy with the mark at the end of its description, in place of the one there was."""
+    made = copy.deepcopy(model)
+    text = _MARK.sub("", str(model.get("description") or ""))
+    made["description"] = f"{text}\n\nPushed by agent-otel {agent_otel.__version__} ({digest(model)}).".lstrip()
+    return made
+
+
+def mark(model: Model) -> str | None:
+    """The digest in a dashboard's mark: what it was when it was pushed. None when it was not."""
+    found = _MARK.search(str(model.get("description") or ""))
+    return found["digest"] if found else None
+
+
+def message(model: Model) -> str:
+    """What the version history says of a push."""
+    return f"agent-otel {agent_otel.__version__} ({digest(model)})"
+
+
+def content(model: Model) -> Model:
+    """What a dashboard consists of, to a reader: without Grafana's own keys, selected values, mark and empty values."""
+    made = copy.deepcopy(model)
+    made["description"] = _MARK.sub("", str(model.get("description") or ""))
+    for key in _GRAFANAS:
+        made.pop(key, None)
+    for variable in _variables(made):
+        for key in _SELECTED:
+            variable.pop(key, None)
+    pruned: Model = _pruned(made)
+    return pruned
+
+
+def with_selected(model: Model, existing: Model) -> Model:
+    """A copy in which variables have the values that were saved with the existing dashboard."""
+    made = copy.deepcopy(model)
+    saved = {variable.get("name"): variable.get("current") for variable in _variables(existing)}
+    for variable in _variables(made):
+        if saved.get(variable.get("name")):
+            variable["current"] = copy.deepcopy(saved[variable["name"]])
+    return made
+
+
+def with_datasource(model: Model, name: str, uid: str) -> Model:
+    """A copy whose first variable of a data source has this one selected."""
+    made = copy.deepcopy(model)
+    for variable in _variables(made):
+        if variable.get("type") == "datasource":
+            variable["current"] = {"selected": True, "text": name, "value": uid}
+            break
+    return made
+
+
+def selected_datasource(model: Model) -> str | None:
+    """The value of the first variable of a data source."""
+    for variable in _variables(model):
+        if variable.get("type") == "datasource":
+            value = (variable.get("current") or {}).get("value")
+            return value if isinstance(value, str) else None
+    return None
+
+
+def differences(existing: Model, ours: Model) -> list[str]:
+    """What sets an existing dashboard apart from ours: its panels by title, then its other parts, one line each."""
+    theirs, own = content(existing), content(ours)
+    found = _panel_differences(_panels(theirs), _panels(own))
+    rest = sorted({*theirs, *own} - {"panels"})
+    return found + [f"{key} differs" for key in rest if theirs.get(key) != own.get(key)]
+
+
+def _panel_differences(theirs: dict[str, Model], own: dict[str, Model]) -> list[str]:
+    lines = []
+    for key in [*own, *(key for key in theirs if key not in own)]:
+        mine, other = own.get(key), theirs.get(key)
+        title = (other or mine or {}).get("title") or f"number {key}"
+        if other is None:
+            lines.append(f"panel “{title}” is not there")
+        elif mine is None:
+            lines.append(f"panel “{title}” was added")
+        elif mine != other:
+            changed = sorted(name for name in {*mine, *other} if mine.get(name) != other.get(name))
+            lines.append(f"panel “{title}” differs in {', '.join(changed)}")
+    return lines
+
+
+def _panels(model: Model) -> dict[str, Model]:
+    """Panels by id, those within collapsed rows too."""
+    found: dict[str, Model] = {}
+    for place, panel in enumerate(model.get("panels") or []):
+        inner = panel.get("panels") or []
+        for one in (panel, *inner):
+            own = {key: value for key, value in one.items() if key != "panels"} if one is panel else one
+            found[str(own.get("id", f"at {place}"))] = own
+    return found
+
+
+def _variables(model: Model) -> list[Model]:
+    templating = model.get("templating")
+    found = templating.get("list") if isinstance(templating, dict) else None
+    return [variable for variable in found or [] if isinstance(variable, dict)]
+
+
+def _pruned(value: Any) -> Any:
+    """Without values that say nothing, such as the defaults that a server writes out."""
+    if isinstance(value, dict):
+        kept = {key: _pruned(inner) for key, inner in value.items() if key != "pluginVersion"}
+        return {key: inner for key, inner in kept.items() if not _empty(inner)}
+    if isinstance(value, list):
+        return [_pruned(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _empty(value: Any) -> bool:
+    return value is None or value is False or value in ("", [], {})

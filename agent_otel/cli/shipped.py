@@ -1,0 +1,79 @@
+"""The dashboards and rules that come with the package, in a wheel or in a checkout of the repository."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from agent_otel.cli.console import Failure
+
+PACKED: Final = Path(__file__).resolve().parent / "files"
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """One dashboard; ``text`` is its file as it was shipped."""
+
+    file: str
+    text: str
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """A fresh copy of Grafana's JSON model."""
+        model: dict[str, Any] = json.loads(self.text)
+        return model
+
+    @property
+    def uid(self) -> str:
+        """Grafana's id of it, the same everywhere."""
+        return str(self.model["uid"])
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return str(self.model["title"])
+
+    @property
+    def panels(self) -> int:
+        """How many panels it has, those in collapsed rows too."""
+        every = (one for panel in self.model["panels"] for one in (panel, *panel.get("panels", ())))
+        return sum(one["type"] != "row" for one in every)
+
+
+def folder(name: str) -> Path:
+    """Return ``dashboards`` or ``alerts``: from the wheel, else from the checkout.
+
+    Raises:
+        Failure: they are in neither.
+    """
+    if (PACKED / name).is_dir():
+        return PACKED / name
+    if (CHECKOUT / "pyproject.toml").is_file() and (CHECKOUT / name).is_dir():
+        return CHECKOUT / name
+    raise Failure(f"this installation of agent-otel holds no {name}; install it from a wheel or run it in a checkout")
+
+
+def files(name: str, pattern: str) -> dict[str, str]:
+    """Return path -> text of the shipped files below ``dashboards`` or ``alerts`` that match a glob."""
+    root = folder(name)
+    found = (path for path in root.glob(pattern) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+
+
+def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
+    """Return the shipped dashboards, or those of these uids.
+
+    Raises:
+        Failure: a uid is none of ours, or there are none at all.
+    """
+    every = [Dashboard(file, text) for file, text in files("dashboards", "*.json").items()]
+    if not every:
+        raise Failure(f"this installation of agent-otel is broken: {folder('dashboards')} holds no dashboard")
+    unknown = sorted(set(uids) - {dashboard.uid for dashboard in every})
+    if unknown:
+        known = ", ".join(dashboard.uid for dashboard in every)
+        raise Failure(f"no dashboard of ours: {', '.join(unknown)}. There are {known}.")
+    return [dashboard for dashboard in every if not uids or dashboard.uid in uids]

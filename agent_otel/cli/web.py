@@ -1,0 +1,206 @@
+"""One HTTP client for both servers that the commands speak to, and what a person is told when one does not answer."""
+
+from __future__ import annotations
+
+import os
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+
+import agent_otel
+from agent_otel.cli.console import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Seconds for a connection and for each part of an answer, and attempts at a connection.
+TIMEOUT_SECONDS: Final = 20.0
+RETRIES: Final = 2
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{agent_otel.__version__}"}
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The environment variables that hold what a server asks for; the command line would show it to everybody."""
+
+    token: str
+    user: str
+    password: str
+
+    def __str__(self) -> str:
+        return f"{self.token}, or {self.user} and {self.password}"
+
+    def auth(self) -> httpx.Auth | None:
+        """Return what the variables say, or None when they are not set.
+
+        Raises:
+            Failure: a token that cannot be sent; the message does not show it.
+        """
+        token = os.environ.get(self.token, "").strip()
+        if token:
+            if not (token.isascii() and token.isprintable() and " " not in token):
+                raise Failure(f"{self.token} is no token: it has a blank, a line break or a letter beyond ASCII in it")
+            return _Bearer(token)
+        user, password = os.environ.get(self.user, ""), os.environ.get(self.password, "")
+        return httpx.BasicAuth(user, password) if user else None
+
+
+class _Bearer(httpx.Auth):
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Any:
+        request.headers["Authorization"] = f"Bearer {self._token}"
+        yield request
+
+
+class Server:
+    """A server below one URL that answers in JSON.
+
+    ``name`` is what messages call it. No redirect is followed: it is where a wrong URL or a login shows.
+    """
+
+    def __init__(self, name: str, url: str, variables: Variables, headers: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.url = checked(url)
+        self.variables = variables
+        self.auth = variables.auth()
+        self._client = httpx.Client(
+            auth=self.auth,
+            headers={**_HEADERS, **(headers or {})},
+            timeout=TIMEOUT_SECONDS,
+            transport=_transport(self.url),
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def send(self, method: str, path: str, *, accept: tuple[int, ...] = (), **arguments: Any) -> httpx.Response:
+        """Send one request. ``accept`` are statuses of failure that the caller understands; ``arguments`` are httpx's.
+
+        Raises:
+            Failure: no answer, a redirect, or credentials that are refused.
+        """
+        try:
+            response = self._client.request(method, self.url + path, **arguments)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise Failure(f"{self.name} at {self.url} does not answer: {_why(error)}") from None
+        if response.status_code not in accept:
+            self._refuse(response, path)
+        return response
+
+    def json(
+        self, method: str, path: str, *, none_for: tuple[int, ...] = (), shape: type = dict, **arguments: Any
+    ) -> Any:
+        """Send one request and return the JSON of its answer, of this shape; None for these statuses of failure.
+
+        Raises:
+            Failure: as ``send``; an error of the server; an answer that is something else.
+        """
+        response = self.send(method, path, accept=none_for, **arguments)
+        if response.status_code in none_for:
+            return None
+        if response.is_error:
+            raise Failure(f"{self.name} at {self.url} answers {path} with {told(response)}")
+        return self.parsed(response, path, shape)
+
+    def parsed(self, response: httpx.Response, path: str, shape: type = dict) -> Any:
+        """The JSON of an answer, of this shape.
+
+        Raises:
+            Failure: it is something else, such as the page of another server.
+        """
+        try:
+            found = response.json()
+        except ValueError:
+            kind = response.headers.get("content-type", "something without a type").partition(";")[0]
+            raise Failure(
+                f"{self.url} is not {self.name}'s address: {path} answers with {kind}, not with JSON. "
+                f"Give the address that {self.name} is served below, with the path if there is one."
+            ) from None
+        if not isinstance(found, shape):
+            raise Failure(self.other_json(path))
+        return found
+
+    def other_json(self, path: str) -> str:
+        """What is said when an answer is JSON of another server."""
+        return f"{self.url} is not {self.name}'s address: {path} answers with other JSON than {self.name}'s"
+
+    def _refuse(self, response: httpx.Response, path: str) -> None:
+        status = response.status_code
+        if response.is_redirect:
+            where = _without_query(str(response.headers.get("location", "elsewhere")))
+            hint = f"set {self.variables}" if "login" in where else "give the address it leads to"
+            raise Failure(f"{self.url} redirects {path} to {where}: {hint}")
+        if status == httpx.codes.UNAUTHORIZED:
+            have = "refuses these credentials" if self.auth else "wants to know who asks"
+            raise Failure(f"{self.name} at {self.url} {have} (401: {_message(response)}): set {self.variables}")
+        if status == httpx.codes.FORBIDDEN:
+            asked = f"{response.request.method} {path}"
+            raise Failure(f"{self.name} at {self.url} does not allow {asked} to these credentials ({told(response)})")
+        if status == httpx.codes.NOT_FOUND:
+            raise Failure(f"{self.url} is not {self.name}'s address: it has no {path} (404)")
+
+
+def checked(url: str) -> str:
+    """Return a URL without a slash at its end.
+
+    Raises:
+        Failure: it is none of http or https, or holds a password.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise Failure(f"{url!r} is no address; one reads https://host:port/path")
+    if "@" in parts.netloc:
+        raise Failure("leave user and password out of the address: a command line is no secret")
+    if parts.query or parts.fragment:
+        raise Failure("give the address alone, without what follows ? or #")
+    return url.rstrip("/")
+
+
+def told(response: httpx.Response) -> str:
+    """The status of an answer and what the server says about it, in at most 300 characters."""
+    return f"{response.status_code}: {_message(response)}"
+
+
+def _message(response: httpx.Response) -> str:
+    try:
+        body = response.json()
+    except ValueError:
+        return response.reason_phrase
+    message = body.get("message") or body.get("error") if isinstance(body, dict) else None
+    return str(message or response.reason_phrase)[:300]
+
+
+def _without_query(location: str) -> str:
+    return location.partition("?")[0]
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return f"nothing came within {TIMEOUT_SECONDS:.0f} seconds"
+    text = str(error) or type(error).__name__
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return f"{text}. SSL_CERT_FILE names the certificates to trust."
+    return text
+
+
+def _transport(url: str) -> httpx.HTTPTransport:
+    """A transport that tries a connection again, through the proxy that the environment names for this host."""
+    parts = urlsplit(url)
+    bypassed = urllib.request.proxy_bypass(parts.hostname or "")
+    proxies = urllib.request.getproxies()
+    proxy = None if bypassed else proxies.get(parts.scheme) or proxies.get("all")
+    try:
+        return httpx.HTTPTransport(retries=RETRIES, proxy=proxy)
+    except (ImportError, OSError, ValueError) as error:
+        what = "what SSL_CERT_FILE names" if isinstance(error, OSError) else "the proxy that the environment names"
+        raise Failure(f"{what} cannot be used: {type(error).__name__}") from None

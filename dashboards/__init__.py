@@ -1,0 +1,1 @@
+"""Grafana dashboards as code: ``dashboards.build.files()`` gives the files that people import."""

@@ -1,0 +1,221 @@
+"""What surrounds the panels: variables, links, the marks of firing alerts, and the places of panels on the grid."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models import dashboard as d
+
+from agent_otel import catalogue
+from dashboards.links import JAEGER, TEMPO
+from dashboards.panels import PROMETHEUS
+from dashboards.queries import JOB, label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from grafana_foundation_sdk.cog.builder import Builder
+
+    from agent_otel.catalogue import Metric
+    from dashboards.panels import Panel
+
+TAG = "agent-otel"
+#: The last model of Classic dashboards; every Grafana from 9 on takes it.
+SCHEMA_VERSION = 42
+FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+
+_WIDTH = 24
+_ALL = d.VariableOption(text="All", value="$__all")
+_WINDOWS = ("$__rate_interval", "5m", "15m", "1h")
+_WINDOW = "15m"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Panels under one title; a ``rare`` row is collapsed, and its queries run when it is opened."""
+
+    title: str
+    panels: tuple[Panel, ...]
+    rare: bool = False
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A whole dashboard."""
+
+    uid: str
+    title: str
+    description: str
+    rows: tuple[Row, ...]
+    #: Variables that filter a label: name -> the metric that has the label's values, and the label.
+    variables: Mapping[str, tuple[Metric, str]] = field(default_factory=dict)
+    traces: bool = True
+
+    def render(self) -> str:
+        """Return the JSON that Grafana imports."""
+        return json.dumps(finished(self), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def finished(frame: Frame) -> dict[str, Any]:
+    """Return the dashboard as Grafana from 11 on stores it."""
+    builder = (
+        dashboard.Dashboard(frame.title)
+        .uid(frame.uid)
+        .description(frame.description)
+        .tags([TAG])
+        .readonly()
+        .time("now-6h", "now")
+        .refresh("1m")
+        .timezone("browser")
+        .tooltip(d.DashboardCursorSync.CROSSHAIR)
+        .annotation(_firing())
+        .link(_others())
+    )
+    for variable in _variables(frame):
+        builder = builder.with_variable(variable)
+    whole: dict[str, Any] = json.loads(json.dumps(builder.build(), cls=JSONEncoder))
+    whole["schemaVersion"] = SCHEMA_VERSION
+    whole["panels"] = list(_placed(frame.rows))
+    _clean(whole)
+    return whole
+
+
+def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
+    yield dashboard.DatasourceVariable("datasource").label("Metrics").type("prometheus")
+    yield _query_variable(JOB, "Job", catalogue.BUILD_INFO, JOB, filtered=False)
+    for name, (metric, attribute) in frame.variables.items():
+        yield _query_variable(name, name.capitalize(), metric, label(attribute), filtered=True)
+    yield (
+        dashboard.CustomVariable("window")
+        .label("Window")
+        .description("How long the stretch is over which graphs add up or average. Few calls need a long one.")
+        .values(",".join(_WINDOWS))
+        .options([d.VariableOption(text=one, value=one, selected=one == _WINDOW) for one in _WINDOWS])
+        .current(d.VariableOption(text=_WINDOW, value=_WINDOW, selected=True))
+    )
+    if frame.traces:
+        yield dashboard.DatasourceVariable(TEMPO).label("Tempo").type("tempo").description(_OPTIONAL)
+        yield dashboard.DatasourceVariable(JAEGER).label("Jaeger").type("jaeger").description(_OPTIONAL)
+
+
+_OPTIONAL = "Where links to traces lead. May be empty."
+
+
+def _query_variable(name: str, title: str, metric: Metric, value_of: str, *, filtered: bool) -> dashboard.QueryVariable:
+    series = f"{metric.exposed_name}{'_count' if metric.kind == catalogue.HISTOGRAM else ''}"
+    query = (
+        f'label_values({series}{{{JOB}=~"$job"}}, {value_of})' if filtered else f"label_values({series}, {value_of})"
+    )
+    return (
+        dashboard.QueryVariable(name)
+        .label(title)
+        .datasource(PROMETHEUS)
+        .query({"qryType": 1, "query": query, "refId": "PrometheusVariableQueryEditor-VariableQuery"})
+        .refresh(d.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(d.VariableSort.ALPHABETICAL_ASC)
+        .multi(True)
+        .include_all(True)
+        # Matches series without the label too, so that one dashboard works for every way that metrics come in.
+        .all_value(".*")
+        .current(_ALL)
+    )
+
+
+def _firing() -> dashboard.AnnotationQuery:
+    return (
+        dashboard.AnnotationQuery()
+        .name("Firing alerts")
+        .datasource(PROMETHEUS)
+        .enable(True)
+        .icon_color("red")
+        .expr(FIRING)
+        .step("60s")
+        .title_format("{{alertname}}")
+        .text_format("{{gen_ai_tool_name}} {{gen_ai_workflow_name}}")
+    )
+
+
+def _others() -> dashboard.DashboardLink:
+    return (
+        dashboard.DashboardLink("Other dashboards of agent_otel")
+        .type(d.DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .as_dropdown(True)
+        .include_vars(True)
+        .keep_time(True)
+        .icon("external link")
+    )
+
+
+def _placed(rows: tuple[Row, ...]) -> Iterator[dict[str, Any]]:
+    """Put each row below the one before, its panels from left to right."""
+    y = 0
+    for row in rows:
+        panels, below = _line_up(row.panels, y + 1)
+        yield {
+            "collapsed": row.rare,
+            "gridPos": {"h": 1, "w": _WIDTH, "x": 0, "y": y},
+            "id": _id(f"row {row.title}"),
+            "panels": panels if row.rare else [],
+            "title": row.title,
+            "type": "row",
+        }
+        if not row.rare:
+            yield from panels
+        y = y + 1 if row.rare else below
+
+
+def _line_up(builders: tuple[Panel, ...], y: int) -> tuple[list[dict[str, Any]], int]:
+    placed, x, height = [], 0, 0
+    for builder in builders:
+        panel: dict[str, Any] = json.loads(json.dumps(builder.build(), cls=JSONEncoder))
+        place = panel["gridPos"]
+        if x + place["w"] > _WIDTH:
+            x, y, height = 0, y + height, 0
+        place["x"], place["y"] = x, y
+        x, height = x + place["w"], max(height, place["h"])
+        panel["id"] = _id(panel["title"])
+        placed.append(panel)
+    return placed, y + height
+
+
+def _id(title: str) -> int:
+    """Return a panel's id, which stays when panels are added before it: links name it."""
+    return zlib.crc32(title.encode()) % 99_999 + 1
+
+
+_VARIABLE = ("allowCustomValue", "auto", "auto_count", "auto_min", "definition")
+_UNKNOWN = {
+    "query": _VARIABLE,
+    "custom": _VARIABLE,
+    "datasource": _VARIABLE,
+    "table": ("footer",),
+    "bargauge": ("legend",),
+    "heatmap": ("selectionMode",),
+    "stat": ("percentChangeColorMode",),
+}
+
+
+def _clean(node: Any) -> None:
+    """Take out what the SDK writes and Grafana 11 does not know, or newer ones understand as something else."""
+    if isinstance(node, list):
+        for one in node:
+            _clean(one)
+    if not isinstance(node, dict):
+        return
+    # Takes a link or an annotation's switch out of sight, into a menu.
+    if node.get("placement") == "inControlsMenu":
+        del node["placement"]
+    for name in _UNKNOWN.get(node.get("type", ""), ()):
+        node.pop(name, None)
+        node.get("options", {}).pop(name, None) if isinstance(node.get("options"), dict) else None
+    links = node.get("defaults", {}).get("links")
+    if links is not None:
+        node["defaults"]["links"] = [{"title": link["title"], "url": link["url"]} for link in links]
+    for one in node.values():
+        _clean(one)

@@ -1,0 +1,309 @@
+"""Instrumentation health: whether what the other dashboards show is all there is."""
+
+from __future__ import annotations
+
+from agent_otel import catalogue
+from dashboards import links
+from dashboards.frame import Frame, Row
+from dashboards.panels import (
+    A_SECOND,
+    COUNT,
+    FEW_IS_GOOD,
+    NONE_IS_GOOD,
+    SHARE,
+    Column,
+    Line,
+    bars_of,
+    events_of,
+    graph_of,
+    stat_of,
+    table_of,
+)
+from dashboards.queries import JOB, RANGE, WINDOW, Scope, label, legend, mean, or_zero, worst
+
+S = Scope({JOB: "job"})
+
+_INSTANCE = "instance"
+_MATCHED = (f'{catalogue.TARGET}!="{catalogue.UNMATCHED}"',)
+_UNMATCHED = (f'{catalogue.TARGET}="{catalogue.UNMATCHED}"',)
+_FULL = ((None, "green"), (0.8, "orange"), (1, "red"))
+_SERIES = (None, "green"), (10_000, "orange"), (50_000, "red")
+
+#: For each limited name a metric that has all of its values.
+_NAMED = {
+    catalogue.GEN_AI_TOOL_NAME: (catalogue.ARGS_SIZE, "_count"),
+    catalogue.AGENT_NAME: (catalogue.TOOL_DURATION, "_count"),
+    catalogue.ERROR_TYPE: (catalogue.TOOL_DURATION, "_count"),
+    catalogue.RUNTIME: (catalogue.PAYLOAD_SIZE, "_count"),
+    catalogue.WORKFLOW_NAME: (catalogue.PAYLOAD_SIZE, "_count"),
+    catalogue.ACTIVITY: (catalogue.PAYLOAD_SIZE, "_count"),
+    catalogue.COMPONENT: (catalogue.PAYLOAD_COMPONENT, ""),
+}
+
+
+def _alive(by: str = "") -> str:
+    grouping = f" by ({by})" if by else ""
+    return f"count{grouping} ({S.select(catalogue.BUILD_INFO)})"
+
+
+def _integrations(matchers: tuple[str, ...], *by: str) -> str:
+    info = S.select(catalogue.INSTRUMENTATION_INFO, matchers=matchers)
+    return f"count(count by ({', '.join(by)}) ({info}))"
+
+
+def _named(name: str) -> str:
+    """The largest number of distinct values in one process, of those that it may have."""
+    metric, suffix = _NAMED[name]
+    series = S.select(metric, suffix, (f'{label(name)}!=""',))
+    process = f"{JOB}, {_INSTANCE}"
+    names = f"count by ({process}) (count by ({process}, {label(name)}) ({series}))"
+    return f"max({names}) / {catalogue.NAME_LIMITS[name]}"
+
+
+def _folded(name: str, over: str) -> str:
+    """What was recorded under `_other`, because the limit of names was reached."""
+    metric, suffix = _NAMED[name]
+    return S.sum(metric, suffix, over=over, matchers=(f'{label(name)}="{catalogue.OTHER}"',))
+
+
+def _all_folded() -> str:
+    # The names whose folding hides a culprit. A sum over all seven would count one call several times.
+    names = (catalogue.GEN_AI_TOOL_NAME, catalogue.WORKFLOW_NAME, catalogue.ACTIVITY)
+    return " + ".join(f"({or_zero(_folded(name, RANGE))})" for name in names)
+
+
+_GLANCE = Row(
+    "At a glance",
+    (
+        stat_of(
+            "Processes",
+            "Processes that report now. Fewer than you run: AGENT_OTEL is not set in some, their port is not scraped, "
+            "or they have not made a tool call yet.",
+            or_zero(_alive()),
+            COUNT,
+            ((None, "red"), (1, "green")),
+        ),
+        stat_of(
+            "Versions",
+            "Versions of agent_otel that report now. More than one for longer than a release takes: a worker was "
+            "forgotten; see Versions in use.",
+            f"count(count by ({catalogue.VERSION}) ({S.select(catalogue.BUILD_INFO)}))",
+            COUNT,
+            ((None, "green"), (2, "orange")),
+        ),
+        stat_of(
+            "Integrations matched",
+            "Frameworks, SDKs and runtimes whose functions were found and wrapped. Fewer than you use: their calls "
+            "are not seen; see the table.",
+            or_zero(_integrations(_MATCHED, catalogue.INTEGRATION)),
+            COUNT,
+        ),
+        stat_of(
+            "Integrations unmatched",
+            "Frameworks that are installed and whose functions are not where they used to be: nothing of them is "
+            "measured. Upgrade agent_otel, or pin the framework, and report the version.",
+            or_zero(_integrations(_UNMATCHED, catalogue.INTEGRATION, catalogue.VERSION)),
+            COUNT,
+            NONE_IS_GOOD,
+        ),
+        stat_of(
+            "Internal errors",
+            "Failures of agent_otel itself. Your program did not notice, and some numbers are missing. The log says "
+            "where, once for each place; please report it.",
+            or_zero(S.sum(catalogue.INTERNAL_ERRORS)),
+            COUNT,
+            NONE_IS_GOOD,
+        ),
+        stat_of(
+            "Unmatched results",
+            "Results in model requests that belong to no tool call seen. Many: tools run in another process, or in a "
+            "framework without an integration, and their sizes are missing.",
+            or_zero(S.sum(catalogue.RESULTS_UNMATCHED)),
+            COUNT,
+            FEW_IS_GOOD,
+        ),
+        stat_of(
+            "Under other names",
+            "Calls and payloads recorded under `_other`, since their tool, workflow or activity was one name too "
+            "many. Their numbers are right and their names are lost: see Names.",
+            _all_folded(),
+            COUNT,
+            FEW_IS_GOOD,
+        ),
+        stat_of(
+            "Time series",
+            "Series of this package in the store. Tens of thousands: names that hold ids. Look under Names for the "
+            "label that is full.",
+            f'count({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})',
+            COUNT,
+            _SERIES,
+        ),
+    ),
+)
+
+_INTEGRATIONS = Row(
+    "Integrations",
+    (
+        table_of(
+            "Integrations",
+            "Each framework that was imported: the version found and the function that was wrapped. `unmatched` means "
+            "that it is not measured. One that you use and that is not here was not imported, or is switched off.",
+            {
+                catalogue.INTEGRATION: "Integration",
+                catalogue.VERSION: "Version",
+                catalogue.TARGET: "Wrapped",
+            },
+            [
+                Column(
+                    "Processes",
+                    f"count by ({catalogue.INTEGRATION}, {catalogue.VERSION}, {catalogue.TARGET}) "
+                    f"({S.select(catalogue.INSTRUMENTATION_INFO)})",
+                    COUNT,
+                )
+            ],
+            "Processes",
+            span=14,
+            height=9,
+        ),
+        table_of(
+            "Versions in use",
+            "Versions of agent_otel and of Python. One version everywhere is what you want; numbers may mean other "
+            "things in another.",
+            {JOB: "Job", catalogue.VERSION: "Version", catalogue.PYTHON: "Python"},
+            [
+                Column(
+                    "Processes",
+                    f"count by ({JOB}, {catalogue.VERSION}, {catalogue.PYTHON}) ({S.select(catalogue.BUILD_INFO)})",
+                    COUNT,
+                )
+            ],
+            "Processes",
+            span=10,
+            height=9,
+        ),
+        graph_of(
+            "Processes by job",
+            "Processes that report. A line that ends: the job stopped, or its metrics did; agents that run unseen "
+            "show on no other dashboard.",
+            [Line(_alive(JOB), legend(JOB))],
+            COUNT,
+        ),
+        graph_of(
+            "Integrations by job",
+            "Integrations that matched and that did not. A step down after a release: a framework moved what is "
+            "wrapped.",
+            [
+                Line(
+                    f"count by ({JOB}) ({S.select(catalogue.INSTRUMENTATION_INFO, matchers=_MATCHED)})",
+                    f"matched {legend(JOB)}",
+                ),
+                Line(
+                    f"count by ({JOB}) ({S.select(catalogue.INSTRUMENTATION_INFO, matchers=_UNMATCHED)})",
+                    f"unmatched {legend(JOB)}",
+                    limit=True,
+                ),
+            ],
+            COUNT,
+        ),
+    ),
+)
+
+_ERRORS = Row(
+    "Errors and gaps",
+    (
+        events_of(
+            "Internal errors by place",
+            "Where agent_otel itself failed. What is missing from then on is that station: `model_request` loses what "
+            "was delivered, a runtime's name its payloads.",
+            [Line(S.events(catalogue.INTERNAL_ERRORS, by=(catalogue.WHERE,)), legend(catalogue.WHERE))],
+        ),
+        graph_of(
+            "Unmatched results of a model request",
+            "Results that belong to no tool call seen, in a request on average. A constant level: a tool in another "
+            "process. A rise: a tool that was moved, or an integration that no longer matches.",
+            [
+                Line(
+                    mean(
+                        S.sum(catalogue.RESULTS_UNMATCHED, by=(JOB,), over=WINDOW),
+                        S.sum(
+                            catalogue.REQUEST_SIZE,
+                            "_count",
+                            by=(JOB,),
+                            over=WINDOW,
+                            matchers=(f'{catalogue.PART}="{catalogue.SYSTEM}"',),
+                        ),
+                    ),
+                    legend(JOB),
+                )
+            ],
+            COUNT,
+        ),
+    ),
+)
+
+_NAMES = Row(
+    "Names",
+    (
+        bars_of(
+            "Names in use, of those allowed",
+            "Distinct values of a label in the process that has most, of the limit. From 100 % on, the rest is "
+            "`_other`. A label that fills up holds ids: give tools and workflows names that stay the same.",
+            worst(
+                " or ".join(
+                    f'label_replace({_named(name)}, "label", "{name}", "", "")' for name in catalogue.NAME_LIMITS
+                )
+            ),
+            "{{label}}",
+            SHARE,
+            steps=_FULL,
+            most=1,
+        ),
+        events_of(
+            "Recorded under `_other`",
+            "What was recorded for names above the limit. Their sum is right; which of them it is cannot be told.",
+            [Line(or_zero(_folded(name, WINDOW)), name) for name in catalogue.NAME_LIMITS],
+        ),
+    ),
+)
+
+_VOLUME = Row(
+    "Volume",
+    (
+        graph_of(
+            "Time series by job",
+            "Series of this package. They grow with tools, agents, workflows and processes, up to the limits of "
+            "names; then they stay. Growth without end is a label of your own scrape configuration.",
+            [Line(f'count by ({JOB}) ({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
+            COUNT,
+        ),
+        graph_of(
+            "Records",
+            "Tool calls, model requests and payloads recorded a second: how busy the instrumentation is. Multiply by "
+            "the cost of one in the documentation to know its share.",
+            [
+                Line(S.sum(catalogue.ARGS_SIZE, "_count", over=WINDOW, function="rate"), "tool calls"),
+                Line(
+                    S.sum(
+                        catalogue.REQUEST_SIZE,
+                        "_count",
+                        over=WINDOW,
+                        function="rate",
+                        matchers=(f'{catalogue.PART}="{catalogue.SYSTEM}"',),
+                    ),
+                    "model requests",
+                ),
+                Line(S.sum(catalogue.PAYLOAD_SIZE, "_count", over=WINDOW, function="rate"), "payloads"),
+            ],
+            A_SECOND,
+        ),
+    ),
+    rare=True,
+)
+
+DASHBOARD = Frame(
+    uid=links.HEALTH,
+    title="Agents: instrumentation health",
+    description="Whether what the other dashboards show is all there is: what was found, what failed, what is missing.",
+    rows=(_GLANCE, _INTEGRATIONS, _ERRORS, _NAMES, _VOLUME),
+    traces=False,
+)

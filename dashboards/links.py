@@ -1,0 +1,87 @@
+"""Where a click leads: from a tool to its payloads, from a workflow to its executions, from either to their traces."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from agent_otel import catalogue
+
+TOOLS = "agent-otel-tools"
+PAYLOAD = "agent-otel-payload"
+EXECUTIONS = "agent-otel-executions"
+HEALTH = "agent-otel-health"
+
+#: Names of the variables that hold a data source of traces; both may be left empty.
+TEMPO = "traces"
+JAEGER = "jaeger"
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link that a value of a panel offers."""
+
+    title: str
+    url: str
+
+
+def to_dashboard(uid: str, title: str, keep: tuple[str, ...] = (), **values: str) -> Link:
+    """Lead to a dashboard over the same time, with variables kept and others set."""
+    kept = [f"${{{name}:queryparam}}" for name in ("datasource", "job", *keep)]
+    given = [f"var-{name}={value}" for name, value in values.items()]
+    return Link(title, f"/d/{uid}?{'&'.join([*kept, *given])}&${{__url_time_range}}")
+
+
+def to_tempo(title: str, query: str) -> Link:
+    """Lead to the traces that a TraceQL query finds in Tempo."""
+    return _to_explore(f"{title} in Tempo", TEMPO, "tempo", {"queryType": "traceql", "query": query, "limit": 20})
+
+
+def to_jaeger(title: str, **search: str) -> Link:
+    """Lead to the traces that Jaeger finds by ``operation`` or ``tags``, where the service is still to be chosen."""
+    return _to_explore(f"{title} in Jaeger", JAEGER, "jaeger", {"queryType": "search", **search})
+
+
+def _to_explore(title: str, variable: str, kind: str, query: dict[str, object]) -> Link:
+    source = f"${{{variable}}}"
+    pane = {
+        "datasource": source,
+        "queries": [{"refId": "A", "datasource": {"type": kind, "uid": source}, **query}],
+        "range": {"from": "${__from}", "to": "${__to}"},
+    }
+    panes = quote(json.dumps({"traces": pane}, separators=(",", ":")), safe="${}:,[]")
+    return Link(title, f"/explore?schemaVersion=1&panes={panes}")
+
+
+def field(name: str) -> str:
+    """Return the value of a label where a link starts, in a graph or a bar gauge."""
+    return f"${{__field.labels.{name}:percentencode}}"
+
+
+def cell(column: str) -> str:
+    """Return the value of another column of the row where a link starts; its name is one word."""
+    return f"${{__data.fields.{column}:percentencode}}"
+
+
+def of_tool(name: str) -> tuple[Link, ...]:
+    """Lead from a tool to the payloads that carry its results, and to the traces of its calls."""
+    span = f'span.{catalogue.TOOL_NAME} = "{name}"'
+    return (
+        to_dashboard(PAYLOAD, "Payloads that carry this tool's results", tool=name),
+        to_dashboard(TOOLS, "This tool alone", tool=name),
+        to_tempo("Its calls", f"{{ {span} }} | select(span.{catalogue.RESULT_BYTES})"),
+        to_jaeger("Its calls", operation=f"{catalogue.EXECUTE_TOOL} {name}"),
+    )
+
+
+def of_workflow(name: str) -> tuple[Link, ...]:
+    """Lead from a workflow to its executions, and to the traces of its steps."""
+    span = f'span.{catalogue.WORKFLOW_NAME} = "{name}"'
+    size = f"span.{catalogue.PAYLOAD_BYTES} > 0"
+    return (
+        to_dashboard(EXECUTIONS, "Its executions", workflow=name),
+        to_dashboard(PAYLOAD, "This workflow alone", workflow=name),
+        to_tempo("Its steps", f"{{ {span} && {size} }} | select(span.{catalogue.PAYLOAD_UTILIZATION})"),
+        to_jaeger("Its steps", tags=f'{catalogue.WORKFLOW_NAME}="{name}"'),
+    )

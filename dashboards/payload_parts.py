@@ -1,0 +1,265 @@
+"""Workflow payload, the parts that explain: what fills payloads, which boundary makes them, what the runtime says."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.models.common import StackingMode
+
+from agent_otel import catalogue
+from agent_otel.cli.alerting.payload import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
+from agent_otel.settings import Settings
+from dashboards import links
+from dashboards.frame import Row
+from dashboards.panels import (
+    BYTES,
+    BYTES_A_SECOND,
+    COUNT,
+    FEW_IS_GOOD,
+    NONE_IS_GOOD,
+    SHARE,
+    Column,
+    Line,
+    bars_of,
+    events_of,
+    graph_of,
+    table_of,
+    traces_of,
+)
+from dashboards.queries import (
+    ACTIVITY,
+    JOB,
+    RUNTIME,
+    TOOL,
+    WINDOW,
+    WORKFLOW,
+    Scope,
+    drawn,
+    gained,
+    legend,
+    share,
+    worst,
+)
+
+S = Scope({JOB: "job", RUNTIME: "runtime", WORKFLOW: "workflow", ACTIVITY: "activity", TOOL: "tool"})
+#: The breakdown of a payload among all tools is wanted whole where shares are taken.
+_WHOLE = Scope({JOB: "job", WORKFLOW: "workflow"})
+
+NEAR_RATIO = Settings().payload_near_ratio
+NEAR = ((None, "green"), (NEAR_RATIO, "orange"), (1, "red"))
+DIRECTION = catalogue.DIRECTION
+_HISTORY = (f'{DIRECTION}="{catalogue.HISTORY}"',)
+PER_WORKFLOW = (RUNTIME, WORKFLOW)
+LINKS = links.of_workflow(links.field(WORKFLOW))
+_TOOL_LINKS = (links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),)
+
+
+def cap(*by: str, matchers: tuple[str, ...] = ()) -> str:
+    """Return the caps of the chosen runtimes in bytes."""
+    return f"max by ({', '.join(by)}) ({S.select(catalogue.PAYLOAD_CAP, matchers=matchers)})"
+
+
+def _filled(*by: str) -> str:
+    return _WHOLE.sum(catalogue.PAYLOAD_COMPONENT, by=by, over=WINDOW, function="rate")
+
+
+FILL = Row(
+    "What fills it",
+    (
+        graph_of(
+            "Share by JSON path",
+            "Which parts of the payload hold its bytes, from the payloads that were taken apart (half of the cap, or "
+            "1 MiB, and more). A path that you do not need in the next turn should not be in the state.",
+            [
+                Line(
+                    f"topk(10, {_filled(catalogue.COMPONENT)})",
+                    legend(catalogue.COMPONENT),
+                )
+            ],
+            BYTES_A_SECOND,
+            stacked=StackingMode.PERCENT,
+        ),
+        bars_of(
+            "Bytes by tool",
+            "Whose results the payloads are made of; `_other` is what belongs to no tool: messages, settings, "
+            "wrapping. The first tool is the one to page, filter or store.",
+            worst(S.sum(catalogue.PAYLOAD_BY_TOOL, by=(WORKFLOW, TOOL))),
+            legend(WORKFLOW, TOOL),
+            BYTES,
+            links=_TOOL_LINKS,
+        ),
+        graph_of(
+            "Share that is there twice",
+            "Bytes that a payload holds a second time, of all its bytes. Above a tenth: the state keeps a result "
+            "beside the message that holds it, often once whole and once cut. Keep one.",
+            [
+                Line(
+                    share(
+                        _WHOLE.sum(catalogue.PAYLOAD_DUPLICATE, by=(WORKFLOW,), over=WINDOW, function="rate"),
+                        _WHOLE.sum(catalogue.PAYLOAD_BY_TOOL, by=(WORKFLOW,), over=WINDOW, function="rate"),
+                    ),
+                    legend(WORKFLOW),
+                )
+            ],
+            SHARE,
+            steps=((None, "green"), (0.1, "orange")),
+            links=LINKS,
+        ),
+        bars_of(
+            "Bytes by JSON path",
+            "The paths with most bytes in the time range, over all payloads that were taken apart. The same path on "
+            "top of every workflow is the framework's; on one of them, yours.",
+            worst(f"topk(15, {_WHOLE.sum(catalogue.PAYLOAD_COMPONENT, by=(WORKFLOW, catalogue.COMPONENT))})"),
+            legend(WORKFLOW, catalogue.COMPONENT),
+            BYTES,
+        ),
+    ),
+)
+
+
+def _of_boundary(metric: catalogue.Metric, suffix: str = "") -> str:
+    return S.sum(metric, suffix, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))
+
+
+BOUNDARIES = Row(
+    "By runtime and activity",
+    (
+        table_of(
+            "Boundaries",
+            "Each place where a runtime makes bytes of a value, in the time range. Near, over or refused beside a "
+            "small p95: single executions, not the usual one.",
+            {RUNTIME: "Runtime", WORKFLOW: "Workflow", ACTIVITY: "Activity", DIRECTION: "Direction"},
+            [
+                Column("Payloads", _of_boundary(catalogue.PAYLOAD_SIZE, "_count"), COUNT),
+                Column("Bytes", _of_boundary(catalogue.PAYLOAD_SIZE, "_sum"), BYTES),
+                Column(
+                    "p95",
+                    drawn(S.quantile(0.95, catalogue.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    BYTES,
+                ),
+                Column(
+                    "Largest",
+                    drawn(S.quantile(1, catalogue.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    BYTES,
+                ),
+                Column("Near cap", _of_boundary(catalogue.PAYLOAD_NEAR_CAP), COUNT, FEW_IS_GOOD),
+                Column("Over cap", _of_boundary(catalogue.PAYLOAD_OVER_CAP), COUNT, NONE_IS_GOOD),
+                Column("Refused", _of_boundary(catalogue.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
+                Column("Stuck", _of_boundary(catalogue.STUCK_RETRIES), COUNT, NONE_IS_GOOD),
+            ],
+            "Bytes",
+            links={"Workflow": links.of_workflow(links.cell("Workflow"))},
+        ),
+        events_of(
+            "Near and over the cap",
+            f"Payloads from {NEAR_RATIO:.0%} of their cap up to it, and above it. Over without refusals: the engine "
+            "takes more than the table of caps says; set AGENT_OTEL_CAPS.",
+            [
+                Line(S.events(catalogue.PAYLOAD_NEAR_CAP, by=PER_WORKFLOW), f"near {legend(*PER_WORKFLOW)}"),
+                Line(S.events(catalogue.PAYLOAD_OVER_CAP, by=PER_WORKFLOW), f"over {legend(*PER_WORKFLOW)}"),
+            ],
+            links=LINKS,
+        ),
+        events_of(
+            "Refusals and stuck retries",
+            "What the runtime refused, and how often it was offered the same again. Stuck bars that go on are a "
+            "worker that is busy for nothing.",
+            [
+                Line(S.events(catalogue.PAYLOADS_REJECTED, by=PER_WORKFLOW), f"refused {legend(*PER_WORKFLOW)}"),
+                Line(S.events(catalogue.STUCK_RETRIES, by=PER_WORKFLOW), f"stuck {legend(*PER_WORKFLOW)}"),
+            ],
+            links=LINKS,
+        ),
+    ),
+)
+
+HISTORIES = Row(
+    "Cumulative history",
+    (
+        graph_of(
+            "Size of the history, p95, and its cap",
+            "All that a run has exchanged so far, where the runtime has a cap on it. It only grows: continue as new, "
+            "or start a child workflow, before it meets the dashed line.",
+            [
+                Line(S.quantile(0.95, catalogue.HISTORY_SIZE, by=PER_WORKFLOW, over=WINDOW), legend(*PER_WORKFLOW)),
+                Line(
+                    cap(RUNTIME, matchers=_HISTORY),
+                    f"cap {legend(RUNTIME)}",
+                    limit=True,
+                ),
+            ],
+            BYTES,
+            logarithmic=True,
+            links=LINKS,
+        ),
+        bars_of(
+            "Largest history",
+            "Upper bound of the bucket of each workflow's longest history in the time range. Megabytes with few "
+            "steps: single steps are too large; with many: too many of them.",
+            worst(drawn(S.quantile(1, catalogue.HISTORY_SIZE, by=PER_WORKFLOW))),
+            legend(*PER_WORKFLOW),
+            BYTES,
+            links=LINKS,
+        ),
+    ),
+)
+
+
+def _dapr(name: str, *by: str) -> str:
+    # The sidecar is scraped as another job than the agent.
+    return f"histogram_quantile(1, sum by ({', '.join(('le', *by))}) ({gained(f'{name}_bucket', WINDOW)}))"
+
+
+_APP, _, _DAPR_NAME, _DAPR_STEP = DAPR_LABELS
+_DAPR_ONLY = (f'{RUNTIME}="dapr"',)
+_DAPR_STALL = ((None, "green"), (0.8, "orange"), (0.95, "red"))
+DAPR = Row(
+    "Dapr's own view",
+    (
+        graph_of(
+            "Worst turn: Dapr's ratio beside ours",
+            "What daprd (1.17.7 and later) sends to a worker in one turn, as a share of --max-body-size; above 95 % "
+            "the workflow stalls without an error. Ours holds each payload against its own cap: an activity's input "
+            "has one of 2 MiB, whatever --max-body-size is. Dapr's alone is high: workers that are not watched.",
+            [
+                Line(
+                    _dapr(DAPR_WORKFLOW, _APP, _DAPR_NAME),
+                    f"dapr {legend(_APP, _DAPR_NAME)}",
+                ),
+                Line(
+                    S.quantile(1, catalogue.UTILIZATION, by=(WORKFLOW,), over=WINDOW, matchers=_DAPR_ONLY),
+                    f"agent_otel {legend(WORKFLOW)}",
+                ),
+            ],
+            SHARE,
+            steps=_DAPR_STALL,
+        ),
+        graph_of(
+            "Worst activity, by Dapr",
+            "What daprd sends to one activity, as a share of --max-body-size. An activity on top of this graph gets "
+            "too much handed over: give it a reference.",
+            [
+                Line(
+                    _dapr(DAPR_ACTIVITY, _DAPR_NAME, _DAPR_STEP),
+                    legend(_DAPR_NAME, _DAPR_STEP),
+                )
+            ],
+            SHARE,
+            steps=_DAPR_STALL,
+        ),
+    ),
+    rare=True,
+)
+
+TRACES = Row(
+    "Traces of large payloads",
+    (
+        traces_of(
+            "Steps near their cap",
+            f"Spans of steps whose payload took {NEAR_RATIO:.0%} of its cap or more, from the data source chosen as "
+            "Tempo; empty without one. Each says which path and which tool fill it.",
+            f"{{ span.{catalogue.PAYLOAD_UTILIZATION} >= {NEAR_RATIO} }} | select(span.{catalogue.WORKFLOW_NAME}, "
+            f"span.{catalogue.PAYLOAD_UTILIZATION}, span.{catalogue.PAYLOAD_LARGEST_TOOL}, "
+            f"span.{catalogue.PAYLOAD_LARGEST_PATH})",
+        ),
+    ),
+    rare=True,
+)

@@ -1,0 +1,44 @@
+"""The contract of stores on Dapr's, beside a stand-in for the sidecar; prints each case that was passed."""
+
+# mypy: disable-error-code="import-not-found,import-untyped,unused-ignore"
+# The SDK is not installed where types are checked.
+
+import contextlib
+from typing import Any
+
+from agent_otel.remedies.stores import TooLargeError, open_store
+from tests.engines import dapr_state
+from tests.remedies.contract import CASES, Asynchronous, Blocking
+
+
+class Listening(dapr_state._Service):
+    """Keeps what came beside the last value."""
+
+    metadata: dict[str, str]
+
+    def SaveState(self, request: Any, context: Any) -> Any:  # noqa: N802 - a method of the generated service
+        """Store under a key."""
+        type(self).metadata = dict(request.states[0].metadata)
+        return super().SaveState(request, context)
+
+
+def main() -> None:
+    """Pass every case."""
+    dapr_state._Service = Listening  # type: ignore[misc]  # to hear what else is sent
+    with dapr_state.state_api():
+        store = open_store("dapr://statestore")
+        with contextlib.closing(Asynchronous(store)) as other:
+            for half in (Blocking(store), other):
+                for case in CASES:
+                    case(half)
+                    print(type(half).__name__, case.__name__)
+        store.put("a", b"x", 86_400)
+        print(Listening.metadata)
+        try:
+            store.put("a", b"x" * 5 * 1024 * 1024, 60)
+        except TooLargeError as error:
+            print(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""What is stored: readable where it may be, and nothing of it can be changed unnoticed."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_otel.remedies.envelope import BINARY, CHUNK_BYTES, Cipher, CorruptError, Envelopes, Origin, check_part
+from agent_otel.remedies.references import Signer
+from tests.remedies.contract import HOSTILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.remedies.envelope import Header
+    from tests.environments import Environment
+
+_KEY = "tool-result/run-1/agent/call_0"
+_ORIGIN = Origin(owner="run-1", execution="run-1", node="agent", tool="search", call="call_0")
+_SECRET = base64.b64encode(b"k" * 32).decode()
+_DATA = bytes(range(256)) * 1000  # four chunks, the last of them not full
+
+PLAIN = Envelopes(Signer("secret"))
+ENCRYPTED = Envelopes(Signer("secret"), Cipher(_SECRET))
+both = pytest.mark.parametrize("envelopes", [PLAIN, ENCRYPTED], ids=["plain", "encrypted"])
+
+
+def _pack(envelopes: Envelopes, data: bytes = _DATA, origin: Origin = _ORIGIN, **changed: Any) -> tuple[Header, bytes]:
+    described = {"content_type": "text/plain", "encoding": "utf-8", "truncated": False, "created": 1000.0, "ttl": 60.0}
+    return envelopes.pack(_KEY, data, origin, **{**described, **changed})
+
+
+def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
+    _, stored = _pack(PLAIN, b"hello", truncated=True)
+
+    header = json.loads(stored[:1024])
+    seal = header.pop("seal")
+
+    assert {
+        "owner": "run-1",
+        "execution": "run-1",
+        "node": "agent",
+        "tool": "search",
+        "call": "call_0",
+        "sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824",
+        "bytes": 5,
+        "content_type": "text/plain",
+        "encoding": "utf-8",
+        "created": 1000.0,
+        "expires_at": 1060.0,
+        "truncated": True,
+        "nonce": None,
+        "version": 1,
+    } == header
+    assert 32 == len(seal)
+    assert b"hello" == stored[1024:1029]
+    assert hashlib.sha256(b"hello").digest() == stored[1029:]
+
+
+@both
+@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 5 * CHUNK_BYTES - 1])
+def test_what_is_packed_is_unpacked(envelopes: Envelopes, size: int) -> None:
+    data = (b"0123456789abcde" * size)[:size]
+
+    header, stored = _pack(envelopes, data)
+
+    assert (header, data) == envelopes.unpack(_KEY, stored)
+    assert len(stored) == header.stored_bytes
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, "\u4e2d" * 16, "\ud800" * 11, '"' * 33])
+def test_a_header_has_room_for_any_ids(text: str) -> None:
+    origin = Origin(*(text,) * 5)
+    header, stored = _pack(ENCRYPTED, b"x", origin, content_type="a/" + "b" * 98, created=1e10 + 0.123, ttl=1e10)
+
+    assert (header, b"x") == ENCRYPTED.unpack(_KEY, stored)
+    assert ("}" + " ") in stored[:1025].decode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("text/html; charset=utf-8", "text/html; charset=utf-8"),
+        ("image/svg+xml", "image/svg+xml"),
+        ("", BINARY),
+        ("html", BINARY),
+        ("text/html\r\nset-cookie: a=b", BINARY),
+        ("text/html; charset=utf-8\n", BINARY),
+        ("text/html, text/plain", BINARY),
+        ("täxt/plain", BINARY),
+        ("a/" + "b" * 99, BINARY),
+    ],
+)
+def test_a_content_type_is_one_or_just_bytes(given: str, kept: str) -> None:
+    assert kept == _pack(PLAIN, content_type=given)[0].content_type
+
+
+@both
+def test_a_single_changed_bit_is_found(envelopes: Envelopes) -> None:
+    _, stored = _pack(envelopes, b"0123456789")
+
+    for at in range(len(stored)):
+        changed = bytearray(stored)
+        changed[at] ^= 1 << at % 8
+        with pytest.raises(CorruptError):
+            envelopes.unpack(_KEY, bytes(changed))
+
+
+@both
+def test_what_was_cut_or_lengthened_is_found(envelopes: Envelopes) -> None:
+    _, stored = _pack(envelopes, b"0123456789")
+
+    for changed in (stored + b"\0", *(stored[:end] for end in range(len(stored)))):
+        with pytest.raises(CorruptError):
+            envelopes.unpack(_KEY, changed)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=2000))
+def test_anything_else_is_found(stored: bytes) -> None:
+    for envelopes in (PLAIN, ENCRYPTED):
+        with pytest.raises(CorruptError):
+            envelopes.unpack(_KEY, stored)
+
+
+def _forged(**changed: Any) -> bytes:
+    """What somebody stores who knows all but the secret."""
+    header, stored = _pack(PLAIN, b"hello")
+    block = json.dumps({**asdict(header), **changed, "seal": "0" * 32}, separators=(",", ":")).encode().ljust(1024)
+    return block + stored[1024:]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"owner": "run-2"},
+        {"expires_at": 1e300},
+        {"truncated": False},
+        {"bytes": -1},
+        {"bytes": "5"},
+        {"bytes": None},
+        {"bytes": 10**30},
+        {"version": 2},
+        {"nonce": "x"},
+        {"more": 1},
+    ],
+)
+def test_a_header_of_somebody_else_is_found(changed: dict[str, Any]) -> None:
+    with pytest.raises(CorruptError):
+        PLAIN.unpack(_KEY, _forged(**changed))
+
+
+@both
+def test_what_belongs_under_another_key_is_found(envelopes: Envelopes) -> None:
+    _, stored = _pack(envelopes)
+
+    with pytest.raises(CorruptError, match="its header is not of our making"):
+        envelopes.unpack("tool-result/run-2/agent/call_0", stored)
+
+
+def test_another_secret_reads_nothing() -> None:
+    _, stored = _pack(PLAIN)
+
+    with pytest.raises(CorruptError, match="its header is not of our making"):
+        Envelopes(Signer("another")).unpack(_KEY, stored)
+
+
+def test_encrypted_content_is_nowhere_in_the_store() -> None:
+    data = b"the balance is 4711 EUR" * 10_000
+
+    header, stored = _pack(ENCRYPTED, data)
+
+    assert b"4711" not in stored
+    assert hashlib.sha256(data).hexdigest() != header.sha256
+    assert header.nonce != _pack(ENCRYPTED, data)[0].nonce
+
+
+@pytest.mark.parametrize(
+    ("envelopes", "said"),
+    [
+        (PLAIN, "it is encrypted, and there is no key"),
+        (
+            Envelopes(Signer("secret"), Cipher(base64.b64encode(b"x" * 32).decode())),
+            "it cannot be decrypted with this key",
+        ),
+    ],
+)
+def test_without_the_right_key_nothing_is_decrypted(envelopes: Envelopes, said: str) -> None:
+    _, stored = _pack(ENCRYPTED)
+
+    with pytest.raises(CorruptError, match=said):
+        envelopes.unpack(_KEY, stored)
+
+
+def test_what_was_stored_before_encryption_was_switched_on_is_still_read() -> None:
+    header, stored = _pack(PLAIN)
+
+    assert (header, _DATA) == ENCRYPTED.unpack(_KEY, stored)
+
+
+@pytest.mark.parametrize("key", ["", "x", "k" * 32, base64.b64encode(b"k" * 31).decode(), _SECRET[:-1], "ä" * 44])
+def test_an_encryption_key_that_is_none(key: str) -> None:
+    with pytest.raises(ValueError, match=r"^not a key of 32 bytes in base64, as `openssl rand -base64 32` makes one$"):
+        Cipher(key)
+
+
+def test_a_key_in_urls_alphabet_is_the_same_key() -> None:
+    key = b"\xfb\xff" * 16
+
+    assert Cipher(base64.b64encode(key).decode()).digest(b"x") == Cipher(base64.urlsafe_b64encode(key).decode()).digest(
+        b"x"
+    )
+
+
+def test_without_cryptography_the_error_says_what_installs_it(environment: Callable[[str], Environment]) -> None:
+    code = f"""
+        from agent_otel.remedies.envelope import Cipher
+        try:
+            Cipher({_SECRET!r})
+        except Exception as error:
+            print(type(error).__name__, str(error).partition("; ")[2])
+    """
+
+    assert "StoreError pip install 'agent-otel[encryption]'\n" == environment("bare").run(code, check=True).stdout
+
+
+def test_a_part_is_checked_by_itself() -> None:
+    data = b"".join(number.to_bytes(4, "big") for number in range(64_000))
+    header, stored = _pack(PLAIN, data)
+    digests = stored[1024 + header.bytes :]
+    part = data[CHUNK_BYTES : 3 * CHUNK_BYTES]
+
+    PLAIN.check_header(_KEY, stored[:1024], digests)
+    check_part(digests, 1, part)
+
+    for first, other in ((0, part), (2, part), (1, part[:-1]), (1, b"x" + part[1:]), (4, part)):
+        with pytest.raises(CorruptError, match="a part of it has another digest"):
+            check_part(digests, first, other)
+    with pytest.raises(CorruptError, match="its header is not of our making"):
+        PLAIN.check_header(_KEY, stored[:1024], digests[:-1])

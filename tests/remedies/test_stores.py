@@ -1,0 +1,336 @@
+"""Each store does what the contract says, in both halves, against a real server where it needs one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
+
+from agent_otel.remedies.stores import StoreError, TooLargeError, files, open_store
+from agent_otel.remedies.stores.files import FileStore
+from agent_otel.remedies.stores.key_value import KeyValueStore
+from agent_otel.remedies.stores.memory import MemoryStore
+from tests.engines import redis, s3, starting
+from tests.environments import ROOT
+from tests.remedies import contract
+from tests.remedies.contract import Asynchronous, Blocking, Half
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agent_otel.remedies.stores import ClaimStore
+    from tests.environments import Environment
+
+STORES = ("memory", "files", "redis", "objects", "key_value")
+
+
+@pytest.fixture(scope="module")
+def redis_url() -> Iterator[str]:
+    """A Redis that is well."""
+    with starting.or_skip(redis.server()) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[dict[str, str]]:
+    """The variables that lead to a bucket."""
+    with s3.server() as environ:
+        yield environ
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClaimStore]:
+    """The store of this name."""
+    with contextlib.ExitStack() as stack:
+        match request.param:
+            case "memory":
+                yield open_store("memory:")
+            case "files":
+                yield open_store((tmp_path / "made when used").as_uri())
+            case "redis":
+                opened = open_store(request.getfixturevalue("redis_url"), timeout=5)
+                stack.callback(getattr(opened, "close"))  # noqa: B009 - no part of the protocol
+                yield opened
+            case "objects":
+                for name, value in request.getfixturevalue("bucket").items():
+                    monkeypatch.setenv(name, value)
+                yield open_store(f"s3://results/{tmp_path.name}", timeout=5)
+            case "key_value":
+                yield KeyValueStore(AnyMemoryStore())
+
+
+@pytest.fixture(params=["blocking", "asynchronous"])
+def half(request: pytest.FixtureRequest, store: ClaimStore) -> Iterator[Half]:
+    """One half of the store."""
+    if request.param == "blocking":
+        yield Blocking(store)
+    else:
+        with contextlib.closing(Asynchronous(store)) as other:
+            yield other
+
+
+@pytest.mark.parametrize("store", STORES, indirect=True)
+@pytest.mark.parametrize("case", contract.CASES, ids=lambda case: case.__name__)
+def test_contract(half: Half, case: Callable[[Half], None]) -> None:
+    case(half)
+
+
+# moto's server fails by itself when two write one key.
+@pytest.mark.parametrize("store", [name for name in STORES if name != "objects"], indirect=True)
+def test_two_writers_of_one_key(store: ClaimStore) -> None:
+    contract.two_writers_of_one_key(store)
+
+
+@pytest.mark.parametrize("name", ["dapr-1.18", "dapr-1.19"])
+def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) -> None:
+    program = Path(__file__).with_name("dapr_store_program.py")
+
+    said = environment(name).run(program, env={"PYTHONPATH": str(ROOT)}, timeout=110, check=True).stdout.splitlines()
+
+    cases = [case.__name__ for case in contract.CASES]
+    assert [
+        *(f"{half} {case}" for half in ("Blocking", "Asynchronous") for case in cases),
+        "{'ttlInSeconds': '86400'}",
+        "dapr: 5242880 bytes are more than the sidecar takes",
+    ] == said
+
+
+# --- bad input and bad days ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("", "not the URL of a store; known are memory:, file:, redis:, rediss:, unix:, s3:, gs:, az:, dapr:"),
+        ("secret", "not the URL of a store; known are memory:, file:, redis:, rediss:, unix:, s3:, gs:, az:, dapr:"),
+        (
+            "ftp://user:secret@h/",
+            "not the URL of a store; known are memory:, file:, redis:, rediss:, unix:, s3:, gs:, az:",
+        ),
+        ("http://[secret", "not the URL of a store"),
+        ("file:", "file: wants the absolute path of a folder, as in file:///var/lib/agent/results"),
+        ("file://secret/x", "file: wants the absolute path of a folder, as in file:///var/lib/agent/results"),
+        ("redis://user:se/cret@h:6379/0", "redis: not the URL of a database, as in redis://host:6379/0"),
+        ("redis://h:secret/0", "redis: not the URL of a database, as in redis://host:6379/0"),
+        ("s3://", "objects: GenericError"),
+        ("dapr://", "dapr: wants the name of a state store component, as in dapr://statestore"),
+        (
+            "dapr://statestore",
+            "dapr.clients cannot be imported (No module named 'dapr'); pip install 'agent-otel[dapr]'",
+        ),
+    ],
+)
+def test_a_url_that_names_no_store(url: str, said: str) -> None:
+    with pytest.raises(StoreError) as raised:
+        open_store(url)
+
+    assert said == str(raised.value)[: len(said)]
+    assert "secret" not in str(raised.value)
+    assert "cret@" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "extra"), [("redis://127.0.0.1:6379/0", "redis"), ("s3://b", "objects"), ("dapr://b", "dapr")]
+)
+def test_a_missing_library_is_named_with_what_installs_it(
+    environment: Callable[[str], Environment], url: str, extra: str
+) -> None:
+    code = f"""
+        from agent_otel.remedies.stores import StoreError, open_store
+        try:
+            open_store({url!r})
+        except StoreError as error:
+            print(error)
+    """
+
+    said = environment("bare").run(code, check=True).stdout
+
+    assert f"pip install 'agent-otel[{extra}]'\n" == said.partition("; ")[2]
+
+
+def test_no_library_is_imported_before_its_store_is_opened(environment: Callable[[str], Environment]) -> None:
+    code = """
+        import sys
+        from agent_otel.remedies.stores import open_store
+        open_store("memory:").put("a", b"a", 60)
+        open_store("file:///nowhere")
+        print(sorted({"redis", "obstore", "dapr", "key_value", "cryptography"} & {*sys.modules}))
+    """
+
+    assert "[]\n" == environment("bare").run(code, check=True).stdout
+
+
+def test_memory_forgets_what_was_not_asked_for_the_longest_time() -> None:
+    store = MemoryStore(max_bytes=30)
+    for key in ("a", "b", "c"):
+        store.put(key, key.encode() * 10, 60)
+    store.get("a")
+
+    store.put("d", b"d" * 10, 60)
+
+    assert b"a" * 10 == store.get("a")
+    assert contract.is_missing(store.get, "b")
+    assert b"c" * 10 == store.get("c")
+    with pytest.raises(TooLargeError, match="31 bytes are more than the 30 that this store holds"):
+        store.put("e", b"e" * 31, 60)
+    assert b"d" * 10 == store.get("d")
+
+
+def test_files_stay_in_their_folder_and_are_nobody_elses(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    store = FileStore(root)
+    before = {path for path in tmp_path.rglob("*") if root not in path.parents}
+
+    for key in contract.HOSTILE:
+        store.put(key, b"x", 60)
+
+    outside = {path for path in tmp_path.rglob("*") if root not in path.parents and path != root}
+    assert before == outside
+    written = [path for path in root.rglob("*") if path.is_file()]
+    assert len(contract.HOSTILE) + 1 == len(written)  # and when it was swept last
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in written}
+    assert 0o700 == root.stat().st_mode & 0o777
+
+
+def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path) -> None:
+    (tmp_path / "swept").touch()  # not now
+    store = FileStore(tmp_path)
+    store.put("short", b"x", -1)
+    store.put("long", b"x", 60)
+    (folder,) = {path.parent for path in tmp_path.glob("*/*")} - {store._path("short").parent}
+    left_over, fresh, other = folder / "x.0123", folder / "y.0123", folder / "other"
+    for path in (left_over, fresh, other):
+        path.write_bytes(b"begun")
+    os.utime(left_over, (1, 1))
+
+    assert 2 == store.sweep()
+
+    assert {store._path("long"), fresh, other} == {path for path in tmp_path.glob("*/*") if path.is_file()}
+
+
+def test_files_are_swept_by_whoever_writes_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    swept = threading.Event()
+    monkeypatch.setattr(FileStore, "sweep", lambda _: swept.set())
+    store = FileStore(tmp_path)
+    store.put("a", b"x", 60)
+    assert swept.wait(30)
+
+    swept.clear()
+    FileStore(tmp_path).put("b", b"x", 60)
+    assert not store._is_sweep_due()
+
+    os.utime(tmp_path / "swept", (1, time.time() - files.SWEEP_SECONDS - 1))
+    store.put("a", b"x", 60)
+    assert swept.wait(30)
+
+
+def test_a_full_disk_is_said_and_leaves_the_old_value(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    store.put("a", b"old", 60)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        with pytest.raises(StoreError, match=r"^files: OSError: .*File too large"):
+            store.put("a", b"x" * 1_000_000, 60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+
+    assert b"old" == store.get("a")
+    assert [store._path("a")] == [path for path in tmp_path.glob("*/*") if path.is_file()]
+
+
+def test_a_file_of_somebody_else_is_an_error(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    store.put("a", b"x", 60)
+    for content in (b"", b"aot1", b"something else entirely"):
+        store._path("a").write_bytes(content)
+        with pytest.raises(StoreError, match="written by somebody else"):
+            store.get("a")
+
+
+def test_a_redis_that_is_not_there_is_an_error_in_both_halves() -> None:
+    store = open_store(f"redis://127.0.0.1:{starting.free_port()}/0")
+
+    with pytest.raises(StoreError, match=r"^redis: ConnectionError: Error 111"):
+        store.put("a", b"x", 60)
+    with contextlib.closing(Asynchronous(store)) as other, pytest.raises(StoreError, match=r"^redis: ConnectionError"):
+        other.get("a")
+
+
+def test_a_full_redis_is_an_error() -> None:
+    with starting.or_skip(redis.server(maxmemory="2mb", maxmemory_policy="noeviction")) as url:
+        store = open_store(url, timeout=5)
+        with pytest.raises(StoreError, match=r"^redis: OutOfMemoryError"):
+            _fill(store)
+
+
+def _fill(store: ClaimStore) -> None:
+    for number in range(10):
+        store.put(str(number), b"x" * 1_000_000, 60)
+
+
+def test_a_bucket_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "x"), ("REGION", "x")):
+            monkeypatch.setenv(f"AWS_{name}", value)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        store = open_store("s3://results", timeout=0.01)
+
+        with pytest.raises(StoreError, match=r"^objects: GenericError: Generic S3 error"):
+            store.get("a")
+
+
+def test_objects_say_that_they_do_not_survive_a_fork(bucket: dict[str, str]) -> None:
+    code = """
+        import os
+        from agent_otel.remedies.stores import StoreError, open_store
+        store = open_store("s3://results/fork", timeout=5)
+        store.put("a", b"x", 60)
+        child = os.fork()
+        if child == 0:
+            try:
+                store.get("a")
+            except StoreError as error:
+                print(error, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(store.get("a"))
+    """.replace("\n        ", "\n")
+
+    said = subprocess.run(
+        (sys.executable, "-c", code),
+        env={**os.environ, **bucket},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert [
+        "objects: used before this process was forked; obstore does not survive that",
+        "b'x'",
+    ] == said.stdout.splitlines()
+
+
+@pytest.mark.parametrize("value", [{}, {"base64": 1}, {"base64": "?"}])
+def test_a_value_of_another_program_is_an_error(value: dict[str, Any]) -> None:
+    shared = AnyMemoryStore()
+    store = KeyValueStore(shared)
+    store._wait(shared.put(hashlib.sha256(b"a").hexdigest(), value, collection="tool-results"))
+
+    with pytest.raises(StoreError, match="written by somebody else"):
+        store.get("a")
