@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agent_otel.handwritten import execution, payload, tool, tool_call
     from agent_otel.remedies.arguments import compact as compact_arguments
     from agent_otel.remedies.ceiling import result_hint
-    from agent_otel.remedies.claim_check import aresolve, resolve
+    from agent_otel.remedies.claim_check import aresolve, resolve, results_app, use_store
     from agent_otel.remedies.history import deduplicate as deduplicate_history
     from agent_otel.remedies.history import trim as trim_history
     from agent_otel.remedies.limits import token_counter
@@ -39,12 +39,14 @@ __all__ = [
     "resolve",
     "result_hint",
     "result_summary",
+    "results_app",
     "summarize_history",
     "summarize_result",
     "token_counter",
     "tool",
     "tool_call",
     "trim_history",
+    "use_store",
 ]
 
 # Where each public name is: a module, and the name it has there when that is another.
@@ -64,12 +66,14 @@ _EXPORTS = {
     "resolve": "agent_otel.remedies.claim_check",
     "result_hint": "agent_otel.remedies.ceiling",
     "result_summary": "agent_otel.remedies.summary",
+    "results_app": "agent_otel.remedies.claim_check",
     "summarize_history": "agent_otel.remedies.summarising",
     "summarize_result": "agent_otel.remedies.summary",
     "token_counter": "agent_otel.remedies.limits",
     "tool": "agent_otel.handwritten",
     "tool_call": "agent_otel.handwritten",
     "trim_history": "agent_otel.remedies.history:trim",
+    "use_store": "agent_otel.remedies.claim_check",
 }
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 #: A suite whose packages are newer than those of the stable releases.
 NEWEST = "forky"
@@ -140,3 +140,31 @@ def call(*command: str, cwd: Path | None = None) -> str:
 
 def _shown(command: Sequence[str]) -> str:
     return " ".join(word for word in command if "=" not in word and word != "env")
+
+
+def beside_installed(folder: Path, program: str, package: str) -> Path:
+    """Unpack a package of this machine's release, with what it needs and the machine has not got; the root of it all.
+
+    ``program`` is what a person knows it by. UnavailableError on a machine that is not Debian's.
+    """
+    machine = release()
+    if machine.get("ID") != "debian":
+        raise UnavailableError(f"no {program} is installed", obtainable=False)
+    name = machine.get("VERSION_CODENAME", "unknown")
+    folder /= f"debian-{name}"
+    with lock(folder.with_name(f"{folder.name}.lock")):
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            (folder / "root").mkdir(parents=True)
+            with downloaded(folder, name, package) as packages:
+                _unpack_missing(folder / "root", packages)
+            (folder / "complete").touch()
+    return folder / "root"
+
+
+def _unpack_missing(root: Path, packages: Iterable[Path]) -> None:
+    # What is installed stays in use, the C library above all: programs and their loader want one version of it.
+    known = call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
+    for package in packages:
+        if f"installed {package.name.partition('_')[0]}" not in known:
+            call("dpkg-deb", "--extract", str(package), str(root))

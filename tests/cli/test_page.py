@@ -1,4 +1,4 @@
-"""Every block of docs/command-line.md runs as it stands, in a new environment, against servers that answer."""
+"""Every block of docs/command-line.md, and that of the README, runs as it stands against servers that answer."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ INSTALL, *BLOCKS = (
     [line.removeprefix("$ ") for line in block.splitlines()]
     for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 )
+README = (ROOT / "README.md").read_text()
+(IMPORT,) = (
+    [line.removeprefix("$ ") for line in block.splitlines()]
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    if "agent-otel" in block
+)
 (OPTIONS,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -35,12 +41,18 @@ def test_there_are_no_other_blocks() -> None:
     assert ["console"] * 4 + ["yaml"] + ["console"] * 2 == kinds
 
 
-@pytest.mark.timeout(300)
-def test_every_command(environment: Callable[[str], Environment], tmp_path: Path) -> None:
-    environments.uv("venv", "--seed", "--python", sys.executable, str(tmp_path / "venv"))
-    path = f"{tmp_path}/venv/bin{os.pathsep}{os.environ['PATH']}"
-    environ = {**os.environ, "PATH": path, "NO_PROXY": "*"}
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the variables of a shell in which the command has been installed as both pages say."""
+    folder = tmp_path_factory.mktemp("installed")
+    environments.uv("venv", "--seed", "--python", sys.executable, str(folder / "venv"))
+    environ = {**os.environ, "PATH": f"{folder}/venv/bin{os.pathsep}{os.environ['PATH']}", "NO_PROXY": "*"}
     _shell(INSTALL, ROOT, environ)
+    return environ
+
+
+@pytest.mark.timeout(300)
+def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "options.yaml").write_text(OPTIONS)
     commands = [command for block in BLOCKS for command in block]
     checks = [command for command in commands if command.startswith("agent-otel alerts check")]
@@ -55,7 +67,7 @@ def test_every_command(environment: Callable[[str], Environment], tmp_path: Path
         grafana.dashboards
     )
     assert {"Agents"} == {folder["title"] for folder in grafana.folders}
-    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/**/*") if "venv" not in path.parts}
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/**/*")}
     assert {
         "grafana/agent-otel-tools.json",
         "grafana/configmaps/agent-otel-tools.yaml",
@@ -70,6 +82,22 @@ def test_every_command(environment: Callable[[str], Environment], tmp_path: Path
         said = _shell([_addressed(command, "", engine.url) for command in checks], tmp_path, environ)
     assert "AgentToolResultTooLarge" in said
     assert '"problems": []' in said
+
+
+@pytest.mark.timeout(300)
+def test_the_five_lines_of_the_readme(
+    environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path
+) -> None:
+    install, token, push, export, check = IMPORT
+    assert INSTALL[0] == install
+    with Grafana() as grafana:
+        _shell([_addressed(command, grafana.url, "") for command in (token, push, export)], tmp_path, environ)
+    assert 4 == len(grafana.dashboards)
+    programs = starting.obtained(prometheus.programs, prometheus.NEWEST)
+    rules = tmp_path / "rules" / "agent-otel.rules.yaml"
+    with watched.server(environment("bare"), programs, (rules,)) as engine:
+        said = _shell([_addressed(check, "", engine.url)], tmp_path, environ)
+    assert "ok     AgentToolResultTooLarge" in said
 
 
 def _addressed(command: str, grafana: str, engine: str) -> str:

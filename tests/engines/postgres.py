@@ -83,31 +83,9 @@ def server(**settings: str) -> Iterator[Postgres]:
 def find() -> Programs:
     """Return the installed PostgreSQL, or Debian's, unpacked if it is not there yet."""
     installed = Programs(Path("/"))
-    return installed if any(installed.root.glob("usr/lib/postgresql/*/bin/initdb")) else _unpacked()
-
-
-def _unpacked() -> Programs:
-    machine = debian.release()
-    if machine.get("ID") != "debian":
-        raise debian.UnavailableError("no PostgreSQL is installed", obtainable=False)
-    release = machine.get("VERSION_CODENAME", "unknown")
-    folder = starting.cache("postgres") / f"debian-{release}"
-    with debian.lock(folder.with_name(f"{folder.name}.lock")):
-        if not (folder / "complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            _unpack(folder, release)
-            (folder / "complete").touch()
-    return Programs(folder / "root")
-
-
-def _unpack(folder: Path, release: str) -> None:
-    (folder / "root").mkdir(parents=True)
-    with debian.downloaded(folder, release, "postgresql") as packages:
-        # What is installed stays in use, the C library above all: programs and their loader want one version of it.
-        known = debian.call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
-        for package in packages:
-            if f"installed {package.name.partition('_')[0]}" not in known:
-                debian.call("dpkg-deb", "--extract", str(package), str(folder / "root"))
+    if any(installed.root.glob("usr/lib/postgresql/*/bin/initdb")):
+        return installed
+    return Programs(debian.beside_installed(starting.cache("postgres"), "PostgreSQL", "postgresql"))
 
 
 def _readable(programs: Programs, folder: Path) -> Programs:

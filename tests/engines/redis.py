@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import shutil
 import signal
 import socket
 from dataclasses import dataclass
@@ -69,31 +68,9 @@ def server(path: Path | None = None, **settings: str) -> Iterator[str]:
 def find() -> Programs:
     """Return the installed Redis, or Debian's, unpacked if it is not there yet."""
     installed = Programs(Path("/"))
-    return installed if installed.server.exists() else _unpacked()
-
-
-def _unpacked() -> Programs:
-    machine = debian.release()
-    if machine.get("ID") != "debian":
-        raise debian.UnavailableError("no Redis is installed", obtainable=False)
-    release = machine.get("VERSION_CODENAME", "unknown")
-    folder = starting.cache("redis") / f"debian-{release}"
-    with debian.lock(folder.with_name(f"{folder.name}.lock")):
-        if not (folder / "complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            _unpack(folder, release)
-            (folder / "complete").touch()
-    return Programs(folder / "root")
-
-
-def _unpack(folder: Path, release: str) -> None:
-    (folder / "root").mkdir(parents=True)
-    with debian.downloaded(folder, release, "redis-server") as packages:
-        # What is installed stays in use, the C library above all: programs and their loader want one version of it.
-        known = debian.call("dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\n").splitlines()
-        for package in packages:
-            if f"installed {package.name.partition('_')[0]}" not in known:
-                debian.call("dpkg-deb", "--extract", str(package), str(folder / "root"))
+    if installed.server.exists():
+        return installed
+    return Programs(debian.beside_installed(starting.cache("redis"), "Redis", "redis-server"))
 
 
 def _is_ready(address: Path | int) -> bool:

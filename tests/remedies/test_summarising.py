@@ -58,9 +58,11 @@ def test_what_fits_stays_as_it_is() -> None:
     history = _chat()
     asked: list[str] = []
 
-    made = agent_otel.summarize_history(
-        history, summarize=lambda chunk: asked.append(chunk) or "", above_tokens=10_000, target_tokens=100
-    )
+    def summarize(chunk: str) -> str:
+        asked.append(chunk)
+        return ""
+
+    made = agent_otel.summarize_history(history, summarize=summarize, above_tokens=10_000, target_tokens=100)
 
     assert (history, []) == (made, asked)
 

@@ -45,7 +45,8 @@ def test_there_is_an_interpreter(interpreter: Callable[[str], Path], version: st
 @pytest.fixture
 def complete(make: Maker, wheel: Path, version: str) -> Environment:
     """Return an environment with the wheel, its dependencies as new as there are, the command line's, and pytest."""
-    return make(version, f"agent-otel[cli] @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}", purpose="complete")
+    wanted = (f"agent-otel[cli] @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}")
+    return make(version, *wanted, purpose="complete")
 
 
 def test_every_module_can_be_imported(complete: Environment) -> None:

@@ -1,6 +1,6 @@
 """A loop of the program's own over Bedrock's Converse API, through boto3, which is sync only."""
 
-# mypy: disable-error-code="import-not-found,untyped-decorator,misc,no-redef,assignment,unused-ignore"
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,no-redef,assignment,unused-ignore"
 # The framework is not installed where types are checked.
 
 from __future__ import annotations
