@@ -8,7 +8,6 @@ from agent_otel import catalogue
 from dashboards import links
 from dashboards.frame import Frame, Row
 from dashboards.panels import (
-    A_SECOND,
     BYTES,
     BYTES_A_SECOND,
     COUNT,
@@ -156,10 +155,8 @@ _COST = Row(
                 Column("Calls, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
                 Column("Bytes each", _mean_of(catalogue.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
                 Column("Bytes, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
-                Column(
-                    "Largest payload, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES
-                ),
-                Column("Largest payload", drawn(S.quantile(1, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Payload, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Payload, max", drawn(S.quantile(1, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
             ],
             "Bytes each",
             links={"Workflow": links.of_workflow(links.cell("Workflow"))},
@@ -208,11 +205,11 @@ _REQUEST = Row(
             span=8,
         ),
         graph_of(
-            "Cached tokens",
-            "Tokens a second that providers say they had cached: prompts that cost a fraction. Falls while requests "
+            "Cached tokens a second",
+            "Tokens that providers say they had cached: prompts that cost a fraction. Falls while requests "
             "do not: the prefix became unstable, see the graph on the left.",
             [Line(S.sum(catalogue.CACHED_TOKENS, over=WINDOW, function="rate"), "cached tokens")],
-            A_SECOND,
+            COUNT,
             span=8,
         ),
         events_of(

@@ -187,6 +187,7 @@ _INTEGRATIONS = Row(
             "show on no other dashboard.",
             [Line(_alive(JOB), legend(JOB))],
             COUNT,
+            whole=True,
         ),
         graph_of(
             "Integrations by job",
@@ -204,6 +205,7 @@ _INTEGRATIONS = Row(
                 ),
             ],
             COUNT,
+            whole=True,
         ),
     ),
 )
@@ -259,7 +261,7 @@ _NAMES = Row(
             most=1,
         ),
         events_of(
-            "Recorded under `_other`",
+            "Recorded under _other",
             "What was recorded for names above the limit. Their sum is right; which of them it is cannot be told.",
             [Line(or_zero(_folded(name, WINDOW)), name) for name in catalogue.NAME_LIMITS],
         ),
@@ -275,6 +277,7 @@ _VOLUME = Row(
             "names; then they stay. Growth without end is a label of your own scrape configuration.",
             [Line(f'count by ({JOB}) ({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
             COUNT,
+            whole=True,
         ),
         graph_of(
             "Records",

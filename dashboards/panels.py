@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 #: Units by Grafana's ids. `bytes` is in powers of 1024, and `percentunit` is for shares from 0 to 1.
 BYTES = "bytes"
 BYTES_A_SECOND = "binBps"
-COUNT = "short"
+#: Whole numbers: `short` would say "1 K" of 1,420.
+COUNT = "locale"
 A_SECOND = "ops"
 SECONDS = "s"
 SHARE = "percentunit"
@@ -63,14 +64,14 @@ class Column:
 
 
 def stat_of(title: str, description: str, expression: str, unit: str, steps: Steps = PLAIN) -> Panel:
-    """Return one number for the whole time range, an eighth of the width."""
+    """Return one number for the whole time range, a quarter of the width, so that its title is read."""
     panel = (
         stat.Panel()
         .title(title)
         .description(description)
         .datasource(PROMETHEUS)
-        .span(3)
-        .height(4)
+        .span(6)
+        .height(3)
         .unit(unit)
         .no_value(_NO_VALUE)
         .thresholds(_thresholds(steps))
@@ -93,11 +94,12 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
     span: int = 12,
     steps: Steps = (),
     logarithmic: bool = False,
+    whole: bool = False,
     stacked: c.StackingMode = c.StackingMode.NONE,
     bars: bool = False,
     links: Sequence[Link] = (),
 ) -> Panel:
-    """Return a graph over time; ``steps`` are drawn as dashed lines."""
+    """Return a graph over time; ``steps`` are drawn as dashed lines, and what is ``whole`` has no decimals."""
     panel = (
         graph.Panel()
         .title(title)
@@ -106,7 +108,6 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
         .span(span)
         .height(8)
         .unit(unit)
-        .min(0)
         .line_width(1)
         .fill_opacity(_fill(bars=bars, stacked=stacked))
         .show_points(c.VisibilityMode.AUTO)
@@ -119,8 +120,12 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
         .data_links(_links(links))
     )
     if logarithmic:
-        # A logarithmic axis has no 0.
-        panel = panel.min(64).scale_distribution(common.ScaleDistributionConfig().type(c.ScaleDistribution.LOG).log(2))
+        # It has no 0, and begins below the smallest value.
+        panel = panel.scale_distribution(common.ScaleDistributionConfig().type(c.ScaleDistribution.LOG).log(2))
+    else:
+        panel = panel.min(0)
+    if whole:
+        panel = panel.decimals(0)
     if steps:
         dashed = common.GraphThresholdsStyleConfig().mode(c.GraphThresholdsStyleMode.DASHED)
         panel = panel.thresholds(_thresholds(steps)).thresholds_style(dashed)
@@ -142,6 +147,7 @@ def events_of(
         lines,
         COUNT,
         span=span,
+        whole=True,
         bars=True,
         stacked=c.StackingMode.NORMAL,
         links=links,
@@ -210,10 +216,18 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
         .display_mode(c.BarGaugeDisplayMode.BASIC)
         .value_mode(c.BarGaugeValueMode.COLOR)
         .show_unfilled(True)
+        # A single bar is as thick as one of many.
+        .sizing(c.BarGaugeSizing.MANUAL)
+        .min_viz_width(8)
+        .min_viz_height(16)
+        .max_viz_height(50)
+        .text(common.VizTextDisplayOptions().title_size(12).value_size(16))
         .reduce_options(_last())
         .data_links(_links(links))
         .with_target(_instant("A", expression).legend_format(legend))
     )
+    if unit == COUNT:
+        panel = panel.decimals(0)
     return panel if most is None else panel.max(most)
 
 
@@ -241,7 +255,7 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
         .height(height)
         .unit(COUNT)
         .decimals(0)
-        .filterable(True)
+        .min_width(_KEY_WIDTH)
         .cell_height(c.TableCellHeight.SM)
         .cell_options(c.TableAutoCellOptions())
         .sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
@@ -250,9 +264,12 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
     values = ["Value"] if len(columns) == 1 else [f"Value #{ref}" for ref in _REFS[: len(columns)]]
     for ref, column in zip(_REFS, columns, strict=False):
         panel = panel.with_target(_instant(ref, column.expression).format(PromQueryFormat.TABLE))
-        panel = panel.override_by_name(column.title, _column(column))
-    for name, given in (links or {}).items():
-        panel = panel.override_by_name(name, [d.DynamicConfigValue("links", [_plain(link) for link in given])])
+        panel = panel.override_by_name(column.title, _column(column, is_sorted=column.title == sort_by))
+    for name in keys.values():
+        properties = [d.DynamicConfigValue("custom.filterable", True)]
+        if given := (links or {}).get(name):
+            properties.append(d.DynamicConfigValue("links", [_plain(link) for link in given]))
+        panel = panel.override_by_name(name, properties)
     order = [*keys, *values]
     names = keys | dict(zip(values, (column.title for column in columns), strict=True))
     return panel.with_transformation(_transformation("merge", {})).with_transformation(
@@ -284,6 +301,9 @@ def traces_of(title: str, description: str, query: str) -> Panel:
     )
 
 
+#: Pixels. Columns of values are as wide as their titles, so that a dozen fit on a small screen; labels share the rest.
+_KEY_WIDTH = 110
+
 _REFS = "ABCDEFGHIJKLMNOP"
 _LIMIT = [
     d.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "red"}),
@@ -314,12 +334,13 @@ def _thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
 
 
 def _legend() -> common.VizLegendOptions:
+    # A table of names takes the height of the graph and shows three of them.
     return (
         common.VizLegendOptions()
-        .display_mode(c.LegendDisplayMode.TABLE)
+        .display_mode(c.LegendDisplayMode.LIST)
         .placement(c.LegendPlacement.BOTTOM)
         .show_legend(True)
-        .calcs(["lastNotNull", "max"])
+        .calcs([])
     )
 
 
@@ -331,8 +352,12 @@ def _plain(link: Link) -> dict[str, str]:
     return {"title": link.title, "url": link.url}
 
 
-def _column(column: Column) -> list[d.DynamicConfigValue]:
-    properties: list[d.DynamicConfigValue] = [d.DynamicConfigValue("unit", column.unit)]
+def _column(column: Column, *, is_sorted: bool) -> list[d.DynamicConfigValue]:
+    letters = max(len(column.title), 7 if column.unit == COUNT else 10)
+    properties: list[d.DynamicConfigValue] = [
+        d.DynamicConfigValue("unit", column.unit),
+        d.DynamicConfigValue("custom.width", 12 + 8 * letters + (16 if is_sorted else 0)),
+    ]
     if column.unit in {BYTES, SHARE, SECONDS}:
         properties.append(d.DynamicConfigValue("decimals", 1))
     if column.steps:

@@ -189,7 +189,7 @@ _CAP = Row(
             "Upper bound of the largest share of the cap in the time range. input, state and history carry the whole "
             "conversation again and again; output is one result. Red: over the cap.",
             worst(drawn(S.quantile(1, catalogue.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))),
-            legend(RUNTIME, WORKFLOW, DIRECTION),
+            legend(WORKFLOW, DIRECTION, RUNTIME),
             SHARE,
             steps=NEAR,
             links=LINKS,
@@ -230,7 +230,7 @@ _GROWTH = Row(
             links=LINKS,
         ),
         events_of(
-            "Executions with fewer than 3 turns left",
+            "Fewer than 3 turns left",
             "Single executions whose own growth meets the cap within 3 turns, counted once each. Any: look up their "
             "traces, and what fills them below.",
             [Line(S.events(catalogue.FEW_TURNS_LEFT, by=PER_WORKFLOW), legend(*PER_WORKFLOW))],

@@ -82,7 +82,7 @@ FILL = Row(
             "Whose results the payloads are made of; `_other` is what belongs to no tool: messages, settings, "
             "wrapping. The first tool is the one to page, filter or store.",
             worst(S.sum(catalogue.PAYLOAD_BY_TOOL, by=(WORKFLOW, TOOL))),
-            legend(WORKFLOW, TOOL),
+            legend(TOOL, WORKFLOW),
             BYTES,
             links=_TOOL_LINKS,
         ),
@@ -108,7 +108,7 @@ FILL = Row(
             "The paths with most bytes in the time range, over all payloads that were taken apart. The same path on "
             "top of every workflow is the framework's; on one of them, yours.",
             worst(f"topk(15, {_WHOLE.sum(catalogue.PAYLOAD_COMPONENT, by=(WORKFLOW, catalogue.COMPONENT))})"),
-            legend(WORKFLOW, catalogue.COMPONENT),
+            legend(catalogue.COMPONENT, WORKFLOW),
             BYTES,
         ),
     ),

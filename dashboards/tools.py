@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.models.common import StackingMode
-
 from agent_otel import catalogue
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Frame, Row
 from dashboards.panels import (
-    A_SECOND,
     BYTES,
     BYTES_A_SECOND,
     COUNT,
@@ -317,13 +314,11 @@ _DELIVERED = Row(
 _ERRORS = Row(
     "Errors and latency",
     (
-        graph_of(
+        events_of(
             "Calls by tool",
-            "Calls a second. A jump without more users is an agent in a loop.",
-            [Line(S.sum(catalogue.ARGS_SIZE, "_count", by=_TOOL, over=WINDOW, function="rate"), legend(TOOL))],
-            A_SECOND,
+            "Calls, failed ones included. A jump without more users is an agent in a loop.",
+            [Line(S.events(catalogue.ARGS_SIZE, "_count", by=_TOOL), legend(TOOL))],
             span=8,
-            stacked=StackingMode.NORMAL,
             links=_LINKS,
         ),
         graph_of(

@@ -1,0 +1,1 @@
+"""Draws the dashboards for the documentation; see ``scripts/pictures``."""
