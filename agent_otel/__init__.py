@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.arguments import compact as compact_arguments
     from agent_otel.remedies.ceiling import result_hint
     from agent_otel.remedies.claim_check import aresolve, resolve, results_app, use_store
+    from agent_otel.remedies.durabletask_store import durabletask_payload_store
     from agent_otel.remedies.history import deduplicate as deduplicate_history
     from agent_otel.remedies.history import trim as trim_history
     from agent_otel.remedies.limits import token_counter
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.records import LeanRecord
     from agent_otel.remedies.summarising import asummarize_history, summarize_history
     from agent_otel.remedies.summary import result_summary, summarize_result
+    from agent_otel.remedies.temporal_driver import temporal_storage_driver
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "caps",
     "compact_arguments",
     "deduplicate_history",
+    "durabletask_payload_store",
     "execution",
     "get_tool_result",
     "paginate",
@@ -42,6 +45,7 @@ __all__ = [
     "results_app",
     "summarize_history",
     "summarize_result",
+    "temporal_storage_driver",
     "token_counter",
     "tool",
     "tool_call",
@@ -58,6 +62,7 @@ _EXPORTS = {
     "caps": "agent_otel.caps",
     "compact_arguments": "agent_otel.remedies.arguments:compact",
     "deduplicate_history": "agent_otel.remedies.history:deduplicate",
+    "durabletask_payload_store": "agent_otel.remedies.durabletask_store",
     "execution": "agent_otel.handwritten",
     "get_tool_result": "agent_otel.remedies.reading_on",
     "paginate": "agent_otel.remedies.pagination",
@@ -69,6 +74,7 @@ _EXPORTS = {
     "results_app": "agent_otel.remedies.claim_check",
     "summarize_history": "agent_otel.remedies.summarising",
     "summarize_result": "agent_otel.remedies.summary",
+    "temporal_storage_driver": "agent_otel.remedies.temporal_driver",
     "token_counter": "agent_otel.remedies.limits",
     "tool": "agent_otel.handwritten",
     "tool_call": "agent_otel.handwritten",

@@ -171,6 +171,7 @@ class Record:
         if self.raised or self.produced is not None:
             self.raised = False
             self.error_type = self.failure = self.produced = self.structured = self.content = None
+            self.remedied = self.handed = None
             self.cuts = ()
 
     def read(self, station: str, result: Result) -> None:

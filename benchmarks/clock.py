@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+CORES: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+"""The cores that there are, before the clock stays on one."""
+
 _SAMPLE_SECONDS = 0.002
 
 

@@ -86,12 +86,14 @@ def _copies(history: History, call: Call, above_bytes: int) -> Iterator[tuple[Pa
 
     A copy says the call's id, or none that is another call's and has equal arguments: providers give ids of their own.
     """
-    asked = call.asked
-    beside = [one for one in history.seen[call.at].asked if one is not asked]
-    paths, others = {asked.path, *(one.path for one in beside)}, {one.id for one in beside} - {None}
+    asked, together = call.asked, history.seen[call.at].asked
+    paths = [one.path for one in together]
+    others = {one.id for one in together if one is not asked and one.id is not None}
     for path, ids, value in _serialised(history.messages[call.at]):
+        if path in paths:
+            continue
         named = asked.id in ids and asked.id not in others
-        if path in paths or (not named and ids & (others - {asked.id})):
+        if not named and ids & (others - {asked.id}):
             continue
         new = marked(value, above_bytes)
         if new is not None and (named or _equal(asked.arguments, value)):

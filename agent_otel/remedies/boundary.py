@@ -10,7 +10,7 @@ from agent_otel.measure.size import Size, text_bytes
 from agent_otel.reading import LEFT_ALONE, Replacement
 from agent_otel.remedies import ceiling, claim_check
 from agent_otel.remedies.claim_check import GET_TOOL_RESULT
-from agent_otel.remedies.limits import Limits, as_text, tokens
+from agent_otel.remedies.limits import Limits, as_text, tokens, tokens_of
 from agent_otel.remedies.raw import raw_of
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class Remedies:
         """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
         if self._limits is None or record.execution is None or reader.replace is None:
             return LEFT_ALONE
+        if record.limits is not None:  # asked again, after a failure say: the call has begun
+            return LEFT_ALONE
         reached = self._limits.enter(record.execution)
         if reached is None:
             record.limits = self._limits
@@ -69,7 +71,9 @@ class Remedies:
         raw = self._claimed(record, reader, read)
         if raw is not None and check is not None:
             found = _shown(check.view(record, raw, check.store(record, raw)))
-        return self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        self._spend(record, read)
+        return put
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """As `applied`, off the event loop where something takes time."""
@@ -77,7 +81,9 @@ class Remedies:
         raw = self._claimed(record, reader, read)
         if raw is not None and check is not None:
             found = _shown(check.view(record, raw, await check.astore(record, raw)))
-        return self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        self._spend(record, read)
+        return put
 
     def _claimed(self, record: Record, reader: ToolReader, read: object) -> Raw | None:
         """The bytes of a result that is to be stored; None when it is not."""
@@ -114,18 +120,18 @@ class Remedies:
                 )
             else:
                 record.replace(found)
-        self._spend(record)
         return put
 
-    def _spend(self, record: Record) -> None:
+    def _spend(self, record: Record, read: object) -> None:
         """Take what goes on to the model off what the execution may spend."""
         if self._limits is None or record.execution is None or record.produced is None:
             return
         if record.remedied is None:
-            self._limits.spend(record.execution, record.produced.bytes, (record.characters + 3) // 4)
+            cost = record.produced.bytes, tokens_of(record.characters, lambda: raw_of(read).text or "")
         else:
             text = record.remedied.replacement.text
-            self._limits.spend(record.execution, record.remedied.bytes, tokens(text))
+            cost = record.remedied.bytes, tokens(text)
+        self._limits.spend(record.execution, *cost)
 
 
 def _shown(view: View | None) -> Remedied | None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from agent_otel.record import Record
     from agent_otel.remedies.raw import Raw
     from agent_otel.remedies.resolving import Resolved
+    from agent_otel.remedies.stores import ClaimStore
+    from agent_otel.remedies.web import Authorize, ResultsApp
     from agent_otel.settings import Settings
 
 PREVIEW_BYTES: Final = 4 * 1024
@@ -37,12 +39,14 @@ GET_TOOL_RESULT: Final = "get_tool_result"
 #: 2 MiB, which is the smallest cap on a payload that durable runtimes have in common (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-_NODE_DIGITS: Final = 16
+_NODE_BYTES: Final = 8
 #: Views fill the state up to this part of the warn ratio, a quarter of the cap by default, because a history holds the
 #: state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal takes.
 _FILLED: Final = 0.5
 #: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
 _SHARES: Final = 16
+#: What a model sees of a result as long as the state is not near its cap: enough to tell whether to read on.
+_LEAST_VIEW_BYTES: Final = 1024
 #: Room for the line that says what is missing: a reference has 512 characters at most.
 _MARKER_BYTES: Final = 1024
 _NO_OWNER: Final = (
@@ -63,7 +67,7 @@ class ClaimCheck:
     """A store with whoever writes to it and reads from it; StoreError or ValueError when the settings name none."""
 
     def __init__(self, chosen: Settings) -> None:
-        store = open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
+        store = _given or open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
         self._settings = chosen
         self._claims = Claims(
             store, key=chosen.claim_check_key, encryption_key=chosen.claim_check_encryption_key, report=report
@@ -75,16 +79,16 @@ class ClaimCheck:
 
     def store(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget."""
-        return self._writer.put(*_content(raw), _origin(record), content_type=raw.content_type)
+        return self._writer.put(*_content(raw), _origin(record, raw), content_type=raw.content_type)
 
     async def astore(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget, while the event loop goes on."""
-        return await self._writer.aput(*_content(raw), _origin(record), content_type=raw.content_type)
+        return await self._writer.aput(*_content(raw), _origin(record, raw), content_type=raw.content_type)
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store something that a tool makes of its own accord, for the execution that the call is made in."""
         owner = current_owner() or ""
-        origin = Origin(owner, owner, hashlib.sha256(raw.data).hexdigest()[:_NODE_DIGITS], tool, call_id)
+        origin = Origin(owner, owner, _digest(raw), tool, call_id)
         return self._writer.put(*_content(raw), origin, content_type=raw.content_type)
 
     def view(self, record: Record, raw: Raw, outcome: Stored | NotStored) -> View | None:
@@ -102,7 +106,8 @@ class ClaimCheck:
         payload_bytes, cap_bytes = _carries(record)
         if cap_bytes is not None:
             room_bytes = int(cap_bytes * self._settings.payload_warn_ratio * _FILLED) - payload_bytes
-            most_bytes = min(most_bytes, room_bytes // _SHARES)
+            is_near = payload_bytes >= cap_bytes * self._settings.payload_near_ratio
+            most_bytes = min(most_bytes, max(room_bytes // _SHARES, 0 if is_near else _LEAST_VIEW_BYTES))
         ceiling_bytes = self._settings.result_ceiling_bytes
         if ceiling_bytes is not None:
             most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
@@ -137,13 +142,19 @@ def _content(raw: Raw) -> tuple[bytes | str]:
     return (raw.data if raw.text is None else raw.text,)
 
 
-def _origin(record: Record) -> Origin:
+def _digest(raw: Raw) -> str:
+    """Tells results apart that have all else in common."""
+    return hashlib.blake2b(raw.data, digest_size=_NODE_BYTES).hexdigest()
+
+
+def _origin(record: Record, raw: Raw) -> Origin:
     """Whose a result is and where it comes from, as this process knows it, never as the model or a client says."""
     step = carried.current_step()
     owner = current_owner() or record.call.execution or ""
     place = (step.activity if step is not None else None) or record.agent or "agent"
-    # Some models number the calls of each turn anew: the arguments tell them apart, and a retry has the same ones.
-    node = f"{place}-{record.args_hash}"
+    # Some models number the calls of each turn anew, some not at all: what was asked and what came of it tell them
+    # apart, and a retry that has the same has the same key.
+    node = f"{place}-{record.args_hash}-{_digest(raw)}"
     return Origin(owner, owner, node, record.name, record.call.call_id or "call")
 
 
@@ -155,10 +166,24 @@ def _carries(record: Record) -> tuple[int, int | None]:
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:
+    """Record an operation on the store, in a process that is measured."""
     if _startup.active:
         from agent_otel.emit.telemetry import telemetry  # noqa: PLC0415 - who only reads needs no providers
 
         telemetry().metrics.claim_check(operation, result, size, seconds)
+
+
+_given: ClaimStore | None = None
+
+
+def use_store(store: ClaimStore) -> None:
+    """Use a store of the program's own, such as one of py-key-value's, in the place of what the URL names.
+
+    ``AGENT_OTEL_CLAIM_CHECK`` switches the claim check on; to be called before the first tool call.
+    """
+    global _given  # noqa: PLW0603 - one per process, as the settings are
+    _given = store
+    current.cache_clear()
 
 
 @functools.lru_cache(maxsize=1)
@@ -195,3 +220,14 @@ def resolve(ref: str, *, caller: str | None = None) -> Resolved:
 async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
     """As `resolve`, while the event loop goes on."""
     return await reader().aresolve(ref, caller=caller)
+
+
+def results_app(authorize: Authorize) -> ResultsApp:
+    """Return an ASGI application, to be mounted, that serves stored results to those who may read them.
+
+    ``authorize(scope, execution)`` says on the server whose execution that is; see `agent_otel.remedies.web`.
+    StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store.
+    """
+    from agent_otel.remedies.web import ResultsApp  # noqa: PLC0415 - where results are served, only
+
+    return ResultsApp(reader(), authorize)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[,\[\]{}]', re.DOTALL)
+#: A string, to the end of the text where it is cut, or what stands between values.
+_MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
 #: A boundary this early would cost more than a value that is cut in two: an eighth of the view.
 _LATEST: Final = 8
 

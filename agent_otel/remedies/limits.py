@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel import catalogue
+from agent_otel import _shield, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,17 @@ def token_counter(count: Callable[[str], int] | None) -> None:
 
 def tokens(text: str) -> int:
     """Tokens of a text, as the program's function says, else estimated."""
-    return (len(text) + 3) // 4 if _count_tokens is None else _count_tokens(text)
+    return tokens_of(len(text), lambda: text)
+
+
+def tokens_of(characters: int, text: Callable[[], str]) -> int:
+    """Tokens of so many characters, as the program's function says, else estimated. The text is made only for it."""
+    if _count_tokens is not None:
+        try:
+            return _count_tokens(text())
+        except Exception as error:  # the program's function, on the way out of its tool
+            _shield.say_once("token counter", f"agent_otel.token_counter: {error!r}; tokens are estimated instead.")
+    return (characters + 3) // 4
 
 
 class Reached(NamedTuple):

@@ -22,6 +22,7 @@ _MOST_NODES: Final = 200  # of a structured result that are weighed: 0.1 ms
 
 _WINDOW: Final = 1024  # characters at both ends of a result in which references are looked for
 _MOST_HITS: Final = 32
+_SHORTEST: Final = len("ref=1")
 _STEMS: Final = {
     stem: re.compile(stem + rest)
     for stem, rest in (
@@ -72,8 +73,9 @@ def weight(content: Any) -> Weight:
 
 def _only(content: Any) -> str | None:
     """The text in an object of one key around it."""
-    known = fields(content) if issubclass(type(content), dict) else {}
-    inner = next(iter(known.values())) if len(known) == 1 else None
+    if not issubclass(type(content), dict) or len(known := fields(content)) != 1:
+        return None
+    [inner] = known.values()
     return inner if type(inner) is str else None
 
 
@@ -120,7 +122,11 @@ def text_of(content: Any) -> str | None:
     if type(content) is str:
         return content
     if is_list(content):
-        return next((text for text in map(text_of, content) if text is not None), None)
+        for block in content:
+            text = text_of(block)
+            if text is not None:
+                return text
+        return None
     only = _only(content)
     return block_text(content) if only is None else only
 
@@ -200,6 +206,8 @@ def _references(content: Any, depth: int = 4) -> Iterator[str]:
 
 
 def _in_text(text: str) -> Iterator[str]:
+    if len(text) < _SHORTEST:
+        return
     ends = text if len(text) <= 2 * _WINDOW else f"{text[:_WINDOW]}\n{text[-_WINDOW:]}"
     # Looking for a stem costs a tenth of what its pattern does, and most results have none.
     stems = [pattern for stem, pattern in _STEMS.items() if stem in ends]

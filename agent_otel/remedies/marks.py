@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.remedies.shapes.fields import fields, is_list
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SHORTEST: Final = 64
 """Bytes below which nothing is worth a mark; a mark has less, so that it is never marked again."""
 
 _DEEPEST: Final = 8
-_BLANKS: Final = (" ", "\n", "\t", "\r")
+_BLANKS: Final = frozenset(" \n\t\r")
 _decode: Final = json.JSONDecoder(strict=False).raw_decode  # models write line ends into strings
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -103,7 +100,7 @@ def _marked_text(text: str, above: int) -> Marked | None:
     pieces: list[str] = []
     done = removed = 0
     try:
-        for begin, end, value in list(_spans(text)):
+        for begin, end, value in _spans(text):
             new, less = _value(value, above) if end - begin > above // 4 else (value, 0)
             if less:
                 pieces += (text[done:begin], _written(new))
@@ -113,15 +110,16 @@ def _marked_text(text: str, above: int) -> Marked | None:
     return Marked("".join((*pieces, text[done:])), removed) if removed else None
 
 
-def _spans(text: str) -> Iterator[tuple[int, int, Any]]:
+def _spans(text: str) -> list[tuple[int, int, Any]]:
     """Begin, end and value of each value of a JSON object, read by the decoder in C."""
+    found = []
     at = _expect(text, 0, "{")
     while text[at] != "}":
         if text[at] != '"':
             raise ValueError(at)
         begin = _expect(text, _decode(text, at)[1], ":")
         value, end = _decode(text, begin)
-        yield begin, end, value
+        found.append((begin, end, value))
         at = _skip(text, end)
         if text[at] != "}":
             at = _expect(text, at, ",")
@@ -129,6 +127,7 @@ def _spans(text: str) -> Iterator[tuple[int, int, Any]]:
                 raise ValueError(at)
     if _skip(text, at + 1) != len(text):
         raise ValueError(at)
+    return found
 
 
 def _expect(text: str, at: int, sign: str) -> int:
@@ -140,7 +139,7 @@ def _expect(text: str, at: int, sign: str) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    while text.startswith(_BLANKS, at):
+    while text[at : at + 1] in _BLANKS:
         at += 1
     return at
 

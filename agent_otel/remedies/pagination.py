@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import functools
 import hashlib
 import hmac
@@ -11,15 +10,13 @@ import inspect
 import itertools
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypedDict, overload
 
 from agent_otel import settings
 from agent_otel.remedies.references import Signer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_F = TypeVar("_F", bound="Callable[..., Any]")
 
 PAGE_SIZE: Final = 20
 LARGEST_PAGE: Final = 50
@@ -53,12 +50,12 @@ def paginate(
 ) -> Page:
     """Return one page of rows.
 
-    ``page_size`` is at least 1 and at most 50. ``scope`` is what the rows answer (the arguments of the tool, say): a
-    cursor is good for the same scope only. Rows of an iterator are taken as far as the page needs, and then there is no
-    total. Raises BadCursorError.
+    ``page_size`` is at least 1 and at most 50; what is no number means 20. ``scope`` is what the rows answer (the
+    arguments of the tool, say): a cursor is good for the same scope only. Rows of an iterator are taken as far as the
+    page needs, and then there is no total. Raises BadCursorError.
     """
     start = 0 if not cursor else offset_of(cursor, scope)
-    size = max(1, min(int(page_size), LARGEST_PAGE))
+    size = _size(page_size)
     if isinstance(rows, Sequence):
         items, total = list(rows[start : start + size]), len(rows)
         is_last = start + size >= total
@@ -68,7 +65,19 @@ def paginate(
     return Page(items=items, next_cursor=None if is_last else cursor_of(start + size, scope), total_estimate=total)
 
 
-def paginated(function: _F | None = None, *, page_size: int = PAGE_SIZE) -> Any:
+def _size(page_size: object) -> int:
+    """A page's size, whatever a model has asked for."""
+    try:
+        return max(1, min(int(page_size), LARGEST_PAGE))  # type: ignore[call-overload, no-any-return]
+    except (TypeError, ValueError, OverflowError):
+        return PAGE_SIZE
+
+
+@overload
+def paginated(function: Callable[..., Any]) -> Callable[..., Any]: ...
+@overload
+def paginated(*, page_size: int = ...) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
+def paginated(function: Callable[..., Any] | None = None, *, page_size: int = PAGE_SIZE) -> Any:
     """Make a tool that returns a list return pages of it.
 
     The function gets two more parameters, ``cursor`` and ``page_size``, in its signature, from which frameworks make
@@ -77,24 +86,36 @@ def paginated(function: _F | None = None, *, page_size: int = PAGE_SIZE) -> Any:
     functions.
     """
 
-    def decorate(target: _F) -> Any:
+    def decorate(target: Callable[..., Any]) -> Any:
+        signature = inspect.signature(target)
+
+        def page(rows: Any, cursor: str | None, page_size: int, *call: Any) -> Any:
+            return _page(rows, cursor, page_size, (target.__name__, *_arguments(signature, *call)))
+
         if inspect.iscoroutinefunction(target):
 
             @functools.wraps(target)
             async def wrapped_async(
                 *args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any
             ) -> Any:
-                return _page(await target(*args, **kwargs), cursor, page_size, (target.__name__, args, kwargs))
+                return page(await target(*args, **kwargs), cursor, page_size, args, kwargs)
 
-            return _described(wrapped_async, target, page_size)
+            return _described(wrapped_async, target, signature, page_size)
 
         @functools.wraps(target)
         def wrapped(*args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any) -> Any:
-            return _page(target(*args, **kwargs), cursor, page_size, (target.__name__, args, kwargs))
+            return page(target(*args, **kwargs), cursor, page_size, args, kwargs)
 
-        return _described(wrapped, target, page_size)
+        return _described(wrapped, target, signature, page_size)
 
     return decorate if function is None else decorate(function)
+
+
+def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """The arguments of a call, the same whether it names them, or leaves out what is the default."""
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
 
 
 def _page(rows: Any, cursor: str | None, page_size: int, scope: object) -> Any:
@@ -106,9 +127,8 @@ def _page(rows: Any, cursor: str | None, page_size: int, scope: object) -> Any:
         return {"error": "bad_cursor", "hint": str(error)}
 
 
-def _described(wrapped: Any, target: Callable[..., Any], page_size: int) -> Any:
+def _described(wrapped: Any, target: Callable[..., Any], signature: inspect.Signature, page_size: int) -> Any:
     """Show the parameters that are added, to whoever reads signature, annotations or docstring."""
-    signature = inspect.signature(target)
     parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
     rest = [each for each in signature.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD]
     hints: dict[str, Any] = {"cursor": str | None, "page_size": int}
@@ -137,7 +157,7 @@ def offset_of(cursor: str, scope: object) -> int:
         offset, _, seal = text.partition(":")
         if hmac.compare_digest(seal, _seal(int(offset), scope)):
             return int(offset)
-    except (ValueError, binascii.Error):
+    except (TypeError, ValueError):
         pass
     raise BadCursorError(
         "This cursor does not belong to these arguments, or is damaged. Ask again without a cursor, or with the "
@@ -146,5 +166,15 @@ def offset_of(cursor: str, scope: object) -> int:
 
 
 def _seal(offset: int, scope: object) -> str:
-    text = json.dumps(scope, sort_keys=True, default=str)
+    try:
+        text = json.dumps(scope, sort_keys=True, default=_told)
+    except (TypeError, ValueError):  # keys that are no texts, or what holds itself
+        text = str(scope)
     return signer().seal("cursor", str(offset).encode(), hashlib.sha256(text.encode("utf-8", "replace")).digest())
+
+
+def _told(value: Any) -> str:
+    """What an argument says of itself; one that says no more than where it is in memory is the same everywhere."""
+    kind: Any = type(value)
+    is_silent = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+    return str(kind.__qualname__) if is_silent else str(value)

@@ -45,6 +45,7 @@ def get_tool_result(
     if reader is None:
         return _error("Results are not stored here.")
     try:
+        _check(ref, cursor, lines, json_path, grep)
         return _answer(reader.resolve(ref, caller=_caller()), ref, cursor, lines, json_path, grep)
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
@@ -62,6 +63,7 @@ async def aget_tool_result(
     if reader is None:
         return _error("Results are not stored here.")
     try:
+        _check(ref, cursor, lines, json_path, grep)
         return _answer(await reader.aresolve(ref, caller=_caller()), ref, cursor, lines, json_path, grep)
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
@@ -69,6 +71,12 @@ async def aget_tool_result(
 
 aget_tool_result.__name__ = claim_check.GET_TOOL_RESULT
 aget_tool_result.__doc__ = get_tool_result.__doc__
+
+
+def _check(ref: object, *others: object) -> None:
+    """Refuse what a model may give instead of a text."""
+    if not isinstance(ref, str) or not all(isinstance(each, str) for each in others if each is not None):
+        raise ValueError("Every argument is a text.")
 
 
 def _reader() -> ClaimReader | None:
@@ -107,7 +115,7 @@ def _answer(  # noqa: PLR0913, PLR0917 - what the model may ask
 def _at_path(text: str, path: str) -> str:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ValueError("The result is no JSON; use lines or grep.") from None
     position = 1 if path.startswith("$") else 0
     while position < len(path):

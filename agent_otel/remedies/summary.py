@@ -36,8 +36,7 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
 
     ``summary`` is what the tool's own function says, else shape, counts and the first failures. ``full_payload_id`` is
     the reference, None where it could not be stored. ``artifacts`` are delivered one per call: each is stored by
-    itself, and ``next_action`` says how to get the first. Raises what the tool's function raises, and TypeError for
-    what has no JSON.
+    itself, and ``next_action`` says how to get the first. Raises what the tool's function raises.
     """
     summarise = _summaries.get(tool, summary_of)
     raw = raw_of(value)

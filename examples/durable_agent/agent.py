@@ -17,6 +17,7 @@ from langchain_core.tools import StructuredTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from openai import OpenAI
 
+from examples.durable_agent.ending import Job
 from examples.repository_agent.tools import Repository
 
 if TYPE_CHECKING:
@@ -86,12 +87,14 @@ class Agent:
         return {"id": call["id"], "name": name, "args": arguments, "result": answer.content}
 
 
-def main(run: Callable[[Agent, str], Ending]) -> None:
+def main(run: Callable[[Agent, Job], Ending]) -> None:
     """Run the agent once, print its ending as a line of JSON, and stay until standard input ends, as workers do."""
     parser = argparse.ArgumentParser(description="Ask an agent about a git repository.")
     parser.add_argument("--repository", type=Path, required=True)
     parser.add_argument("--question", required=True)
+    parser.add_argument("--patience", type=float, required=True, help="seconds")
+    parser.add_argument("--folder", type=Path, required=True, help="for what the runtime keeps of the run")
     given = parser.parse_args()
-    ending = run(Agent(Repository.at(given.repository)), given.question)
+    ending = run(Agent(Repository.at(given.repository)), Job(given.question, given.patience, given.folder))
     print(json.dumps(asdict(ending)), flush=True)
     sys.stdin.read()

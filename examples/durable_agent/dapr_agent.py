@@ -13,13 +13,10 @@ from dapr.ext.workflow import (
 )
 
 from examples.durable_agent.agent import Agent, Json, State, begin, main, remember
-from examples.durable_agent.ending import Ending
+from examples.durable_agent.ending import Ending, Job
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-# How long the caller waits. Dapr ends nothing by itself.
-PATIENCE_SECONDS = 8
 
 
 def durable_agent(ctx: DaprWorkflowContext, question: str) -> Generator[Any, Any, str]:
@@ -33,8 +30,8 @@ def durable_agent(ctx: DaprWorkflowContext, question: str) -> Generator[Any, Any
         state = remember(state, message, results)
 
 
-def run(agent: Agent, question: str) -> Ending:
-    """Start a worker and run the workflow once."""
+def run(agent: Agent, job: Job) -> Ending:
+    """Start a worker, run the workflow once, and wait for it with patience: Dapr ends nothing by itself."""
 
     def call_model(_: WorkflowActivityContext, state: State) -> Json:
         return agent.ask_model(state)
@@ -49,13 +46,14 @@ def run(agent: Agent, question: str) -> Ending:
     worker.start()
     try:
         client: Any = DaprWorkflowClient()
-        instance = client.schedule_new_workflow(durable_agent, input=question)
+        instance = client.schedule_new_workflow(durable_agent, input=job.question)
         try:
-            ended = client.wait_for_workflow_completion(instance, timeout_in_seconds=PATIENCE_SECONDS)
+            ended = client.wait_for_workflow_completion(instance, timeout_in_seconds=int(job.patience))
         except TimeoutError as error:
             state = client.get_workflow_state(instance, fetch_payloads=False)
-            return Ending(seen=f"{type(error).__name__}: {error}; the workflow is {state.runtime_status.name}")
-        return Ending(answer=ended.serialized_output)
+            said = f"{type(error).__name__}: {error}; the workflow is {state.runtime_status.name}"
+            return Ending(seen=said, run=instance)
+        return Ending(answer=ended.serialized_output, run=instance)
     finally:
         worker.shutdown()
 

@@ -6,8 +6,7 @@ import contextlib
 import operator
 import sqlite3
 import sys
-import tempfile
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from uuid import uuid4
 
@@ -16,10 +15,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from examples.durable_agent.agent import Agent, Json, begin, main, view
-from examples.durable_agent.ending import Ending
+from examples.durable_agent.ending import Ending, Job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
@@ -29,6 +29,7 @@ LIMIT_BYTES = 2 * 1024 * 1024
 
 # A thread that has failed is resumed from its last checkpoint, so many times.
 RESUMPTIONS = 2
+MOST_STEPS = 1000
 _SQLITE_LIMIT_LENGTH = 0
 
 
@@ -69,17 +70,18 @@ def build(agent: Agent, saver: SqliteSaver) -> CompiledStateGraph[Any, Any, Any,
     return graph.compile(checkpointer=saver, name="DurableAgent")
 
 
-def run(agent: Agent, question: str) -> Ending:
+def run(agent: Agent, job: Job) -> Ending:
     """Run one thread, and resume it when it fails."""
-    config: RunnableConfig = {"configurable": {"thread_id": uuid4().hex}, "recursion_limit": 100}
-    with tempfile.TemporaryDirectory() as folder, _database(Path(folder) / "checkpoints") as connection:
+    thread, file = uuid4().hex, job.folder / "checkpoints"
+    config: RunnableConfig = {"configurable": {"thread_id": thread}, "recursion_limit": MOST_STEPS}
+    with _database(file) as connection:
         graph = build(agent, SqliteSaver(connection))
-        ending = _attempt(graph, begin(question), config)
+        ending = _attempt(graph, begin(job.question), config)
         for _ in range(RESUMPTIONS):
             if ending.answer is not None:
                 break
             ending = _attempt(graph, None, config)
-    return ending
+    return replace(ending, run=thread, kept_bytes=file.stat().st_size)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,16 +10,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from examples.durable_agent.ending import Ending
+    from examples.durable_agent.later import Later
     from examples.durable_agent.watched import Run
     from examples.local_servers.otlp import Span
     from examples.repository_agent.readings import Scrape
 
 _PAYLOAD = "workflow.payload."
+_CAP = f"{_PAYLOAD}cap_bytes"
+_REF = "tool.result.ref"
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn; sizes are bytes, ``near_cap`` is the counter's value when the model was asked."""
+    """One turn; sizes are bytes, ``near_cap`` is the counter's value when the model was asked.
+
+    ``history_bytes`` is the history with the states of all turns, where the product has said how large it was.
+    """
 
     number: int
     bytes: int
@@ -27,6 +34,7 @@ class Turn:
     turns_to_cap: int | None
     near_cap: int
     fits: bool = True
+    history_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,10 +53,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it; the last four are counters at the end. A turn is None when what it is of never happened."""
+    """All of it; what follows ``few_turns_left_turn`` is counters at the end.
+
+    A turn is None when what it is of never happened. ``answered`` is how many turns came to their end, ``stored`` how
+    many results went to the store of the claim check, and ``removed_bytes`` what that has taken out of them.
+    """
 
     runtime: str
     turns: list[Turn]
+    answered: int
     ending: Ending
     findings: list[Finding]
     near_cap_turn: int | None
@@ -57,6 +70,9 @@ class Report:
     over_cap: int
     rejected: int
     stuck_retries: int
+    stored: int
+    removed_bytes: int
+    later: Later | None = None
 
 
 def read(runtime: str, run: Run) -> Report:
@@ -67,6 +83,7 @@ def read(runtime: str, run: Run) -> Report:
     return Report(
         runtime=runtime,
         turns=list(_turns(run, spans, near)),
+        answered=len(run.heard) - (run.ending.answer is not None),
         ending=run.ending,
         findings=[_finding(run, span) for span in spans if f"{_PAYLOAD}duplicate_paths" in span.attributes],
         near_cap_turn=_first(near[:-1]),
@@ -75,12 +92,17 @@ def read(runtime: str, run: Run) -> Report:
         over_cap=_count(last, "over_cap"),
         rejected=_count(last, "rejected"),
         stuck_retries=_count(last, "stuck_retries"),
+        stored=sum(_REF in span.attributes for span in run.spans),
+        removed_bytes=int(last.by("agent_otel_context_removed_bytes_total", "strategy").get("claim_check", 0)),
     )
 
 
 def _turns(run: Run, spans: Iterable[Span], near: Sequence[int]) -> Iterable[Turn]:
-    """Of each turn the payload that came nearest to its cap: the model's, or what the tools' execution carries."""
+    """Of each turn the largest payload that is the state: the model's, or what the tools' execution carries."""
     largest: dict[int, dict[str, Any]] = {}
+    histories: dict[int, int] = {}
+    # Of what a runtime has caps on the state has the smallest.
+    state_cap = min((span.attributes.get(_CAP, math.inf) for span in spans), default=math.inf)
     for span in spans:
         said = {name.removeprefix(_PAYLOAD): value for name, value in span.attributes.items()}
         if "cap_bytes" not in said:
@@ -89,12 +111,16 @@ def _turns(run: Run, spans: Iterable[Span], near: Sequence[int]) -> Iterable[Tur
         if fits and not (span.name.startswith("execute_tool ") or said.get("workflow.activity") == "call_model"):
             continue
         turn = _turn_of(run, span) if fits else len(run.heard) + 1
+        if said["cap_bytes"] > state_cap:
+            histories[turn] = max(said["bytes"], histories.get(turn, 0))
+            continue
         if turn not in largest or said["bytes"] > largest[turn]["bytes"]:
             largest[turn] = said
     for turn, said in sorted(largest.items()):
         fits = said["bytes"] <= said["cap_bytes"]
         left = said.get("turns_to_cap")
-        yield Turn(turn, said["bytes"], said["cap_bytes"], said["utilization"], left, near[turn - 1], fits)
+        history = histories.get(turn)
+        yield Turn(turn, said["bytes"], said["cap_bytes"], said["utilization"], left, near[turn - 1], fits, history)
 
 
 def _finding(run: Run, span: Span) -> Finding:

@@ -31,8 +31,8 @@ def make(folder: Path, topics: int) -> Repository:
 
 
 def topic_of(number: int) -> str:
-    """Return the name of a topic, which is what the agent searches for."""
-    return f"topic_{number:02d}"
+    """Return the name of a topic, which is what the agent searches for; none begins with another up to number 255."""
+    return f"topic_{number:02x}"
 
 
 def lines_of(topic: str) -> list[str]:

@@ -6,22 +6,22 @@ import asyncio
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
 
 from temporalio import activity, workflow
 from temporalio.api.enums.v1 import WorkflowTaskFailedCause
+from temporalio.api.history.v1 import History
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 with workflow.unsafe.imports_passed_through():
     from examples.durable_agent.agent import Agent, Json, State, begin, main, remember
-    from examples.durable_agent.ending import Ending
+    from examples.durable_agent.ending import Ending, Job
 
-# A workflow that is stuck ends with this. Days are usual, so that nobody hears of it for days.
-EXECUTION_TIMEOUT = timedelta(seconds=10)
 _STEP_TIMEOUT = timedelta(seconds=60)
 _QUEUE = "agents"
 
@@ -64,12 +64,12 @@ class DurableAgent:
             state = remember(state, message, await asyncio.gather(*running))
 
 
-def run(agent: Agent, question: str) -> Ending:
+def run(agent: Agent, job: Job) -> Ending:
     """Start a server and a worker, and run the workflow once."""
-    return asyncio.run(_run(Activities(agent), question))
+    return asyncio.run(_run(Activities(agent), job))
 
 
-async def _run(activities: Activities, question: str) -> Ending:
+async def _run(activities: Activities, job: Job) -> Ending:
     beside = Path(sys.executable).with_name("temporal")
     server = str(beside) if beside.exists() else shutil.which("temporal")
     with ThreadPoolExecutor(max_workers=8) as threads:
@@ -83,18 +83,31 @@ async def _run(activities: Activities, question: str) -> Ending:
                 activity_executor=threads,
             ),
         ):
+            # A workflow that is stuck ends with its timeout. Days are usual, so that nobody hears of it for days.
+            patience = timedelta(seconds=job.patience)
             handle = await env.client.start_workflow(
-                DurableAgent.run, question, id=uuid4().hex, task_queue=_QUEUE, execution_timeout=EXECUTION_TIMEOUT
+                DurableAgent.run, job.question, id=uuid4().hex, task_queue=_QUEUE, execution_timeout=patience
             )
-            try:
-                return Ending(answer=await handle.result())
-            except WorkflowFailureError as error:
-                return await _what_happened(handle, f"{type(error).__name__}: {error}: {error.cause}")
+            return await _ended(handle, job)
 
 
-async def _what_happened(handle: WorkflowHandle[DurableAgent, str], seen: str) -> Ending:
+async def _ended(handle: WorkflowHandle[DurableAgent, str], job: Job) -> Ending:
+    """Wait for the end, and keep the history, which goes with the server."""
+    answer, seen = None, ""
+    try:
+        answer = await handle.result()
+    except WorkflowFailureError as error:
+        seen = f"{type(error).__name__}: {error}: {error.cause}"
+    history = History(events=(await handle.fetch_history()).events)
+    (job.folder / "history").write_bytes(history.SerializeToString())
+    described = (await handle.describe()).raw_description.workflow_execution_info
+    ending = Ending(answer) if answer is not None else _what_happened(history, seen)
+    return replace(ending, run=described.execution.run_id, kept_bytes=described.history_size_bytes)
+
+
+def _what_happened(history: History, seen: str) -> Ending:
     """The caller is told of the timeout alone; the history has the reason."""
-    async for event in handle.fetch_history_events():
+    for event in history.events:
         if event.HasField("workflow_task_failed_event_attributes"):
             failed = event.workflow_task_failed_event_attributes
             return Ending(seen=seen, said=failed.failure.message, cause=WorkflowTaskFailedCause.Name(failed.cause))

@@ -12,25 +12,31 @@ import tempfile
 import threading
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from examples.durable_agent import repository
 from examples.durable_agent.ending import Ending
+from examples.durable_agent.later import Later, Shown
 from examples.durable_agent.model_server import SEARCHES, scripted_model
 from examples.local_servers.otlp import Span, TraceReceiver
 from examples.repository_agent.readings import Scrape, scrape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
     from subprocess import Popen
 
+REPOSITORY = "repository"
 RUNTIMES = ("temporal", "langgraph", "dapr")
 QUESTION = "Which handlers are registered for which topic?"
 
 # daprd is not to be had as a package; this one speaks its protocol and has its limits.
 _SIDECAR = "tests.examples.durable_sidecar"
+KEPT = "history bytes: "
 _MESSAGE_BYTES = 16 * 1024 * 1024
+
+# What a run that dies may take, with a second for each turn of one that goes on.
+_PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,14 @@ class Run:
     scrapes: list[Scrape]
 
 
-def watch(runtime: str, turns: int, say: Callable[[int], None]) -> Run:
-    """Run the agent on a runtime until it answers, which it does after so many turns, or dies; ``say`` each turn."""
+def watch(
+    runtime: str, turns: int, folder: Path, say: Callable[[int], None], variables: Mapping[str, str] | None = None
+) -> Run:
+    """Run the agent on a runtime until it answers, which it does after so many turns, or dies; ``say`` each turn.
+
+    The repository, and what the runtime keeps, are made in ``folder``; ``variables`` are further ones of the agent's
+    environment.
+    """
     heard: dict[int, tuple[int, Scrape]] = {}
     metrics = f"http://127.0.0.1:{(port := _free_port())}/metrics"
 
@@ -58,12 +70,11 @@ def watch(runtime: str, turns: int, say: Callable[[int], None]) -> Run:
             say(turn)
 
     with (
-        tempfile.TemporaryDirectory() as folder,
         TraceReceiver() as receiver,
         scripted_model(turns, asked) as model,
         _beside(runtime) as sidecar,
     ):
-        made = repository.make(Path(folder) / "repository", SEARCHES * turns)
+        made = repository.make(folder / REPOSITORY, SEARCHES * turns)
         watched = {
             "AGENT_OTEL": "1",
             "AGENT_OTEL_PROMETHEUS_PORT": str(port),
@@ -73,22 +84,48 @@ def watch(runtime: str, turns: int, say: Callable[[int], None]) -> Run:
             "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
             "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
             "OTEL_SERVICE_NAME": "durable-agent",
+            **(variables or {}),
         }
-        with _agent(runtime, made.path, {**watched, **model.environment, **sidecar.variables}) as agent:
+        given = (
+            *("--repository", str(made.path), "--question", QUESTION, "--folder", str(folder)),
+            *("--patience", str(_PATIENCE_SECONDS + (turns if variables else 0))),
+        )
+        environ = {**watched, **model.environment, **sidecar.variables}
+        with started(f"examples.durable_agent.{runtime}_agent", *given, variables=environ) as agent:
             ending = _ending(agent, sidecar)
             last = scrape(metrics)
         # It has sent all its spans before it was gone.
         spans = list(receiver.inbox.spans)
+    ending = replace(ending, kept_bytes=ending.kept_bytes or sidecar.kept_bytes)
     times, scrapes = zip(*(heard[turn] for turn in sorted(heard)), strict=True) if heard else ((), ())
     return Run(ending, spans, [*times], [*scrapes, last])
 
 
+def look_back(folder: Path, run: str, variables: Mapping[str, str]) -> Later:
+    """Have another process, with the agent's settings, make what it can of what was kept of a run."""
+    given = ("--folder", str(folder), "--run", run)
+    with started("examples.durable_agent.afterwards", *given, variables={"AGENT_OTEL": "1", **variables}) as process:
+        said = json.loads(next(iter(process.stdout or ()), "null"))
+    if said is None:
+        raise RuntimeError("nothing was made of what was kept of the run")
+    return Later(**{**said, "shown": [Shown(**each) for each in said["shown"]]})
+
+
 class _Sidecar:
-    """What runs beside the agent: the variables that point at it, and what it has written to its log."""
+    """What runs beside the agent: the variables that point at it, what it has logged, how much it has kept at last."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self.variables = variables
         self.log: list[str] = []
+        self.kept_bytes = 0
+
+    def listen(self, said: Iterable[str]) -> None:
+        """Read what it says until it is gone."""
+        for line in said:
+            if line.startswith(KEPT):
+                self.kept_bytes = int(line.removeprefix(KEPT))
+            else:
+                self.log.append(line)
 
 
 @contextlib.contextmanager
@@ -97,7 +134,7 @@ def _beside(runtime: str) -> Iterator[_Sidecar]:
     if runtime != "dapr":
         yield _Sidecar({})
         return
-    with _started("-m", _SIDECAR, "--max-body-size", str(_MESSAGE_BYTES)) as process:
+    with started(_SIDECAR, "--max-body-size", str(_MESSAGE_BYTES)) as process:
         said = iter(process.stdout or ())
         sidecar = _Sidecar(
             {
@@ -108,19 +145,16 @@ def _beside(runtime: str) -> Iterator[_Sidecar]:
                 "AGENT_OTEL_CAPS": f"dapr.message={_MESSAGE_BYTES}",
             }
         )
-        threading.Thread(target=sidecar.log.extend, args=(said,), daemon=True).start()
+        listening = threading.Thread(target=sidecar.listen, args=(said,), daemon=True)
+        listening.start()
         yield sidecar
+        if process.stdin is not None:
+            process.stdin.close()
+        listening.join()
 
 
 @contextlib.contextmanager
-def _agent(runtime: str, path: Path, variables: Mapping[str, str]) -> Iterator[Popen[str]]:
-    given = ("--repository", str(path), "--question", QUESTION)
-    with _started("-m", f"examples.durable_agent.{runtime}_agent", *given, variables=variables) as agent:
-        yield agent
-
-
-@contextlib.contextmanager
-def _started(*command: str, variables: Mapping[str, str] | None = None) -> Iterator[Popen[str]]:
+def started(module: str, *given: str, variables: Mapping[str, str] | None = None) -> Iterator[Popen[str]]:
     """Start a Python program that ends with its standard input, and wait for that when the block is left."""
     # What the shell says about telemetry is for other programs.
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "AGENT_OTEL"))}
@@ -130,7 +164,7 @@ def _started(*command: str, variables: Mapping[str, str] | None = None) -> Itera
     with (
         tempfile.TemporaryFile("w+") as stderr,
         subprocess.Popen(
-            (sys.executable, "-I", *command),
+            (sys.executable, "-I", "-m", module, *given),
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

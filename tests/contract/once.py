@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 
 def reported(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, run: Callable[[Path], dict[str, Any]]
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    run: Callable[[Path], dict[str, Any]],
+    part: str = "",
 ) -> dict[str, Any]:
-    """Return what ``run`` reports, which is kept for the other workers; its failure fails each test of the class."""
+    """Return what ``run`` reports, which is kept for the other workers; its failure fails each test of the class.
+
+    ``part`` names what is reported where a class has more than one report.
+    """
     mine = tmp_path_factory.getbasetemp()
     root = mine.parent if hasattr(request.config, "workerinput") else mine
-    folder = root / request.cls.__module__ / request.cls.__name__
+    folder = root / request.cls.__module__ / request.cls.__name__ / part
     folder.mkdir(parents=True, exist_ok=True)
     with interpreters.lock(folder / "lock"):
         kept = folder / "runs.json"

@@ -1,10 +1,11 @@
-"""The durable agent dies of its state on each runtime as it must, and what was said before is true.
+"""The durable agent dies of its state as it must, what was said before is true, and with one setting it lives.
 
 ``scripts/durable`` is run as a user runs it. What the state weighs is worked out here from what the repository holds.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -52,11 +53,11 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = (mine.parent if hasattr(request.config, "workerinput") else mine) / "durable"
     folder.mkdir(exist_ok=True)
 
-    def get(runtime: str, turns: int = 8) -> Json:
+    def get(runtime: str, turns: int = 8, *options: str) -> Json:
         with interpreters.lock(folder / f"{runtime}-{turns}.lock"):
-            output = folder / str(turns) / runtime
+            output = folder / str(turns) / "".join((runtime, *options)).replace("--", "-")
             if not (output / "transcript.txt").exists():
-                done = start(runtime, "--turns", str(turns), "--output", str(output.parent))
+                done = start(runtime, "--turns", str(turns), "--output", str(output.parent), *options)
                 if "needs Python 3.11" in done.stderr:
                     pytest.skip("sqlite3 cannot limit a connection before Python 3.11")
                 assert done.returncode == 0, done.stdout + done.stderr
@@ -247,4 +248,100 @@ def test_the_page_shows_such_a_run(runtime: str) -> None:
 
 def test_the_agent_does_not_know_that_it_is_watched() -> None:
     for name in ("agent", "temporal_agent", "langgraph_agent", "dapr_agent", "ending", "model_server", "repository"):
-        assert "agent_otel" not in (ROOT / "examples" / "durable_agent" / f"{name}.py").read_text()
+        source = (ROOT / "examples" / "durable_agent" / f"{name}.py").read_text()
+        assert "agent_otel" not in source.lower()
+        assert "claim" not in source.lower()
+
+
+# --- with one setting ----------------------------------------------------------------------------------------------
+
+LONG = 50
+
+
+@pytest.fixture(scope="session")
+def claimed(report: Callable[..., Json]) -> Json:
+    """The report of 50 turns on Temporal with the claim check."""
+    return report("temporal", LONG, "--claim-check")
+
+
+def test_fifty_turns_on_temporal_end_with_an_answer(claimed: Json) -> None:
+    assert claimed["ending"]["answer"].startswith("I have read 150 search results, ")
+    assert claimed["answered"] == LONG
+    assert [turn["number"] for turn in claimed["turns"]] == [*range(1, LONG + 2)]
+    assert all(turn["fits"] and turn["cap_bytes"] == CAP for turn in claimed["turns"])
+    assert [claimed[counter] for counter in ("near_cap", "over_cap", "rejected", "stuck_retries")] == [0, 0, 0, 0]
+
+
+def test_the_state_stays_below_half_of_the_cap(claimed: Json) -> None:
+    sizes = [turn["bytes"] for turn in claimed["turns"]]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] < CAP / 2
+
+
+def test_the_history_stays_below_what_temporal_takes(claimed: Json) -> None:
+    kept = claimed["ending"]["kept_bytes"]
+    assert kept < 50 * 1024 * 1024
+    # What the product has said last, in turn 50, is the history without the state of the turn after it.
+    *_, last = (turn["history_bytes"] for turn in claimed["turns"] if turn["history_bytes"] is not None)
+    assert kept - 2 * claimed["turns"][-1]["bytes"] < last < kept
+
+
+def test_the_workflow_replays_from_its_history(claimed: Json) -> None:
+    # Of each of 50 turns at least: the model's activity and three of tools, of three events each, and a workflow task.
+    assert claimed["later"]["events"] > LONG * 4 * 3
+    assert claimed["later"]["replay_failure"] is None
+
+
+def test_each_record_of_the_last_state_resolves_to_the_raw_result_in_another_process(claimed: Json) -> None:
+    later = claimed["later"]
+    expected = {f"call_{topic}": result_of(topic).encode() for topic in map(topic_of, range(1, 3 * LONG + 1))}
+    assert later["records"] == len(expected) == claimed["stored"]
+    assert [record["id"] for record in later["shown"]] == [*expected]
+    for record, raw in zip(later["shown"], expected.values(), strict=True):
+        assert (record["bytes"], record["sha256"]) == (len(raw), hashlib.sha256(raw).hexdigest())
+        assert record["same"]
+        assert record["record_bytes"] < VIEW + 1024
+    handed_back = sum(record["record_bytes"] for record in later["shown"])
+    assert claimed["removed_bytes"] == sum(map(len, expected.values())) - handed_back
+
+
+def test_a_reference_is_of_no_use_to_somebody_else(claimed: Json) -> None:
+    assert claimed["later"]["stranger"] == "NotFoundError: there is no such result"
+
+
+def test_the_transcript_of_many_turns_shows_some_of_them(claimed: Json) -> None:
+    lines = [line.split() for line in claimed["transcript"].splitlines()]
+    rows = [int(line[0]) for line in lines if len(line) > 5 and line[0].isdigit() and line[3].endswith("%")]
+    assert rows == [1, 2, 3, 4, 5, 10, 20, 30, 40, 50, 51]
+    assert "the workflow does again what it has done" in claimed["transcript"]
+    stored = sum(len(result_of(topic_of(number))) for number in range(1, 151))
+    assert f"150 of these resolve to the {stored:,} bytes" in claimed["transcript"]
+
+
+def test_langgraph_lives_with_it_too(report: Callable[..., Json]) -> None:
+    told = report("langgraph", 12, "--claim-check")
+    assert (told["answered"], told["stored"]) == (12, 36)
+    assert told["ending"]["answer"].startswith("I have read 36 search results, ")
+    assert max(turn["bytes"] for turn in told["turns"]) < CAP / 3
+
+
+def test_on_dapr_the_state_is_no_longer_what_it_dies_of(report: Callable[..., Json]) -> None:
+    told = report("dapr", 12, "--claim-check")
+    assert (told["answered"], told["stored"]) == (12, 36)
+    assert max(turn["bytes"] for turn in told["turns"]) < CAP / 3
+    # Each state of all turns is in there, and that is what grows.
+    assert told["ending"]["kept_bytes"] > sum(turn["bytes"] for turn in told["turns"])
+
+
+def test_the_page_compares_the_runs() -> None:
+    page = (ROOT / "docs" / "durable-agent.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
+    header, _, *runs = rows
+    found = {(run[0], run[1]): dict(zip(header, run, strict=True)) for run in runs}
+    assert {runtime for runtime, _ in found} == {"Temporal", "LangGraph with SQLite", "Dapr Workflows"}
+    for (_, setting), run in found.items():
+        stored = int(run["results stored"])
+        turns, state = int(run["turns"]), int(run["largest state"].replace(",", ""))
+        assert (turns == LAST - 1, state > CAP, stored == 0) == ((True,) * 3 if setting == "off" else (False,) * 3)
+    assert [found[runtime, "on"]["turns"] for runtime in ("Temporal", "LangGraph with SQLite")] == ["50", "50"]
+    assert found["Dapr Workflows", "on"]["end"] == "the workflow is STALLED"

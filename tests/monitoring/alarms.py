@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 GRAFANA = "https://grafana.example.org"
 RUNBOOKS = "https://runbooks.example.org/{alert}"
-#: How long what the agent did alerts. What mutes other alerts is over first: a muted alert is not told to be over.
+#: How long what the agent did alerts. What mutes other alerts is over first: a muted one is told to be over only then.
 WINDOW = "20s"
 MUTING_WINDOW = "10s"
 
@@ -64,9 +64,14 @@ def scraping(rules: Path, job: str, target: str, engine: Alertmanager) -> str:
 
 
 def relabelling() -> str:
-    """A ``-relabelConfig`` of VictoriaMetrics: what is pushed has a service, and what is scraped a job."""
+    """A ``-relabelConfig`` of VictoriaMetrics: what is pushed has a service, and what is scraped a job.
+
+    The series that vmalert records have a job, and no service that may replace it: hence the ``regex``.
+    """
     pairs = {"service_name": "job", "service_instance_id": "instance"}
-    return yaml.safe_dump([{"source_labels": [service], "target_label": label} for service, label in pairs.items()])
+    return yaml.safe_dump(
+        [{"source_labels": [name], "regex": "(.+)", "target_label": label} for name, label in pairs.items()]
+    )
 
 
 @contextlib.contextmanager
@@ -84,12 +89,15 @@ def vmalert(programs: Programs, rules: Path, store: VictoriaMetrics, engine: Ale
         "rule.maxResolveDuration": "1m",  # 4 s otherwise, which a busy machine needs for less
         "httpListenAddr": address,
     }
-    with starting.folder() as folder, starting.process(
-        programs.vmalert,
-        *(f"-{name}={value}" for name, value in flags.items()),
-        answers=lambda: asking.is_healthy(f"http://{address}/health"),
-        env={},
-        cwd=folder,
+    with (
+        starting.folder() as folder,
+        starting.process(
+            programs.vmalert,
+            *(f"-{name}={value}" for name, value in flags.items()),
+            answers=lambda: asking.is_healthy(f"http://{address}/health"),
+            env={},
+            cwd=folder,
+        ),
     ):
         yield
 

@@ -79,13 +79,15 @@ def durable_run(python: Path, folder: Path, telemetry: Mapping[str, str]) -> Ite
             go_on.wait(_SECONDS)
 
     made = repository.make(folder / "repository", SEARCHES * TURNS)
-    given = ("--repository", str(made.path), "--question", "Which handlers are registered for which topic?")
+    given = (
+        *("--repository", str(made.path), "--question", "Which handlers are registered for which topic?"),
+        *("--folder", str(folder), "--patience", str(_SECONDS)),
+    )
     with scripted_model(TURNS, heard) as model, (folder / "said").open("w+") as said:
         environ = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path.home()), "LANG": "C.UTF-8"}
         environ |= {"AGENT_OTEL": "1", "OTEL_TRACES_EXPORTER": "none", **telemetry, **model.environment}
         with subprocess.Popen(
-            (python, "-I", "-m", "examples.durable_agent.langgraph_agent")
-            + (*given, "--folder", str(folder), "--patience", str(_SECONDS)),
+            (python, "-I", "-m", "examples.durable_agent.langgraph_agent", *given),
             env=environ,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -87,9 +87,7 @@ def _parameters(asked: Asked) -> Iterable[str]:
     return _listed.get(session, {}).get(call.name) or call.arguments  # type: ignore[return-value]
 
 
-def _listing(
-    session: Any, _: tuple[Any, ...], __: Mapping[str, Any], listed: Any, error: BaseException | None
-) -> None:
+def _listing(session: Any, _: tuple[Any, ...], __: Mapping[str, Any], listed: Any, error: BaseException | None) -> None:
     """Remember which parameters the tools of a session have, as long as there is the session."""
     if error is None:
         known = _listed.setdefault(session, {})

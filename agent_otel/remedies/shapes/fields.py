@@ -47,10 +47,11 @@ def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
     """Return a copy with new values at these paths; whatever is not on the way to one is shared."""
     tree: dict[Any, Any] = {}
     for path, new in changes.items():
+        *around, last = path
         branch = tree
-        for step in path[:-1]:
+        for step in around:
             branch = branch.setdefault(step, _Branch())
-        branch[path[-1]] = new
+        branch[last] = new
     return _copied(value, tree)
 
 
@@ -63,10 +64,10 @@ def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
     if cls is list or cls is tuple:
         items = list(value)
         for place, new in tree.items():
-            items[place] = _new(items[place], new)
+            items[place] = _copied(items[place], new) if type(new) is _Branch else new
         return items if cls is list else tuple(items)
     known = fields(value)
-    news = {name: _new(known.get(name), new) for name, new in tree.items()}
+    news = {name: _copied(known.get(name), new) if type(new) is _Branch else new for name, new in tree.items()}
     if cls is dict:
         return {**value, **news}
     if issubclass(cls, dict):
@@ -78,7 +79,3 @@ def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
     made = copy.copy(value)
     made.__dict__.update(news)  # as frozen classes want it, too
     return made
-
-
-def _new(old: Any, new: Any) -> Any:
-    return _copied(old, new) if type(new) is _Branch else new

@@ -8,7 +8,7 @@ from agent_otel.remedies.shapes.fields import fields, is_list, listed, text
 from agent_otel.remedies.shapes.reading import Answered, Asked, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _USERS: Final = ("user", "human", "HumanMessageChunk")
 _MODELS: Final = ("assistant", "ai", "AIMessageChunk")
@@ -57,7 +57,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Asked]:
         yield Asked(("function_call", "arguments"), None, text(legacy.get("name")), legacy["arguments"])
 
 
-def _asked(content: Sequence[Any]) -> Iterator[Asked]:
+def _asked(content: Any) -> Iterator[Asked]:
     """The calls among the blocks of the content. What the provider runs by itself is left alone."""
     for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_use":
@@ -67,7 +67,7 @@ def _asked(content: Sequence[Any]) -> Iterator[Asked]:
             yield Asked(path, text(inner.get("toolUseId")), text(inner.get("name")), inner.get("input"))
 
 
-def _answered(content: Sequence[Any]) -> Iterator[Answered]:
+def _answered(content: Any) -> Iterator[Answered]:
     for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_result":
             failed = block.get("is_error")

@@ -1,0 +1,49 @@
+"""Gives each test of the remedies what the child of its class and its carrier reported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.once import reported
+
+pytest.register_assert_rewrite("tests.contract.remedies.suite")
+
+from tests.contract.remedies.suite import CARRIERS, Carrier, Remedies, Seen, dictionary  # noqa: E402 - after asking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+
+@pytest.fixture(scope="class", params=CARRIERS)
+def carrier_name(request: pytest.FixtureRequest) -> str:
+    """Each carrier in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="class")
+def carrier(carrier_name: str) -> Carrier:
+    """The carrier itself."""
+    return CARRIERS[carrier_name]
+
+
+@pytest.fixture(scope="class")
+def seen(
+    request: pytest.FixtureRequest,
+    carrier_name: str,
+    carrier: Carrier,
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: Callable[[str], Environment],
+) -> Seen:
+    """Run the child of the class for this carrier, once for all workers of the test run."""
+    remedies: type[Remedies] = request.cls
+    report = reported(
+        request,
+        tmp_path_factory,
+        lambda folder: dictionary(remedies.run(carrier, environment(carrier.environment), folder)),
+        carrier_name,
+    )
+    return Seen(**report)

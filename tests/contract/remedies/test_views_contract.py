@@ -1,0 +1,172 @@
+"""Views of the history: what leaves for the model, in each SDK's own shape, and what the program keeps."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.remedies.histories import reading, rendered
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.gemini import GeminiServer
+from tests.servers.model import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+LONG = "line of a file\n" * 20  # 300 bytes
+TRIMMED = "[trimmed 300 bytes] read success"  # 32
+LARGE = 'print("字")\n' * 200  # 13 bytes a line
+MARK = "[argument removed: 2600 bytes]"  # 30
+WRITTEN = {"path": "a.py", "content": LARGE}
+LEFT = {"path": "a.py", "content": MARK}
+
+BEGIN = """
+import json, sys
+import agent_otel.auto
+from tests.contract.child import Telemetry, Messages
+base_url, file = sys.argv[1:]
+history = json.load(open(file))
+telemetry, messages = Telemetry(), Messages()
+"""
+END = """
+kept = history == json.load(open(file))
+print(json.dumps({"kept": kept, "metrics": telemetry.metrics(), "messages": messages.take()}))
+"""
+CHAT = """
+import openai
+client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
+client.chat.completions.create(model="scripted", messages=history)
+"""
+STREAMED = """
+import asyncio, openai
+async def main():
+    client = openai.AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0)
+    async for _ in await client.chat.completions.create(model="scripted", messages=history, stream=True):
+        pass
+asyncio.run(main())
+"""
+RESPONSES = """
+import openai
+client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
+client.responses.create(model="scripted", input=history)
+"""
+MESSAGES = """
+import anthropic
+client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
+client.messages.create(model="scripted", max_tokens=100, messages=history)
+"""
+CONTENTS = """
+from google import genai
+client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
+client.models.generate_content(model="gemini-scripted", contents=history)
+"""
+
+
+class Way(NamedTuple):
+    """One SDK: the shape of its histories, where they stand in a request, and a program that sends one."""
+
+    shape: str
+    key: str
+    environment: str
+    program: str
+    server: type[Any] = ModelServer
+
+
+WAYS = {
+    "chat": Way("chat", "messages", "openai-agents", CHAT),
+    "chat, streamed": Way("chat", "messages", "openai-agents", STREAMED),
+    "chat with openai 2": Way("chat", "messages", "openai-2", CHAT),
+    "responses": Way("responses", "input", "openai-agents", RESPONSES),
+    "anthropic": Way("anthropic", "messages", "anthropic", MESSAGES, AnthropicServer),
+    "gemini": Way("gemini", "contents", "google-genai", CONTENTS, GeminiServer),
+}
+
+
+@dataclass
+class Sent:
+    """What came of one request."""
+
+    history: list[Any]
+    wire: list[Any]
+    report: dict[str, Any]
+
+    def removed(self) -> dict[str, float]:
+        """Bytes kept from the model, by strategy."""
+        found = [m for m in self.report["metrics"] if m["name"] == "agent_otel.context.removed" and m["sum"]]
+        return {m["attributes"]["strategy"]: m["sum"] for m in found}
+
+
+def history(shape: str, trimmed: int, result: str = TRIMMED, arguments: Any = LEFT) -> list[Any]:
+    """Seven turns after a question, the first of them as a view leaves them."""
+    turns = [reading(number, result, arguments) for number in range(trimmed)]
+    turns += [reading(number, LONG, WRITTEN) for number in range(trimmed, 7)]
+    asked = {"role": "user", "parts": [{"text": "go"}]} if shape == "gemini" else {"role": "user", "content": "go"}
+    return [asked, *rendered(shape, turns)]
+
+
+@pytest.fixture
+def send(environment: Callable[[str], Environment], tmp_path: Path) -> Callable[..., Sent]:
+    """Send a history of seven turns with these settings; what the scripted model got."""
+
+    def run(way: Way, sent: list[Any] | None = None, **variables: str) -> Sent:
+        given = history(way.shape, 0) if sent is None else sent
+        file = tmp_path / "history.json"
+        file.write_text(json.dumps(given))
+        with way.server(lambda _: "done") as server:
+            done = environment(way.environment).run(
+                BEGIN + way.program + END, server.base_url, str(file), env={"AGENT_OTEL": "1", **variables}, check=True
+            )
+        [request] = server.requests
+        return Sent(given, request[way.key], json.loads(done.stdout.splitlines()[-1]))
+
+    return run
+
+
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@each_way
+def test_old_results_and_old_arguments_are_short_on_the_wire_and_whole_in_the_program(
+    send: Callable[..., Sent], way: Way
+) -> None:
+    sent = send(way, AGENT_OTEL_TRIM_RESULTS="1", AGENT_OTEL_COMPACT_ARGUMENTS="1")
+    assert sent.wire == history(way.shape, 5)
+    assert sent.report["kept"] is True
+    assert sent.removed() == {"trim": 5 * (300 - 32), "compact": 5 * (2600 - 30)}
+    assert sent.report["messages"] == []
+
+
+@each_way
+def test_one_switch_at_a_time(send: Callable[..., Sent], way: Way) -> None:
+    trimmed = send(way, AGENT_OTEL_TRIM_RESULTS="1")
+    assert trimmed.wire == history(way.shape, 5, arguments=WRITTEN)
+    compacted = send(way, AGENT_OTEL_COMPACT_ARGUMENTS="1", AGENT_OTEL_KEEP_TURNS="1")
+    assert compacted.wire == history(way.shape, 5, result=LONG)
+
+
+@each_way
+def test_nothing_switched_on_changes_nothing(send: Callable[..., Sent], way: Way) -> None:
+    sent = send(way)
+    assert sent.wire == sent.history
+    assert sent.removed() == {}
+
+
+@pytest.mark.parametrize("name", ["chat", "responses"])
+def test_doubled_messages_are_sent_once(send: Callable[..., Sent], name: str) -> None:
+    whole = history(WAYS[name].shape, 0)
+    results = [each for each in whole if each.get("role") == "tool" or each.get("type") == "function_call_output"]
+    sent = send(WAYS[name], [*whole, *copy.deepcopy(results)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
+    assert sent.wire == whole
+    assert list(sent.removed()) == ["deduplicate"]
+
+
+def test_a_history_that_is_none_goes_on_as_it_is(send: Callable[..., Sent]) -> None:
+    odd = [{"role": "user", "content": "go"}, {"role": "tool", "tool_call_id": "nobody's", "content": LONG}]
+    assert send(WAYS["chat"], odd, AGENT_OTEL_TRIM_RESULTS="1").wire == odd

@@ -1,0 +1,163 @@
+"""Pages: which rows, which cursor, and what becomes of one that is no good."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import inspect
+import itertools
+import subprocess
+import sys
+import typing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import agent_otel
+from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of, paginate, paginated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROWS = list(range(45))
+
+
+def test_pages_follow_one_another_to_the_end() -> None:
+    first = paginate(ROWS)
+    second = paginate(ROWS, cursor=first["next_cursor"])
+    third = paginate(ROWS, cursor=second["next_cursor"])
+    assert [first["items"], second["items"], third["items"]] == [ROWS[:20], ROWS[20:40], ROWS[40:]]
+    assert third["next_cursor"] is None
+    assert [page["total_estimate"] for page in (first, second, third)] == [45, 45, 45]
+
+
+@pytest.mark.parametrize(
+    ("asked", "size"), [(0, 1), (-5, 1), (1, 1), (50, 50), (51, 50), (10**30, 50), ("7", 7), ("many", 20), (None, 20)]
+)
+def test_a_page_has_1_to_50_rows_whatever_is_asked_for(asked: Any, size: int) -> None:
+    assert len(paginate(range(100), page_size=asked)["items"]) == size
+
+
+def test_an_iterator_is_taken_no_further_than_the_page_needs() -> None:
+    rows = itertools.count()
+    page = paginate(rows, page_size=3)
+    assert (page["items"], page["total_estimate"]) == ([0, 1, 2], None)
+    assert next(rows) == 4
+    assert paginate(iter("ab"), page_size=2)["next_cursor"] is None
+    assert paginate([])["next_cursor"] is None
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "5",
+        "é",
+        "x" * 10_000,
+        "====",
+        base64.urlsafe_b64encode(b"20:0000").decode(),
+        base64.urlsafe_b64encode(b"-1:").decode(),
+        base64.urlsafe_b64encode(b"no number:0").decode(),
+        cursor_of(20, "another question"),
+        cursor_of(20, None)[:-2],
+        5,
+        ["x"],
+    ],
+    ids=itertools.count(),
+)
+def test_a_cursor_that_was_not_made_for_this_is_refused(cursor: Any) -> None:
+    with pytest.raises(BadCursorError, match="does not belong to these arguments"):
+        paginate(ROWS, cursor=cursor)
+
+
+def test_one_changed_letter_is_refused() -> None:
+    good = cursor_of(20, "a")
+    for place, letter in enumerate(good):
+        changed = good[:place] + ("A" if letter != "A" else "B") + good[place + 1 :]
+        with pytest.raises(BadCursorError):
+            offset_of(changed, "a")
+    assert offset_of(good, "a") == 20
+
+
+def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Callable[..., None]) -> None:
+    code = "from agent_otel.remedies.pagination import cursor_of; print(cursor_of(20, ('search', {'q': 'a'})))"
+    for key, is_known in (("secret", True), ("other", False)):
+        set_variables(AGENT_OTEL_CLAIM_CHECK_KEY="secret")
+        made = subprocess.run(
+            (sys.executable, "-c", code),
+            env={"AGENT_OTEL_CLAIM_CHECK_KEY": key},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        try:
+            assert offset_of(made.stdout.strip(), ("search", {"q": "a"})) == 20
+        except BadCursorError:
+            assert not is_known
+        else:
+            assert is_known
+
+
+@pytest.mark.parametrize("scope", [{(1, 2): 3}, {1: 2, "a": 3}, object(), {"at": object()}])
+def test_whatever_the_arguments_are_a_cursor_can_be_made_for_them(scope: object) -> None:
+    assert offset_of(cursor_of(20, scope), scope) == 20
+
+
+def test_objects_without_a_text_of_their_own_are_the_same_in_the_next_call() -> None:
+    assert offset_of(cursor_of(20, {"context": object()}), {"context": object()}) == 20
+
+
+@paginated
+def search(query: str, limit: int = 100) -> list[str]:
+    """Find something."""
+    return [f"{query} {number}" for number in range(limit)]
+
+
+@paginated(page_size=2)
+async def search_later(query: str) -> Iterator[str]:
+    """Find something later."""
+    return (f"{query} {number}" for number in range(3))
+
+
+class Repository:
+    """A method is a tool as well."""
+
+    @paginated
+    def changes(self, since: str) -> list[str]:
+        """List changes."""
+        return [since] * 30
+
+
+def test_a_decorated_tool_returns_pages() -> None:
+    first = search("a")
+    assert first["items"] == [f"a {number}" for number in range(20)]
+    # Named or not, and with its default or without, it is the same question.
+    second = search(query="a", limit=100, cursor=first["next_cursor"], page_size=5)
+    assert second["items"] == [f"a {number}" for number in range(20, 25)]
+    assert asyncio.run(search_later("b"))["items"] == ["b 0", "b 1"]
+    repository = Repository()
+    page = repository.changes("x", cursor=repository.changes("x")["next_cursor"])
+    assert (len(page["items"]), page["next_cursor"]) == (10, None)
+
+
+def test_a_bad_cursor_is_an_answer_and_no_exception() -> None:
+    found = search("b", cursor=search("a")["next_cursor"])
+    assert found["error"] == "bad_cursor"
+    assert "Ask again without a cursor" in found["hint"]
+
+
+def test_what_is_no_list_goes_on_as_it_is() -> None:
+    for value in ("text", b"bytes", {"a": 1}, None, 5):
+        assert paginated(lambda value=value: value)() == value
+
+
+def test_what_a_framework_reads_of_the_tool_has_the_two_parameters() -> None:
+    signature = inspect.signature(search)
+    assert list(signature.parameters) == ["query", "limit", "cursor", "page_size"]
+    assert signature.parameters["cursor"].default is None
+    assert signature.parameters["page_size"].default == 20
+    assert inspect.signature(search_later).parameters["page_size"].default == 2
+    hints = typing.get_type_hints(search)
+    assert (hints["cursor"], hints["page_size"], hints["query"]) == (str | None, int, str)
+    assert str(inspect.getdoc(search)).startswith("Find something.\n\nReturns one page: `items`, and `next_cursor`")
+    assert inspect.iscoroutinefunction(search_later)
+    assert agent_otel.paginated is paginated
