@@ -1,6 +1,6 @@
 """Durable functions of AWS Lambda, in their SDK's in-process runner."""
 
-# mypy: disable-error-code="import-not-found,untyped-decorator,misc,unused-ignore"
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
 from __future__ import annotations
 
 import contextlib
