@@ -1,0 +1,225 @@
+"""What the remedies cost: the claim check, which children have on, and the views of a history.
+
+``python -m benchmarks.remedies views SHAPE...`` and ``python -m benchmarks.remedies claim-check URL`` are the children;
+both print their figures as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_ROOT = Path(__file__).resolve().parent.parent
+_MS = 1000 / 3.1  # in U, on the server where the budgets were set
+_VIEWS = 5 * _MS
+_STORED = {"file": 15 * _MS, "Redis": 25 * _MS}
+_STALL_MS = 5.0
+_ROUNDS = 40
+_REMOVED_BYTES = 100_000  # at least, by each view
+_CALLS = 100
+_RESULT = json.dumps([{"number": n, "title": f"change {n}", "state": "open", "draft": False} for n in range(300)])
+_SOURCE = "".join(f'    if token == "{n}":\n        return parsed["{n}"]\n' for n in range(100))
+_MIB = "x" * (1024 * 1024)
+
+Row = tuple[str, float, float, str]
+"""What, the budget, what was measured, the unit."""
+
+
+def rows() -> Iterator[Row]:
+    """Every budget of the remedies. Where there is no Redis to be had, its rows are left out, and that is said."""
+    from tests.environments import environment
+
+    shapes = _child(sys.executable, "views", *(shape for shape in SHAPES if shape != "langchain"))
+    shapes |= _child(str(environment("langchain").python), "views", "langchain")
+    for shape, took in shapes.items():
+        yield f"views of 200 messages, 2 MB: {shape}", _VIEWS, took, "U"
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _stored("file", Path(folder).as_uri())
+    with _redis() as url:
+        if url is not None:
+            yield from _stored("Redis", url)
+
+
+@contextlib.contextmanager
+def _redis() -> Iterator[str | None]:
+    from tests.engines import redis, starting
+    from tests.interpreters import UnavailableError
+
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(starting.folder())
+            url = stack.enter_context(redis.server(folder / "redis"))
+        except UnavailableError as error:
+            print(f"no Redis: {error}", file=sys.stderr)
+            yield None
+        else:
+            yield url
+
+
+def _stored(store: str, url: str) -> Iterator[Row]:
+    took = _child(sys.executable, "claim-check", url)
+    for kind in ("sync", "async"):
+        yield f"claim check of 1 MiB, {store}, {kind} tool", _STORED[store], took[kind], "U"
+    yield f"claim check of 1 MiB, {store}: longest wait of the event loop", _STALL_MS, took["stall"], "ms"
+
+
+def _child(python: str, *arguments: str) -> dict[str, float]:
+    variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        (python, "-m", "benchmarks.remedies", *arguments),
+        env={**variables, "PYTHONPATH": str(_ROOT)},
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return measured
+
+
+# --- views ---------------------------------------------------------------------------------------------------------
+
+
+def calls() -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Id, arguments and result of each call; one in four writes a file of 5 KB, and all return 19 KB."""
+    for number in range(_CALLS):
+        arguments = {"path": f"src/{number}.py"}
+        if number % 4 == 0:
+            arguments["content"] = (_SOURCE[number:] + _SOURCE)[:5_000]
+        yield f"call_{number}", arguments, f"{number} {_RESULT}"[:19_000]
+
+
+def _chat() -> Iterator[Any]:
+    for call, arguments, result in calls():
+        function = {"name": "work", "arguments": json.dumps(arguments)}
+        yield {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": call, "type": "function", "function": function}],
+        }
+        yield {"role": "tool", "tool_call_id": call, "content": result}
+
+
+def _responses() -> Iterator[Any]:
+    for call, arguments, result in calls():
+        yield {"type": "function_call", "call_id": call, "name": "work", "arguments": json.dumps(arguments)}
+        yield {"type": "function_call_output", "call_id": call, "output": result}
+
+
+def _anthropic() -> Iterator[Any]:
+    for call, arguments, result in calls():
+        said = {"type": "text", "text": "I work."}
+        asked = {"type": "tool_use", "id": call, "name": "work", "input": arguments}
+        answer = {"type": "tool_result", "tool_use_id": call, "content": [{"type": "text", "text": result}]}
+        yield {"role": "assistant", "content": [said, asked]}
+        yield {"role": "user", "content": [answer]}
+
+
+def _gemini() -> Iterator[Any]:
+    for _, arguments, result in calls():
+        response = {"name": "work", "response": {"result": result}}
+        yield {"role": "model", "parts": [{"functionCall": {"name": "work", "args": arguments}}]}
+        yield {"role": "user", "parts": [{"functionResponse": response}]}
+
+
+def _langchain() -> Iterator[Any]:
+    from langchain_core.messages import AIMessage, ToolMessage  # type: ignore[import-not-found,unused-ignore]
+
+    for call, arguments, result in calls():
+        asked = {"id": call, "name": "work", "args": arguments, "type": "tool_call"}
+        raw = {"id": call, "type": "function", "function": {"name": "work", "arguments": json.dumps(arguments)}}
+        yield AIMessage(content="", id=f"ai-{call}", tool_calls=[asked], additional_kwargs={"tool_calls": [raw]})
+        yield ToolMessage(content=result, tool_call_id=call, id=f"tool-{call}")
+
+
+SHAPES: dict[str, Callable[[], Iterator[Any]]] = {
+    "chat": _chat,
+    "responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "langchain": _langchain,
+}
+
+
+def views(*shapes: str) -> dict[str, float]:
+    """Trimming, compaction and deduplication of a history in one reading, in U, by shape."""
+    from agent_otel.remedies.views import Views
+
+    wanted, histories = Views(), {shape: list(SHAPES[shape]()) for shape in shapes}
+    for shape, messages in histories.items():
+        removed_bytes = wanted.of(messages).removed_bytes
+        if removed_bytes["trim"] < _REMOVED_BYTES or removed_bytes["compact"] < _REMOVED_BYTES:
+            raise SystemExit(f"{shape}: nothing was to be done: {removed_bytes}")
+    took = clock.measure({shape: lambda m=m: wanted.of(m) for shape, m in histories.items()})  # type: ignore[misc]
+    return {shape: took[shape] for shape in shapes}
+
+
+# --- claim check ---------------------------------------------------------------------------------------------------
+
+
+def claim_check(url: str) -> dict[str, float]:
+    """What storing adds to a call that returns 1 MiB, in U of the caller's time, and milliseconds of an event loop."""
+    os.environ |= {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_CLAIM_CHECK_KEY": "secret"}
+    os.environ |= {"AGENT_OTEL_CLAIM_CHECK": url, "AGENT_OTEL_CLAIM_CHECK_BUDGET": "5"}
+    import agent_otel
+    import agent_otel.auto
+
+    @agent_otel.tool
+    def blocking(number: int) -> str:
+        return _MIB
+
+    @agent_otel.tool
+    async def later(number: int) -> str:
+        return _MIB
+
+    unit = clock.measure({}, rounds=_ROUNDS)["seconds per U"]
+    if clock.CORES:
+        os.sched_setaffinity(0, clock.CORES)  # the workers' threads are part of it
+    with agent_otel.execution("run"):
+        sync = min(_seconds(lambda: _is_stored(blocking(7))) for _ in range(_ROUNDS))
+        took, stalls = zip(*(asyncio.run(_awaited(later)) for _ in range(_ROUNDS)), strict=True)
+    return {"sync": sync / unit, "async": min(took) / unit, "stall": min(stalls) * 1000}
+
+
+def _seconds(call: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+def _is_stored(result: str) -> None:
+    if "the whole is stored" not in result[-1000:]:
+        raise SystemExit(f"not stored: {result[-1000:]}")
+
+
+async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
+    """Seconds of one call, and the longest that another task had to wait for its turn meanwhile."""
+    running = asyncio.ensure_future(tool(7))
+    started = before = time.perf_counter()
+    longest = 0.0
+    while not running.done():
+        await asyncio.sleep(0)
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+    _is_stored(await running)
+    return time.perf_counter() - started, longest
+
+
+if __name__ == "__main__":
+    what, *arguments = sys.argv[1:]
+    print(json.dumps(views(*arguments) if what == "views" else claim_check(*arguments)))
