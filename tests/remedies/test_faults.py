@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import redis as library
 
 from agent_otel.remedies.claims import Claims
 from agent_otel.remedies.references import Reference
