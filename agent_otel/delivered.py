@@ -235,8 +235,9 @@ def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
         left_bytes = size(left).bytes
         # Both ends, and too little between them: the middle was cut out, or it repeats itself.
         has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
-        cut = find_cut(left) if has_lost or left_bytes != noted.produced else None
         # A notice takes the place of what it speaks of, which may be less than the notice.
+        is_longer = left_bytes > noted.produced and not has_shrunk(left_bytes, noted.produced)
+        cut = find_cut(left) if has_lost or is_longer else None
         says_so = cut is not None and cut.reason != catalogue.SUSPECTED
         span, noted.span, noted.probe = noted.span, None, None
         noted.delivered = noted.produced

@@ -123,9 +123,9 @@ def test_what_reads_on_is_never_stored() -> None:
         assert goes_on(value, Call("get_tool_result", {}, "call_1")) is value
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.125, 16_384), (0.24, 1310), (0.25, 0), (0.85, 0)])
+@pytest.mark.parametrize(("share", "shown"), [(0.125, 16_384), (0.24, 1310), (0.25, 1024), (0.79, 1024), (0.81, 0)])
 def test_the_nearer_the_state_is_to_its_cap_the_less_is_shown(share: float, shown: int) -> None:
-    cap_bytes = 2 * 1024 * 1024  # a sixteenth of what is missing to a quarter of it
+    cap_bytes = 2 * 1024 * 1024  # a sixteenth of what is missing to a quarter of it, 1 KiB up to four fifths
     run = f"run-{share}"
     token = identity.runtime.set(run)
     try:
