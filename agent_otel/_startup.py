@@ -32,14 +32,13 @@ def activate() -> None:
         return
     active = True
     try:
-        from agent_otel import _importhook  # noqa: PLC0415 - nothing is imported while the switch is off
-        from agent_otel.integrations import registry  # noqa: PLC0415
+        from agent_otel import _importhook, _triggers  # noqa: PLC0415 - nothing is imported while the switch is off
 
         if "agent_otel.observer" in sys.modules:  # taken out before
             from agent_otel import observer  # noqa: PLC0415
 
             observer.enabled = True
-        _importhook.install(registry.triggers())
+        _importhook.install(dict.fromkeys(_triggers.MODULES, _imported))
         if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in ON:
             from agent_otel import _sigterm  # noqa: PLC0415
 
@@ -47,6 +46,16 @@ def activate() -> None:
     except (Exception, SystemExit) as error:
         active = False
         _complain(f"not active, {type(error).__name__}: {error}")
+
+
+def _imported(module: str) -> None:
+    """A module is here that an integration waits for: only now the table is read."""
+    try:
+        from agent_otel.integrations import registry  # noqa: PLC0415
+
+        registry.imported(module)
+    except Exception as error:
+        _complain(f"{module} is not measured, {type(error).__name__}: {error}")
 
 
 def deactivate() -> None:

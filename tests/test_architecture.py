@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "agent_otel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-STARTUP = ("__init__", "_startup", "_importhook", "_sigterm", "auto")
+STARTUP = ("__init__", "_startup", "_triggers", "_importhook", "_sigterm", "auto")
 FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langgraph", "mcp", "openai", "temporalio")
 
 

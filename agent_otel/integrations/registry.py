@@ -1,7 +1,7 @@
 """The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
 
-It is read at interpreter start, so it imports nothing else; the adapter named in a row is loaded when the framework is.
-The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
+It is read when the first module is imported that a row waits for; `agent_otel._triggers` has their names, for
+interpreter start. The adapter named in a row is loaded when the framework is. The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ if TYPE_CHECKING:
     from agent_otel.integrations.rows import Integration
 
 INTEGRATIONS = (*FRAMEWORKS, *PROVIDERS, *RUNTIMES)
+
+
+_triggers: dict[str, Callable[[str], None]] = {}
+
+
+def imported(module: str) -> None:
+    """Apply what waits for a module that has just been imported."""
+    if not _triggers:
+        _triggers.update(triggers())
+    _triggers[module](module)
 
 
 def triggers() -> dict[str, Callable[[str], None]]:

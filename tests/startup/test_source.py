@@ -34,7 +34,7 @@ _ROWS = ("durable", "frameworks", "providers")
 _TABLE = ("integrations/registry.py", "integrations/rows.py", *(f"integrations/{name}.py" for name in _ROWS))
 
 
-@pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", *_TABLE, "auto.py"])
+@pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", "_triggers.py", *_TABLE, "auto.py"])
 def test_it_imports_the_standard_library_only(name: str) -> None:
     ours = {module for module in _imports(_PACKAGE / name) if module.split(".")[0] == "agent_otel"}
     others = {module.split(".")[0] for module in _imports(_PACKAGE / name)} - {"agent_otel"}

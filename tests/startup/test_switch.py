@@ -47,7 +47,8 @@ def test_on_loads_nothing_but_our_own_and_the_standard_library(installed: Enviro
 
     assert "" == complaints
     assert {"asyncio", "importlib.metadata", "inspect", "json", "logging", "threading", "typing"}.isdisjoint(gained)
-    assert {"agent_otel._importhook", "agent_otel.integrations.registry"} <= gained
+    assert {"agent_otel._importhook", "agent_otel._triggers"} <= gained
+    assert not {name for name in gained if name.startswith("agent_otel.integrations")}
     foreign = "import sys; print(*[name for name in sys.argv[1:] if name.split('.')[0] not in sys.stdlib_module_names])"
     named = installed.run(foreign, *gained).stdout.split()
     assert [] == [name for name in named if name.split(".")[0] != "agent_otel"]
@@ -120,11 +121,11 @@ def test_an_error_while_activating_is_one_line_and_python_starts(
         import sys
         import types
 
-        def triggers():
+        def install(callbacks):
             raise eval(os.environ["ERROR"])
 
-        sys.modules["agent_otel.integrations.registry"] = registry = types.ModuleType("registry")
-        registry.triggers = triggers
+        sys.modules["agent_otel._importhook"] = hook = types.ModuleType("_importhook")
+        hook.install = install
     """)
     state, complaints, code = _outcome(broken, _STATE, AGENT_OTEL="1", ERROR=error)
 
