@@ -1,7 +1,8 @@
 """The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
 
 It is read when the first module is imported that a row waits for; `agent_otel._triggers` has their names, for
-interpreter start. The adapter named in a row is loaded when the framework is. The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
+interpreter start. The adapter named in a row is loaded when the framework is.
+The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
 """
 
 from __future__ import annotations
