@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import _shield, _startup
+from agent_otel import _shield, _startup, catalogue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -324,18 +324,18 @@ class Settings:
     def limits(self) -> tuple[str, ...]:
         """The limits that an execution has, as the catalogue names them; none by default."""
         maxima = {
-            "tool_calls": self.max_tool_calls,
-            "parallel_tool_calls": self.max_parallel_tool_calls,
-            "result_bytes": self.max_result_bytes,
-            "result_tokens": self.max_result_tokens,
+            catalogue.LIMIT_TOOL_CALLS: self.max_tool_calls,
+            catalogue.LIMIT_PARALLEL: self.max_parallel_tool_calls,
+            catalogue.LIMIT_BYTES: self.max_result_bytes,
+            catalogue.LIMIT_TOKENS: self.max_result_tokens,
         }
         return tuple(limit for limit, maximum in maxima.items() if maximum is not None)
 
     @property
     def remedies(self) -> tuple[str, ...]:
         """What may be put in place of a result: reasons of the catalogue, none by default."""
-        ceiling = ("ceiling",) if self.result_ceiling_bytes is not None else ()
-        return (*ceiling, "claim_check") if self.claim_check else ceiling
+        ceiling = (catalogue.CEILING,) if self.result_ceiling_bytes is not None else ()
+        return (*ceiling, catalogue.CLAIM_CHECK) if self.claim_check else ceiling
 
 
 def load(environ: Mapping[str, str]) -> Settings:

@@ -10,8 +10,8 @@ from agent_otel.measure.size import Size, text_bytes
 from agent_otel.reading import LEFT_ALONE, Replacement
 from agent_otel.remedies import ceiling, claim_check
 from agent_otel.remedies.claim_check import GET_TOOL_RESULT
-from agent_otel.remedies.limits import Limits, as_text, tokens, tokens_of
-from agent_otel.remedies.raw import raw_of
+from agent_otel.remedies.limits import Limits, tokens, tokens_of
+from agent_otel.remedies.raw import Raw, raw_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from agent_otel.reading import Asked, ToolReader
     from agent_otel.record import Record
     from agent_otel.remedies.claim_check import View
-    from agent_otel.remedies.raw import Raw
     from agent_otel.settings import Settings
 
 
@@ -60,7 +59,7 @@ class Remedies:
             record.limits = self._limits
             return LEFT_ALONE
         answer = reached.answer()
-        put = reader.replace(None, Replacement(as_text(answer), answer, is_error=True), asked)
+        put = reader.replace(None, Replacement(ceiling.as_text(answer), answer, is_error=True), asked)
         if put is not LEFT_ALONE:
             record.skip(reached)
         return put
@@ -92,7 +91,10 @@ class Remedies:
         least_bytes = self._claim_bytes
         if reader.offloads_above is not None:
             least_bytes = max(least_bytes, reader.offloads_above())
-        return raw_of(read) if _exact(record, read) > least_bytes else None
+        if record.produced.exact and record.produced.bytes <= least_bytes:
+            return None
+        raw = raw_of(read)
+        return raw if _exact(record, raw) > least_bytes else None
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
         """The error in place of a result that is above the ceiling."""
@@ -139,10 +141,14 @@ def _shown(view: View | None) -> Remedied | None:
 
 
 def _exact(record: Record, read: object) -> int:
-    """The size to hold against a limit: near one, the lower bound of a large structured result is no answer."""
+    """The size to hold against a limit: near one, the lower bound of a large structured result is no answer.
+
+    ``read`` is the result, or its bytes where somebody has them already.
+    """
     produced = record.produced
     if produced is None:
         return 0
     if not produced.exact:
-        produced = record.produced = Size(len(raw_of(read).data), exact=True)
+        raw = read if isinstance(read, Raw) else raw_of(read)
+        produced = record.produced = Size(len(raw.data), exact=True)
     return produced.bytes

@@ -79,17 +79,17 @@ class ClaimCheck:
 
     def store(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget."""
-        return self._writer.put(*_content(raw), _origin(record, raw), content_type=raw.content_type)
+        return self._writer.put(raw.content, _origin(record, raw), content_type=raw.content_type)
 
     async def astore(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget, while the event loop goes on."""
-        return await self._writer.aput(*_content(raw), _origin(record, raw), content_type=raw.content_type)
+        return await self._writer.aput(raw.content, _origin(record, raw), content_type=raw.content_type)
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store something that a tool makes of its own accord, for the execution that the call is made in."""
         owner = current_owner() or ""
         origin = Origin(owner, owner, _digest(raw), tool, call_id)
-        return self._writer.put(*_content(raw), origin, content_type=raw.content_type)
+        return self._writer.put(raw.content, origin, content_type=raw.content_type)
 
     def view(self, record: Record, raw: Raw, outcome: Stored | NotStored) -> View | None:
         """What goes on instead of the result; None when it was not stored and goes on whole."""
@@ -136,10 +136,6 @@ def view(tool: str, raw: Raw, ref: str | None, limit_bytes: int) -> View:
     text = f"{shown}\n{marker}" if shown else marker
     data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": len(raw.data), "ref": ref, "note": rest}
     return View(Replacement(text, data), text_bytes(text), ref)
-
-
-def _content(raw: Raw) -> tuple[bytes | str]:
-    return (raw.data if raw.text is None else raw.text,)
 
 
 def _digest(raw: Raw) -> str:

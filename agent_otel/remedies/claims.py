@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from agent_otel import _shield, identity
+from agent_otel.remedies import references
 from agent_otel.remedies.envelope import Cipher, Envelopes
 from agent_otel.remedies.references import Signer
 
 if TYPE_CHECKING:
+    from agent_otel.remedies.envelope import Origin
+    from agent_otel.remedies.references import Reference
     from agent_otel.remedies.stores.base import ClaimStore
 
 Operation = Literal["put", "get", "range", "head", "delete"]
@@ -21,6 +24,13 @@ class Report(Protocol):
 
     def __call__(self, operation: Operation, result: Result, size: int, seconds: float, /) -> object:
         """Count it; ``size`` is in bytes of the result, 0 where none went through."""
+
+
+class Sealed(NamedTuple):
+    """What is to be stored under the reference's key."""
+
+    reference: Reference
+    data: bytes
 
 
 class Claims:
@@ -37,6 +47,30 @@ class Claims:
         self.signer = Signer(key)
         self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
         self._report = report
+
+    def sealed(  # noqa: PLR0913 - what a header says
+        self,
+        data: bytes,
+        origin: Origin,
+        *,
+        content_type: str,
+        ttl: float,
+        encoding: str | None = None,
+        truncated: bool = False,
+    ) -> Sealed:
+        """Make of a result what is to be stored for ``ttl`` seconds, and the reference to it."""
+        key = references.key(origin.execution, origin.node, origin.call)
+        header, stored = self.envelopes.pack(
+            key,
+            data,
+            origin,
+            content_type=content_type,
+            encoding=encoding,
+            truncated=truncated,
+            created=time.time(),
+            ttl=ttl,
+        )
+        return Sealed(self.signer.refer(key, origin.owner, header.sha256, len(data)), stored)
 
     @_shield.shielded("remedies.report")
     def report(self, operation: Operation, result: Result, size: int, started: float) -> None:

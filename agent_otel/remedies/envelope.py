@@ -18,6 +18,7 @@ import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_otel.remedies.raw import BINARY
 from agent_otel.remedies.references import SEAL_DIGITS, segment
 from agent_otel.remedies.stores.base import library
 
@@ -28,8 +29,6 @@ VERSION = 1
 HEADER_BYTES = 1024
 #: Bytes of a result that have a digest of their own.
 CHUNK_BYTES = 64 * 1024
-TEXT = "text/plain; charset=utf-8"
-BINARY = "application/octet-stream"
 
 _DIGEST_BYTES = 32
 _KEY_BYTES = 32

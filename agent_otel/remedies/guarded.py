@@ -12,9 +12,8 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agent_otel import _shield
-from agent_otel.remedies import references
 from agent_otel.remedies.breaker import Breaker
-from agent_otel.remedies.envelope import BINARY, TEXT
+from agent_otel.remedies.raw import BINARY, TEXT
 from agent_otel.remedies.stores.base import TooLargeError
 from agent_otel.remedies.workers import Workers, is_in_asyncio
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from agent_otel.remedies.claims import Claims
     from agent_otel.remedies.envelope import Origin
+    from agent_otel.remedies.references import Reference
 
 DAY_SECONDS = 86_400.0
 BUDGET_SECONDS = 0.25
@@ -33,7 +33,7 @@ _workers = Workers("claim-check", 8)
 class Stored(NamedTuple):
     """A result is in the store; ``reference`` is what to exchange for it, ``size`` its bytes."""
 
-    reference: references.Reference
+    reference: Reference
     size: int
 
 
@@ -116,25 +116,22 @@ class ClaimWriter:
         """Store a result, in a thread of the workers."""
         is_text = isinstance(data, str)
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
-        key = references.key(origin.execution, origin.node, origin.call)
-        header, stored = self._claims.envelopes.pack(
-            key,
+        sealed = self._claims.sealed(
             raw,
             origin,
             content_type=content_type or (TEXT if is_text else BINARY),
             encoding="utf-8" if is_text else None,
             truncated=truncated,
-            created=time.time(),
             ttl=self._ttl,
         )
         try:
-            self._claims.store.put(key, stored, self._ttl)
+            self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
             return NotStored("too_large")
         except Exception as error:
             _shield.say_once("claim check", f"The store of the claim check failed; agents are not affected. {error}")
             return NotStored("error")
-        return Stored(self._claims.signer.refer(key, origin.owner, header.sha256, len(raw)), len(raw))
+        return Stored(sealed.reference, len(raw))
 
     def _concluded(self, outcome: Stored | NotStored, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):

@@ -5,7 +5,6 @@ A call above a limit is not run. Its answer says so, and tells the model to answ
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -55,11 +54,6 @@ class Reached(NamedTuple):
         """What the model reads in place of a result."""
         advice = _ONE_BY_ONE if self.limit == catalogue.LIMIT_PARALLEL else _ANSWER_NOW
         return {"error": catalogue.LIMIT_REACHED, "limit": self.limit, "maximum": self.maximum, "message": advice}
-
-
-def as_text(answer: dict[str, Any]) -> str:
-    """An answer as the text that a model reads."""
-    return json.dumps(answer)
 
 
 class _Spent:

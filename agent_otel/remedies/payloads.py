@@ -12,10 +12,10 @@ import time
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from agent_otel import settings
-from agent_otel.remedies import references
 from agent_otel.remedies.claim_check import report
 from agent_otel.remedies.claims import Claims
-from agent_otel.remedies.envelope import BINARY, Origin
+from agent_otel.remedies.envelope import Origin
+from agent_otel.remedies.raw import BINARY
 from agent_otel.remedies.references import BadReferenceError, Reference
 from agent_otel.remedies.resolving import ClaimReader
 from agent_otel.remedies.stores import NotFoundError, StoreError, open_store
@@ -98,19 +98,10 @@ class Payloads:
     def _write(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload, in a thread of the workers."""
         call = hashlib.sha256(data).hexdigest()
-        key = references.key(execution, node, call)
-        header, stored = self._claims.envelopes.pack(
-            key,
-            data,
-            Origin(_OWNER, execution, node, "payload", call),
-            content_type=BINARY,
-            encoding=None,
-            truncated=False,
-            created=time.time(),
-            ttl=self._keep_seconds,
-        )
-        self._claims.store.put(key, stored, self._keep_seconds)
-        return self._claims.signer.refer(key, _OWNER, header.sha256, len(data))
+        origin = Origin(_OWNER, execution, node, "payload", call)
+        sealed = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
+        self._claims.store.put(sealed.reference.key, sealed.data, self._keep_seconds)
+        return sealed.reference
 
     def _failed(self, error: Exception, writing: Future[Reference], started: float) -> NoReturn:
         timed_out = writing.cancel() or not writing.done()

@@ -19,6 +19,11 @@ class Raw(NamedTuple):
     content_type: str
     text: str | None
 
+    @property
+    def content(self) -> str | bytes:
+        """The text, or where there is none the bytes."""
+        return self.data if self.text is None else self.text
+
 
 def raw_of(value: object) -> Raw:
     """Return the bytes of a result: a text's own, the joined text of text blocks, else compact JSON.

@@ -11,6 +11,8 @@ from agent_otel.remedies.raw import raw_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from agent_otel.remedies.raw import Raw
+
 _S = TypeVar("_S", bound="Callable[[Any], dict[str, Any]]")
 
 FIRST_FAILURES: Final = 3
@@ -40,8 +42,8 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
     """
     summarise = _summaries.get(tool, summary_of)
     raw = raw_of(value)
-    handles = [handle for artifact in artifacts if (handle := _keep(artifact, tool)) is not None]
-    whole = _keep(value, tool)
+    handles = [handle for artifact in artifacts if (handle := _keep(raw_of(artifact), tool)) is not None]
+    whole = _keep(raw, tool)
     answer = {"summary": summarise(value), "size_bytes": len(raw.data), "full_payload_id": whole}
     if handles:
         answer["artifact_ids"] = handles
@@ -98,9 +100,9 @@ def _short(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _keep(value: Any, tool: str) -> str | None:
+def _keep(raw: Raw, tool: str) -> str | None:
     check = claim_check.current()
     if check is None:
         return None
-    outcome = check.keep(raw_of(value), tool, "summary")
+    outcome = check.keep(raw, tool, "summary")
     return str(outcome.reference) if isinstance(outcome, Stored) else None

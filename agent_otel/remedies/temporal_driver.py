@@ -7,6 +7,7 @@ import importlib
 import types
 from typing import TYPE_CHECKING, Any
 
+from agent_otel import catalogue
 from agent_otel.remedies.payloads import KEEP_SECONDS, TIMEOUT_SECONDS, open_payloads
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.payloads import Payloads
     from agent_otel.remedies.stores import ClaimStore
 
-_TYPE = "agent_otel.claim_check"
+_TYPE = f"{catalogue.SCOPE}.{catalogue.CLAIM_CHECK}"
 _REFERENCE = "reference"
 
 

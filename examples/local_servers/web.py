@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing: standard error belongs to the program that is being watched."""
 
 
-class LoopbackServer:
-    """An HTTP server on 127.0.0.1 for as long as the ``with`` block lasts; port 0 takes a free one."""
+class Serving:
+    """Runs a server on 127.0.0.1 in a thread for as long as the ``with`` block lasts."""
 
-    def __init__(self, routes: Mapping[str, Route], port: int = 0) -> None:
-        self._server = _Server(port, routes)
+    def __init__(self, server: HTTPServer) -> None:
+        self._server = server
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
@@ -96,3 +96,12 @@ class LoopbackServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class LoopbackServer(Serving):
+    """An HTTP server on 127.0.0.1 with these routes; port 0 takes a free one."""
+
+    _server: _Server
+
+    def __init__(self, routes: Mapping[str, Route], port: int = 0) -> None:
+        super().__init__(_Server(port, routes))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+
+from examples.local_servers.web import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from typing_extensions import Self
 
-
-class Other:
+class Other(Serving):
     """The server, on a free port of 127.0.0.1 while the ``with`` block lasts."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: str) -> None:
@@ -27,19 +26,4 @@ class Other:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
                 """Write nothing."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(ThreadingHTTPServer(("127.0.0.1", 0), Handler))

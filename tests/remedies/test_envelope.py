@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_otel.remedies.envelope import BINARY, CHUNK_BYTES, Cipher, CorruptError, Envelopes, Origin, check_part
+from agent_otel.remedies.envelope import CHUNK_BYTES, Cipher, CorruptError, Envelopes, Origin, check_part
+from agent_otel.remedies.raw import BINARY
 from agent_otel.remedies.references import Signer
 from tests.remedies.contract import HOSTILE
 

@@ -10,18 +10,17 @@ import copy
 import json
 import re
 import ssl
-import threading
 from base64 import b64decode
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from examples.local_servers.web import Serving
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from typing_extensions import Self
 
 Json = dict[str, Any]
 Reply = tuple[int, Any]
@@ -53,7 +52,7 @@ class Stored:
         return self.models[-1]
 
 
-class Grafana:
+class Grafana(Serving):
     """The server, on a free port of 127.0.0.1 while the ``with`` block lasts.
 
     ``writes`` holds what was asked of it that changes something, ``asked`` every request line. ``role`` is that of
@@ -79,22 +78,12 @@ class Grafana:
         self.normalise: Callable[[Json], Json] = copy.deepcopy
         self.before_save: Callable[[], None] | None = None
         self._scheme = "https" if certificate else "http"
-        self._server = _server(self, certificate)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+        super().__init__(_server(self, certificate))
 
     @property
     def url(self) -> str:
         """The address that a person gives."""
         return f"{self._scheme}://127.0.0.1:{self._server.server_port}{self.base}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def edit(self, uid: str, change: Callable[[Json], Any]) -> None:
         """Change a dashboard as a person does in the browser: a new version, without a message."""
