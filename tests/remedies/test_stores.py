@@ -5,21 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import resource
-import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
 
-from agent_otel.remedies.stores import StoreError, TooLargeError, files, open_store
-from agent_otel.remedies.stores.files import FileStore
+from agent_otel.remedies.stores import StoreError, TooLargeError, open_store
 from agent_otel.remedies.stores.key_value import KeyValueStore
 from agent_otel.remedies.stores.memory import MemoryStore
 from tests.engines import redis, s3, starting
@@ -186,80 +181,6 @@ def test_memory_forgets_what_was_not_asked_for_the_longest_time() -> None:
     with pytest.raises(TooLargeError, match="31 bytes are more than the 30 that this store holds"):
         store.put("e", b"e" * 31, 60)
     assert b"d" * 10 == store.get("d")
-
-
-def test_files_stay_in_their_folder_and_are_nobody_elses(tmp_path: Path) -> None:
-    root = tmp_path / "store"
-    store = FileStore(root)
-    before = {path for path in tmp_path.rglob("*") if root not in path.parents}
-
-    for key in contract.HOSTILE:
-        store.put(key, b"x", 60)
-
-    outside = {path for path in tmp_path.rglob("*") if root not in path.parents and path != root}
-    assert before == outside
-    written = [path for path in root.rglob("*") if path.is_file()]
-    assert len(contract.HOSTILE) + 1 == len(written)  # and when it was swept last
-    assert {0o600} == {path.stat().st_mode & 0o777 for path in written}
-    assert 0o700 == root.stat().st_mode & 0o777
-
-
-def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path) -> None:
-    (tmp_path / "swept").touch()  # not now
-    store = FileStore(tmp_path)
-    store.put("short", b"x", -1)
-    store.put("long", b"x", 60)
-    (folder,) = {path.parent for path in tmp_path.glob("*/*")} - {store._path("short").parent}
-    left_over, fresh, other = folder / "x.0123", folder / "y.0123", folder / "other"
-    for path in (left_over, fresh, other):
-        path.write_bytes(b"begun")
-    os.utime(left_over, (1, 1))
-
-    assert 2 == store.sweep()
-
-    assert {store._path("long"), fresh, other} == {path for path in tmp_path.glob("*/*") if path.is_file()}
-
-
-def test_files_are_swept_by_whoever_writes_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    swept = threading.Event()
-    monkeypatch.setattr(FileStore, "sweep", lambda _: swept.set())
-    store = FileStore(tmp_path)
-    store.put("a", b"x", 60)
-    assert swept.wait(30)
-
-    swept.clear()
-    FileStore(tmp_path).put("b", b"x", 60)
-    assert not store._is_sweep_due()
-
-    os.utime(tmp_path / "swept", (1, time.time() - files.SWEEP_SECONDS - 1))
-    store.put("a", b"x", 60)
-    assert swept.wait(30)
-
-
-def test_a_full_disk_is_said_and_leaves_the_old_value(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
-    store.put("a", b"old", 60)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
-        with pytest.raises(StoreError, match=r"^files: OSError: .*File too large"):
-            store.put("a", b"x" * 1_000_000, 60)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        signal.signal(signal.SIGXFSZ, before)
-
-    assert b"old" == store.get("a")
-    assert [store._path("a")] == [path for path in tmp_path.glob("*/*") if path.is_file()]
-
-
-def test_a_file_of_somebody_else_is_an_error(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
-    store.put("a", b"x", 60)
-    for content in (b"", b"aot1", b"something else entirely"):
-        store._path("a").write_bytes(content)
-        with pytest.raises(StoreError, match="written by somebody else"):
-            store.get("a")
 
 
 def test_a_redis_that_is_not_there_is_an_error_in_both_halves() -> None:

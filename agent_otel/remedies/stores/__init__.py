@@ -5,6 +5,7 @@ A library is imported when its store is opened, never before.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
@@ -40,6 +41,8 @@ def _memory(_: str, __: SplitResult, ___: float) -> ClaimStore:
 
 
 def _files(_: str, parts: SplitResult, __: float) -> ClaimStore:
+    if os.name == "nt":
+        raise StoreError("file: needs a system where folders are opened by descriptor, as POSIX systems do")
     from agent_otel.remedies.stores.files import FileStore  # noqa: PLC0415 - one store is used, not all
 
     root = Path(url2pathname(parts.path))

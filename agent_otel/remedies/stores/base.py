@@ -35,6 +35,11 @@ class Head(NamedTuple):
     expires_at: float | None
 
 
+def group_of(key: str) -> str:
+    """Return what the keys of one execution's results have in common: all but the node and the call."""
+    return key.rsplit("/", 2)[0]
+
+
 @runtime_checkable
 class ClaimStore(Protocol):
     """Bytes in, bytes out, for a time.

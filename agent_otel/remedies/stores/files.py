@@ -1,16 +1,18 @@
-"""A folder: one file for each key, named by a digest of it, so that no key can lead anywhere else."""
+"""A folder: one file for each key, named by digests of it, so that no key can lead anywhere else."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import _shield
-from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, Threaded, translated
+from agent_otel.remedies.stores import folders
+from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, Threaded, group_of, translated
 from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame
 from agent_otel.remedies.workers import Workers
 
@@ -23,14 +25,19 @@ if TYPE_CHECKING:
 SWEEP_SECONDS = 600.0
 _UNFINISHED_SECONDS = 3600.0
 
+#: Digests of the group and of the whole key; an unfinished file has a random suffix.
+_NAME: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}(?P<unfinished>\.[0-9a-f]{16})?", re.ASCII)
+_STAMP: Final = "swept"
+
 _sweepers = Workers("sweeper", 1)
 
 
 class FileStore(Threaded):
-    """Files below ``root``, which is made when first written to, readable by this user alone.
+    """Files in a sub-folder of ``root`` that the store makes, owns and never leaves; this user alone may read it.
 
-    A file appears under its name only when it is complete; a write that fails leaves nothing. It is not forced onto the
-    disk: what a power cut takes is a result that can no longer be read, and the digest in it is checked.
+    Whatever else lies in ``root`` is not touched, nor is what has not the exact form of the store's own files. A file
+    appears under its name only when it is complete; a write that fails leaves nothing. It is not forced onto the disk:
+    what a power cut takes is a result that can no longer be read, and the digest in it is checked.
     """
 
     def __init__(self, root: Path) -> None:
@@ -38,15 +45,15 @@ class FileStore(Threaded):
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
-        path = self._path(key)
+        name = _name(key)
         with translated("files"):
-            try:
-                self._write(path, frame(ttl), data)
-            except FileNotFoundError:  # the first in this folder
-                self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                path.parent.mkdir(mode=0o700, exist_ok=True)
-                self._write(path, frame(ttl), data)
-            if self._is_sweep_due():
+            with (
+                folders.own(self._root, make=True) as own,
+                folders.inner(own, _shard(name), make=True) as folder,
+            ):
+                _write(folder, name, frame(ttl), data)
+                is_sweep_due = _is_sweep_due(own)
+            if is_sweep_due:
                 _sweepers.submit(_shield.shielded("remedies.sweep")(self.sweep))
 
     def get(self, key: str) -> bytes:
@@ -67,81 +74,114 @@ class FileStore(Threaded):
 
     def delete(self, key: str) -> None:
         """Forget a key."""
-        with translated("files"):
-            self._path(key).unlink(missing_ok=True)
+        name = _name(key)
+        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(name) as folder:
+            _remove(folder, name)
 
     def sweep(self) -> int:
         """Remove what has expired or was never finished, and return how many files that were."""
-        removed = 0
-        for folder in self._root.iterdir():
-            for path in folder.iterdir() if folder.is_dir() else ():
-                with contextlib.suppress(OSError, StoreError):  # somebody else's, or gone already
-                    removed += _is_left_over(path) if path.suffix else _remove_if_expired(path)
-        return removed
+        with folders.own(self._root) as own:
+            return sum(_sweep(own, shard) for shard in folders.shards(own))
 
-    def _path(self, key: str) -> Path:
-        name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        return self._root / name[:2] / name
-
-    def _write(self, path: Path, *parts: bytes) -> None:
-        unfinished = path.with_suffix(f".{secrets.token_hex(8)}")
-        try:
-            with open(unfinished, "xb", opener=_private) as file:
-                file.writelines(parts)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+    @contextlib.contextmanager
+    def _folder(self, name: str) -> Iterator[int]:
+        with folders.own(self._root) as own, folders.inner(own, _shard(name)) as folder:
+            yield folder
 
     @contextlib.contextmanager
     def _open(self, key: str) -> Iterator[tuple[BinaryIO, float]]:
+        name = _name(key)
         with translated("files"):
             try:
-                file = self._path(key).open("rb")
+                with self._folder(name) as folder:
+                    file = os.fdopen(folders.open_file(folder, name), "rb")
             except FileNotFoundError:
                 raise NotFoundError(key) from None
             with file:
                 yield file, end(file.read(FRAME_BYTES))
 
-    def _is_sweep_due(self) -> bool:
-        """Whether nobody has swept for a while; whoever is told so is to do it."""
-        stamp = self._root / "swept"
-        try:
-            if time.time() - stamp.stat().st_mtime < SWEEP_SECONDS:
-                return False
-        except FileNotFoundError:
-            pass
-        stamp.touch(mode=0o600)
-        return True
+
+def _name(key: str) -> str:
+    group, whole = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in (group_of(key), key))
+    return f"{group[:32]}-{whole}"
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _shard(name: str) -> str:
+    return name[:2]
 
 
-def _is_left_over(path: Path) -> bool:
-    """Remove the beginning of a file whose writer has long died."""
-    if time.time() - path.stat().st_mtime < _UNFINISHED_SECONDS:
+def _write(folder: int, name: str, *parts: bytes) -> None:
+    unfinished = _beside(name)
+    try:
+        with os.fdopen(folders.new_file(folder, unfinished), "wb") as file:
+            file.writelines(parts)
+        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished, dir_fd=folder)
+
+
+def _remove(folder: int, name: str) -> bool:
+    if folders.regular(folder, name) is None:
         return False
-    path.unlink()
+    os.unlink(name, dir_fd=folder)
     return True
 
 
-def _remove_if_expired(path: Path) -> bool:
-    if not _has_expired(path):
+def _is_sweep_due(own: int) -> bool:
+    """Return True, once per `SWEEP_SECONDS` for all processes."""
+    try:
+        stamp = folders.regular(own, _STAMP)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.close(folders.new_file(own, _STAMP))
+        return True
+    if stamp is not None:
+        if time.time() - stamp.st_mtime < SWEEP_SECONDS:
+            return False
+        os.utime(_STAMP, dir_fd=own, follow_symlinks=False)
+    return True
+
+
+def _sweep(own: int, shard: str) -> int:
+    """Sweep one folder; what cannot be read or removed is left."""
+    removed = 0
+    with contextlib.suppress(OSError, StoreError), folders.inner(own, shard) as folder:
+        for name in folders.names(folder):
+            form = _NAME.fullmatch(name)
+            if form is not None and _shard(name) == shard:
+                remove = _remove_if_left_over if form["unfinished"] else _remove_if_expired
+                with contextlib.suppress(OSError, StoreError):  # gone already, no regular file, or not ours to read
+                    removed += remove(folder, name)
+    return removed
+
+
+def _remove_if_left_over(folder: int, name: str) -> bool:
+    """Remove the beginning of a file whose writer has long died."""
+    status = folders.regular(folder, name)
+    return status is not None and time.time() - status.st_mtime >= _UNFINISHED_SECONDS and _remove(folder, name)
+
+
+def _remove_if_expired(folder: int, name: str) -> bool:
+    if not _has_expired(folder, name):
         return False
     # What has its name in this very moment may be new: it is taken aside, looked at again, and put back if so.
-    aside = path.with_suffix(f".{secrets.token_hex(8)}")
-    path.rename(aside)
-    expired = _has_expired(aside)
+    aside = _beside(name)
+    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    expired = _has_expired(folder, aside)
     if not expired:
         with contextlib.suppress(FileExistsError):  # newer still
-            os.link(aside, path)
-    aside.unlink()
+            os.link(aside, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(aside, dir_fd=folder)
     return expired
 
 
-def _has_expired(path: Path) -> bool:
-    with path.open("rb") as file:
+def _beside(name: str) -> str:
+    return f"{name}.{secrets.token_hex(8)}"
+
+
+def _has_expired(folder: int, name: str) -> bool:
+    with os.fdopen(folders.open_file(folder, name), "rb") as file:
         try:
             end(file.read(FRAME_BYTES))
         except NotFoundError:
