@@ -222,7 +222,7 @@ def named(step: Step) -> Step:
 def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
     """Hold a payload against its cap, count it, and see what it says of the turns to come."""
     direction = carried.direction
-    cap = _cap_of(step, direction)
+    cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     if not carried.again:
@@ -254,6 +254,8 @@ def _remember(
     tracks = execution.tracks or {}
     if len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
         execution.carries = (carried.bytes, cap_bytes, sizes)
+        if carried.direction != catalogue.OUTPUT:  # an output has the results of its own step, not of those beside it
+            execution.handed_bytes = 0
         if not carried.again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return sizes
@@ -342,11 +344,12 @@ class _Explanation:
 
 def is_over_cap(step: Step, carried: Carried) -> bool:
     """Whether a payload is larger than its cap."""
-    cap = _cap_of(step, carried.direction)
+    cap = cap_of(step, carried.direction)
     return cap is not None and carried.bytes > cap.bytes
 
 
-def _cap_of(step: Step, direction: str) -> Held | None:
+def cap_of(step: Step, direction: str) -> Held | None:
+    """Return the cap on a step's payload in a direction, where it is known."""
     return cap_for(step.runtime, boundary_of(step, direction), step.version, step.variant)
 
 

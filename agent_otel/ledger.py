@@ -193,6 +193,13 @@ class Ledger:
                     del track.sizes[0]
             return execution, track
 
+    def handed_on(self, execution_id: str, result_bytes: int) -> None:
+        """Add the bytes of a result, as it goes on, to those that the execution's next payload will carry."""
+        with self._lock:
+            execution = self._executions.get(execution_id)
+            if execution is not None:
+                execution.handed_bytes += result_bytes
+
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
         """Note a payload that is far from its cap; False when its execution is remembered, and the payload should be.
 

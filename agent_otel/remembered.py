@@ -66,6 +66,7 @@ class Execution:
         "carries",
         "few_turns",
         "followed",
+        "handed_bytes",
         "payload_bytes",
         "result_bytes",
         "seen_at",
@@ -85,6 +86,8 @@ class Execution:
         self.few_turns = False
         #: Bytes, cap and recent sizes of the payload nearest to its cap.
         self.carries: tuple[int, int | None, tuple[int, ...]] | None = None
+        #: Bytes of the results that were handed on since that payload.
+        self.handed_bytes = 0
         self.asked: dict[int, None] = {}
         self.call_ids: dict[str, Noted] = {}
         self.unnamed: deque[Noted] | None = None

@@ -12,6 +12,7 @@ from agent_otel.remedies import ceiling, claim_check
 from agent_otel.remedies.claim_check import GET_TOOL_RESULT
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.raw import Raw, raw_of
+from agent_otel.remedies.room import hand_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +72,7 @@ class Remedies:
         if raw is not None and check is not None:
             found = _shown(check.view(record, raw, check.store(record, raw)))
         put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
-        self._spend(record, read)
+        self._count(record, read)
         return put
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
@@ -81,7 +82,7 @@ class Remedies:
         if raw is not None and check is not None:
             found = _shown(check.view(record, raw, await check.astore(record, raw)))
         put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
-        self._spend(record, read)
+        self._count(record, read)
         return put
 
     def _claimed(self, record: Record, reader: ToolReader, read: object) -> Raw | None:
@@ -123,6 +124,12 @@ class Remedies:
             else:
                 record.replace(found)
         return put
+
+    def _count(self, record: Record, read: object) -> None:
+        """Count what goes on to the model, for the limits and for the payload that will carry it."""
+        self._spend(record, read)
+        if self._claim_check is not None and record.produced is not None:
+            hand_on(record, record.produced.bytes if record.remedied is None else record.remedied.bytes)
 
     def _spend(self, record: Record, read: object) -> None:
         """Take what goes on to the model off what the execution may spend."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_otel import _shield, _startup, carried, catalogue, settings
 from agent_otel.measure.size import text_bytes
 from agent_otel.reading import Replacement
-from agent_otel.record import ledger
 from agent_otel.remedies.claims import Claims, current_owner
 from agent_otel.remedies.cutting import head
 from agent_otel.remedies.envelope import Origin
 from agent_otel.remedies.guarded import ClaimWriter, NotStored, Stored
 from agent_otel.remedies.resolving import ClaimReader
+from agent_otel.remedies.room import room_of
 from agent_otel.remedies.stores import StoreError, open_store
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ GET_TOOL_RESULT: Final = "get_tool_result"
 _FITS_BYTES: Final = 1024 * 1024
 
 _NODE_BYTES: Final = 8
-#: Views fill the state up to this part of the warn ratio, a quarter of the cap by default, because a history holds the
-#: state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal takes.
-_FILLED: Final = 0.5
 #: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
 _SHARES: Final = 16
 #: What a model sees of a result as long as the state is not near its cap: enough to tell whether to read on.
@@ -101,27 +98,23 @@ class ClaimCheck:
         return view(record.name, raw, ref, self._view_bytes(record))
 
     def _view_bytes(self, record: Record) -> int:
-        """How much of a result the model gets: less, the fuller the state is that will carry it in every later turn."""
+        """Return how much of a result the model gets: less, the fuller the state is that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
-        payload_bytes, cap_bytes = _carries(record)
-        if cap_bytes is not None:
-            room_bytes = int(cap_bytes * self._settings.payload_warn_ratio * _FILLED) - payload_bytes
-            is_near = payload_bytes >= cap_bytes * self._settings.payload_near_ratio
-            most_bytes = min(most_bytes, max(room_bytes // _SHARES, 0 if is_near else _LEAST_VIEW_BYTES))
+        room = room_of(record)
+        left_bytes = room.left_bytes(self._settings.payload_warn_ratio)
+        if room.cap_bytes is not None and left_bytes is not None:
+            is_near = room.taken_bytes >= room.cap_bytes * self._settings.payload_near_ratio
+            most_bytes = min(most_bytes, max(left_bytes // _SHARES, 0 if is_near else _LEAST_VIEW_BYTES))
         ceiling_bytes = self._settings.result_ceiling_bytes
         if ceiling_bytes is not None:
             most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
         return max(most_bytes, 0)
 
     def _fits(self, record: Record, raw_bytes: int) -> bool:
-        """Whether a result that could not be stored may go on whole."""
-        ceiling_bytes = self._settings.result_ceiling_bytes
-        if ceiling_bytes is not None:
-            return raw_bytes <= ceiling_bytes
-        payload_bytes, cap_bytes = _carries(record)
-        if cap_bytes is None:
-            return raw_bytes <= _FITS_BYTES
-        return payload_bytes + raw_bytes <= cap_bytes * self._settings.payload_near_ratio
+        """Return whether a result that could not be stored may go on whole."""
+        left_bytes = room_of(record).left_bytes(self._settings.payload_warn_ratio)
+        limits = (left_bytes, self._settings.result_ceiling_bytes)
+        return raw_bytes <= min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
 
 
 def view(tool: str, raw: Raw, ref: str | None, limit_bytes: int) -> View:
@@ -152,13 +145,6 @@ def _origin(record: Record, raw: Raw) -> Origin:
     # apart, and a retry that has the same has the same key.
     node = f"{place}-{record.args_hash}-{_digest(raw)}"
     return Origin(owner, owner, node, record.name, record.call.call_id or "call")
-
-
-def _carries(record: Record) -> tuple[int, int | None]:
-    """Bytes and cap of the payload that the call's execution carried last, as far as that is known."""
-    execution = ledger.known(record.execution) if record.execution is not None else None
-    carries = execution.carries if execution is not None else None
-    return (0, None) if carries is None else carries[:2]
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:

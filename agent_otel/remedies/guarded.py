@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_otel import _shield
 from agent_otel.remedies.breaker import Breaker
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 DAY_SECONDS = 86_400.0
 BUDGET_SECONDS = 0.25
+
+_FAILED: Final = (
+    "The store of the claim check failed: until it is back, of results that do not fit into the next payload the model "
+    "gets the beginning, and the rest is lost."
+)
 
 _workers = Workers("claim-check", 8)
 
@@ -129,7 +134,7 @@ class ClaimWriter:
         except TooLargeError:
             return NotStored("too_large")
         except Exception as error:
-            _shield.say_once("claim check", f"The store of the claim check failed; agents are not affected. {error}")
+            _shield.say_once("claim check", f"{_FAILED} {error}")
             return NotStored("error")
         return Stored(sealed.reference, len(raw))
 

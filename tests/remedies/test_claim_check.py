@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,13 @@ import pytest
 
 import agent_otel
 from agent_otel import identity, observer
-from agent_otel.reading import PRODUCED, Call, Carried, Replacement, Result, Step, ToolReader
+from agent_otel.reading import PRODUCED, Call, Carried, Replacement, Result, Step, StepReader, ToolReader
 from agent_otel.remedies import claim_check
 from agent_otel.remedies.raw import raw_of
 from agent_otel.remedies.stores import NotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 READER = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
 REF = re.compile(r'ref="(claim:[^"]+)"')
@@ -135,6 +136,63 @@ def test_the_nearer_the_state_is_to_its_cap_the_less_is_shown(share: float, show
     finally:
         identity.runtime.reset(token)
     assert found.data["shown_bytes"] == shown
+
+
+MIB = 1024 * 1024
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def _dead(set_variables: Callable[..., None]) -> None:
+    """A store that nobody answers for."""
+    set_variables(AGENT_OTEL_CLAIM_CHECK=NOWHERE)
+
+
+@contextlib.contextmanager
+def _running(run: str) -> Iterator[Step]:
+    """An activity of Temporal's run."""
+    token = identity.runtime.set(run)
+    try:
+        yield Step("temporal", "call_model", "investigate", run)
+    finally:
+        identity.runtime.reset(token)
+
+
+def _shown_bytes(found: Any) -> int:
+    return found.data["shown_bytes"] if isinstance(found, Replacement) else len(found)
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut() -> None:
+    with _running("run-dead") as step:
+        observer.payload(step, Carried("input", MIB // 4, data="x"))
+        found = [goes_on("x" * 100_000, Call("search", {}, f"call_{number}")) for number in range(4)]
+        # 262,144 bytes are left, then 162,144, then 62,144, of which a sixteenth is shown; its note takes 120 more.
+        assert [_shown_bytes(each) for each in found] == [100_000, 100_000, 3_884, (62_144 - 3_884 - 118) // 16]
+        assert "the rest could not be stored and is lost" in found[2].text
+        observer.payload(step, Carried("output", MIB // 2, data="x"))  # of the tool's step: not the next payload
+        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_4"))) == 1_024
+        observer.payload(step, Carried("input", MIB * 3 // 8, data="x"))
+        observer.payload(step, Carried("input", MIB * 5 // 8, data="x"))  # with everything that was handed on
+        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_5"))) == 1_024
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_step() -> None:
+    reader = StepReader(lambda step, _, __: step, lambda _, __, ___: None, lambda _, __, ___, ____: None)
+    with _running("run-new") as step:
+        visit = observer.enter_step(reader, step, (), {})
+        assert visit is not None
+        with visit:
+            found = [goes_on("x" * 400_000, Call("search", {}, f"call_{number}")) for number in range(3)]
+    assert _shown_bytes(found[0]) == 400_000
+    assert max(_shown_bytes(each) for each in found[1:]) < 8_000
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_and_without_a_known_cap_results_go_on_whole_up_to_1_mib() -> None:
+    with agent_otel.execution("run-without-cap"):
+        assert [_shown_bytes(goes_on("x" * size)) for size in (MIB, MIB + 1)] == [MIB, 32_768]
 
 
 def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:

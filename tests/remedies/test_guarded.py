@@ -162,7 +162,9 @@ def test_what_fails_is_not_stored(
     assert [NotStored("error")] * 2 == [put(writer, "x", _origin()), put(writer, "x", _origin())]
 
     assert [("put", "error", 0)] * 2 == reports
-    assert [f"The store of the claim check failed; agents are not affected. {error}"] == caplog.messages
+    [message] = caplog.messages
+    assert message.startswith("The store of the claim check failed: until it is back, ")
+    assert message.endswith(f"the rest is lost. {error}")
 
 
 def test_a_result_that_is_too_large_says_so_and_the_store_counts_as_well(put: Put, reports: _Reports) -> None:

@@ -173,7 +173,7 @@ class TestBroken(Remedies):
         for case in ("fits", "does not fit"):
             assert seen.metric(case, "agent_otel.claim_check.operations", operation="put", result="error") == 1
         [message] = seen.report["cases"]["fits"]["messages"]
-        assert message.startswith("The store of the claim check failed; agents are not affected.")
+        assert message.startswith("The store of the claim check failed: until it is back, ")
         assert seen.report["cases"]["does not fit"]["messages"] == []
         [span] = seen.spans("does not fit")
         assert catalogue.RESULT_REF not in span
