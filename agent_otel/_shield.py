@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -19,6 +21,7 @@ _R = TypeVar("_R")
 
 _log = logging.getLogger("agent_otel")
 _said: set[str] = set()
+_FRAMES_SHOWN = 3
 
 #: Failures by place, since the process began.
 errors: Counter[str] = Counter()
@@ -28,9 +31,19 @@ def _count_and_log(where: str) -> None:
     errors[where] += 1
     say_once(
         f"error in {where}",
-        f"agent_otel failed in {where}; your program is not affected and goes on. This is logged once per place.",
-        traceback=True,
+        f"agent_otel failed in {where}: {_origin(sys.exc_info()[1])}. Your program is not affected and goes on. "
+        "This is logged once per place.",
     )
+
+
+def _origin(error: BaseException | None) -> str:
+    """Return the class of an exception and where it was raised, never its text, in which values may stand."""
+    found = None if error is None else error.__traceback__
+    places = []
+    while found is not None:
+        places.append(f"{found.tb_frame.f_code.co_filename.rpartition(os.sep)[2]}:{found.tb_lineno}")
+        found = found.tb_next
+    return f"{type(error).__qualname__} at {' > '.join(places[-_FRAMES_SHOWN:])}"
 
 
 #: What happens to an internal failure; called inside the ``except`` block.
@@ -42,13 +55,13 @@ def failed(where: str) -> None:
     handler(where)
 
 
-def say_once(key: str, message: str, *, traceback: bool = False, level: int = logging.WARNING) -> None:
+def say_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
     """Log a message the first time its key is used in this process."""
     if key in _said:
         return
     _said.add(key)
     try:
-        _log.log(level, message, exc_info=traceback)
+        _log.log(level, message)
     except Exception:  # a handler or filter of the program's
         errors["logging"] += 1
 

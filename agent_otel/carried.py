@@ -18,6 +18,7 @@ from agent_otel.emit import spans
 from agent_otel.emit.telemetry import telemetry
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
+from agent_otel.names import plain_step
 from agent_otel.record import ledger
 
 if TYPE_CHECKING:
@@ -212,6 +213,7 @@ def refused(step: Step, direction: str) -> None:
 
 def named(step: Step) -> Step:
     """Add the workflow's name, where the runtime told it with the execution but not with the step."""
+    step = plain_step(step)
     if step.workflow is None and step.execution is not None:
         execution = ledger.known(step.execution)
         if execution is not None:

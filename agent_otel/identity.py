@@ -6,6 +6,14 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 
+def text_or_none(value: object) -> str | None:
+    """Return a plain text; None for anything that is no text by its type."""
+    if value is None or type(value) is str:
+        return value
+    # The class alone decides: isinstance() would read __class__ from the value.
+    return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
+
+
 class Identity(NamedTuple):
     """An execution as the program named it."""
 

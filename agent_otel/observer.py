@@ -17,6 +17,7 @@ from opentelemetry import context
 from agent_otel import _shield, carried, delivered, identity, model_visit, settings
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size, text_bytes
+from agent_otel.names import plain_call, plain_part, plain_request
 from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
 from agent_otel.record import current as _current
@@ -88,10 +89,12 @@ def finish_execution(named: identity.Identity) -> None:
 @_shield.shielded("execution.finish")
 def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     """A runtime says that an execution has come to its end, with whatever outcome."""
-    execution = ledger.known(execution_id)
-    if enabled and execution is not None:
-        end_execution(telemetry(), identity.Identity(execution_id, workflow or execution.workflow))
-        _forget(execution_id)
+    plain_id = identity.text_or_none(execution_id)
+    execution = ledger.known(plain_id) if plain_id is not None else None
+    if enabled and plain_id is not None and execution is not None:
+        named = identity.text_or_none(workflow) or execution.workflow
+        end_execution(telemetry(), identity.Identity(plain_id, named))
+        _forget(plain_id)
 
 
 def _forget(execution_id: str) -> None:
@@ -110,7 +113,7 @@ def enter_tool(
         current = _current.get()
         if current is not None and not current.finished:
             return _enter_within(current, reader, instance, args, kwargs)
-        return _begin(reader, reader.call(instance, args, kwargs))
+        return _begin(reader, plain_call(reader.call(instance, args, kwargs)))
     except Exception:
         _shield.failed("tool_call.enter")
         return None
@@ -140,7 +143,7 @@ def _enter_within(
         if reader.opened_by not in hooked:
             current.open_span()
         return Visit(current, reader, None)
-    call = reader.call(instance, args, kwargs)
+    call = plain_call(reader.call(instance, args, kwargs))
     if call is None or _is_of_another_agent(call, current.call):
         return _begin(reader, call)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
@@ -164,7 +167,7 @@ def enter_model(
     if reader.rewrite is not None:
         _rewrite(reader, (instance, args, kwargs))
     request = reader.request(instance, args, kwargs)
-    return None if request is None else model_visit.ModelVisit(telemetry(), reader, request)
+    return None if request is None else model_visit.ModelVisit(telemetry(), reader, plain_request(request))
 
 
 @_shield.shielded("model_request.rewrite")
@@ -189,14 +192,14 @@ def rewrites() -> Requests | None:
 def model_announced(request: Request) -> None:
     """A layer above the SDKs tells what it is about to send, in the middle of what a reader has entered."""
     if enabled and not muted.get() and not _is_suppressed():
-        model_visit.announced(telemetry(), request)
+        model_visit.announced(telemetry(), plain_request(request))
 
 
 @_shield.shielded("model_request")
 def result_delivered(part: Part) -> None:
     """A program of its own sends the requests, and tells what result it has sent."""
     if enabled and not muted.get() and not _is_suppressed():
-        delivered.take_result(telemetry(), part)
+        delivered.take_result(telemetry(), plain_part(part))
 
 
 @_shield.shielded("model_request")
@@ -228,7 +231,9 @@ def step_started() -> None:
 @_shield.shielded("execution.named")
 def execution_named(execution_id: str, workflow: str) -> None:
     """A runtime says which workflow an execution runs; its steps may be read where only the id is known."""
-    ledger.named(execution_id, workflow)
+    plain_id, plain_workflow = identity.text_or_none(execution_id), identity.text_or_none(workflow)
+    if plain_id is not None and plain_workflow is not None:
+        ledger.named(plain_id, plain_workflow)
 
 
 def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
@@ -256,11 +261,12 @@ def is_over_cap(step: Step, reading: Carried) -> bool:
 
 
 @_shield.shielded("payload")
-def object_carried(step: Step, direction: str, value: object) -> None:
+def object_carried(step: Step, direction: str, value: Any) -> None:
     """A program reports a payload itself: serialised, or the object that will be."""
     if not enabled or muted.get():
         return
-    if isinstance(value, str | bytes | bytearray | memoryview):
+    # By the class alone: isinstance() would read __class__ from the value, which may be a lazy proxy.
+    if issubclass(type(value), str | bytes | bytearray | memoryview):
         reading = Carried(direction, size(value).bytes, data=value)
     else:
         reading = Carried(direction, size(value).bytes, value=value)

@@ -177,7 +177,7 @@ class Record:
     def read(self, station: str, result: Result) -> None:
         """Take the reading of one station."""
         if result.error_type is not None and self.error_type is None:
-            self.error_type = result.error_type
+            self.error_type = identity.text_or_none(result.error_type) or catalogue.OTHER
         if station != PRODUCED:
             self._read_handed_back(result)
         elif result.raised or self.raised:
@@ -208,7 +208,7 @@ class Record:
         before = self.produced or Size(0, exact=True)
         self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
         self.characters += len(result.value) if type(result.value) is str else item.bytes
-        cut = find_cut(result.value) if isinstance(result.value, str) else None
+        cut = find_cut(result.value) if issubclass(type(result.value), str) else None
         self.cuts = ((catalogue.LAYER_TOOL, cut.reason),) if cut and cut.reason != catalogue.SUSPECTED else ()
 
     def finish_stream(self, *, complete: bool) -> None:

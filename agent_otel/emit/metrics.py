@@ -268,7 +268,7 @@ class Metrics:
             try:
                 self.series(catalogue.INTERNAL_ERRORS, (where,)).record(1)
             except Exception as error:
-                _shield.say_once("count", f"Internal errors cannot be counted: {type(error).__name__}: {error}")
+                _shield.say_once("count", f"Internal errors cannot be counted: {type(error).__qualname__}")
 
         return count
 
@@ -280,7 +280,7 @@ def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
     except Exception as error:
         _shield.say_once(
             f"sink {type(sink).__name__}",
-            f"{type(sink).__name__} cannot record {metric.name}: {type(error).__name__}: {error}",
+            f"{type(sink).__name__} cannot record {metric.name}: {type(error).__qualname__}",
         )
         return None
 

@@ -239,7 +239,7 @@ def _evidence(fields: dict[Any, Any]) -> Cut | None:
 def has_cursor(value: Any) -> bool:
     """Whether a result is a page that names the next one: a key such as ``next_cursor`` that is not empty."""
     if type(value) is dict:
-        return any(value.get(key) for key in _CURSORS)
+        return any(map(_is_filled, map(value.get, _CURSORS)))
     if type(value) is not str:
         return False
     end = value[-_TAIL:]
@@ -248,4 +248,12 @@ def has_cursor(value: Any) -> bool:
 
 def asks_for_a_page(arguments: Any) -> bool:
     """Whether arguments name a place to go on from: a key such as ``cursor`` or ``offset`` that is not empty."""
-    return type(arguments) is dict and any(arguments.get(key) for key in _PAGING)
+    return type(arguments) is dict and any(map(_is_filled, map(arguments.get, _PAGING)))
+
+
+def _is_filled(value: Any) -> bool:
+    """Return the truth of a plain value; that of any other object is its own code, which may run a query."""
+    kind = type(value)
+    # Compared by identity, because a class may have a metaclass that compares.
+    is_plain = kind is str or kind is int or kind is float or kind is bool or kind is dict or kind is list
+    return is_plain and bool(value)

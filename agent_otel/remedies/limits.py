@@ -40,7 +40,10 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
         try:
             return _count_tokens(text())
         except Exception as error:  # the program's function, on the way out of its tool
-            _shield.say_once("token counter", f"agent_otel.token_counter: {error!r}; tokens are estimated instead.")
+            _shield.say_once(
+                "token counter",
+                f"agent_otel.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
+            )
     return (characters + 3) // 4
 
 

@@ -9,13 +9,16 @@ import pytest
 
 from agent_otel.measure.digest import arguments, arguments_bytes
 from agent_otel.measure.size import Size, json_size, size
-from agent_otel.measure.truncation import find_cut
+from agent_otel.measure.truncation import asks_for_a_page, find_cut, has_cursor
 from tests.measure import hostile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FUNCTIONS: list[Callable[[Any], Any]] = [size, json_size, arguments, arguments_bytes, find_cut]
+FUNCTIONS: list[Callable[[Any], Any]] = [
+    *(size, json_size, arguments, arguments_bytes, find_cut),
+    *(has_cursor, asks_for_a_page),
+]
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 
 
@@ -32,6 +35,22 @@ def test_no_code_of_a_value_runs(function: Callable[[Any], Any], kind: str) -> N
     value = hostile.everything()[kind]
     for place in (value, [value], {"key": value}, (value, value), {"content": value}, {"content": [value]}):
         function(place)
+
+
+@each_function
+@pytest.mark.parametrize("kind", list(hostile.everything()))
+@pytest.mark.parametrize("key", ["next", "next_cursor", "cursor", "page", "offset", "after", "truncated", "content"])
+def test_the_truth_of_a_value_is_not_asked_for(function: Callable[[Any], Any], kind: str, key: str) -> None:
+    function({key: hostile.everything()[kind]})
+
+
+@pytest.mark.parametrize(
+    ("cursor", "expected"),
+    [("abc", True), (2, True), ({"page": 2}, True), ([1], True), ("", False), (0, False), (None, False), ({}, False)],
+)
+def test_a_cursor_is_a_plain_value_that_is_not_empty(cursor: object, *, expected: bool) -> None:
+    assert has_cursor({"next": cursor}) is expected
+    assert asks_for_a_page({"cursor": cursor}) is expected
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Names and ids as adapters read them out of objects of others: text, or nothing.
+
+A framework's attribute may hold anything, such as a test's stand-in or a lazy translation. None of its code runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_otel import catalogue
+from agent_otel.identity import text_or_none
+
+if TYPE_CHECKING:
+    from agent_otel.reading import Call, Part, Request, Step
+
+
+def plain_call(call: Call | None) -> Call | None:
+    """Return a call whose name and ids are text; one whose name is none is counted as another tool."""
+    if call is None:
+        return None
+    name, _, call_id, agent, execution, kind, _ = call
+    if (
+        type(name) is str
+        and (call_id is None or type(call_id) is str)
+        and (agent is None or type(agent) is str)
+        and (execution is None or type(execution) is str)
+        and type(kind) is str
+    ):
+        return call
+    return call._replace(
+        name=text_or_none(name) or catalogue.OTHER,
+        call_id=text_or_none(call_id),
+        agent=text_or_none(agent),
+        execution=text_or_none(execution),
+        type=text_or_none(kind) or "function",
+    )
+
+
+def plain_request(request: Request) -> Request:
+    """Return a request whose names and ids are text; its parts are read no sooner than before."""
+    return request._replace(
+        parts=map(plain_part, request.parts),
+        agent=text_or_none(request.agent),
+        execution=text_or_none(request.execution),
+    )
+
+
+def plain_part(part: Part) -> Part:
+    """Return a part of a request whose ids are text."""
+    _, _, call_id, name, message_id, _ = part
+    if (
+        (call_id is None or type(call_id) is str)
+        and (name is None or type(name) is str)
+        and (message_id is None or type(message_id) is str)
+    ):
+        return part
+    return part._replace(call_id=text_or_none(call_id), name=text_or_none(name), message_id=text_or_none(message_id))
+
+
+def plain_step(step: Step) -> Step:
+    """Return a step whose names and ids are text."""
+    if all(value is None or type(value) is str for value in (step.activity, step.workflow, step.execution)):
+        return step
+    return step._replace(
+        activity=text_or_none(step.activity),
+        workflow=text_or_none(step.workflow),
+        execution=text_or_none(step.execution),
+    )
