@@ -196,7 +196,8 @@ class Settings:
         "AGENT_OTEL_HASH_KEY",
         _TEXT,
         "",
-        "Key of `tool.args_hash`. Without one, low-entropy arguments can be guessed from their hash.",
+        "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
+        "of two pods can be compared. Without one each process draws a random key.",
     )
     probe_bytes: int = _setting(
         "AGENT_OTEL_PROBE_BYTES",

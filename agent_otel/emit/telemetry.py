@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
+import secrets
 import threading
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,8 @@ class Telemetry:
         self.metrics = metrics
         self.payloads = PayloadMetrics(metrics)
         self.captures = chosen.capture_content
-        self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape")
+        # Repeats are counted within one process, so that a key of its own serves where none is shared.
+        self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
 
     def is_tracing(self) -> bool:
         """Whether anybody has set a TracerProvider; one that comes late still wins."""

@@ -7,7 +7,6 @@ of a user interface (4 KiB), and the whole, which is in the store alone.
 from __future__ import annotations
 
 import functools
-import hashlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import _shield, _startup, carried, catalogue, settings
@@ -39,7 +38,7 @@ GET_TOOL_RESULT: Final = "get_tool_result"
 #: 2 MiB, which is the smallest cap on a payload that durable runtimes have in common (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-_NODE_BYTES: Final = 8
+_NODE_DIGITS: Final = 16
 #: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
 _SHARES: Final = 16
 #: What a model sees of a result as long as the state is not near its cap: enough to tell whether to read on.
@@ -76,16 +75,16 @@ class ClaimCheck:
 
     def store(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget."""
-        return self._writer.put(raw.content, _origin(record, raw), content_type=raw.content_type)
+        return self._writer.put(raw.content, self._origin(record, raw), content_type=raw.content_type)
 
     async def astore(self, record: Record, raw: Raw) -> Stored | NotStored:
         """Store a result, within the budget, while the event loop goes on."""
-        return await self._writer.aput(raw.content, _origin(record, raw), content_type=raw.content_type)
+        return await self._writer.aput(raw.content, self._origin(record, raw), content_type=raw.content_type)
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store something that a tool makes of its own accord, for the execution that the call is made in."""
         owner = current_owner() or ""
-        origin = Origin(owner, owner, _digest(raw), tool, call_id)
+        origin = Origin(owner, owner, self._digest(raw, tool), tool, call_id)
         return self._writer.put(raw.content, origin, content_type=raw.content_type)
 
     def view(self, record: Record, raw: Raw, outcome: Stored | NotStored) -> View | None:
@@ -96,6 +95,20 @@ class ClaimCheck:
         if ref is None and self._fits(record, len(raw.data)):
             return None
         return view(record.name, raw, ref, self._view_bytes(record))
+
+    def _origin(self, record: Record, raw: Raw) -> Origin:
+        """Return the owner and the place of a result, from what this process knows, never from what the model says."""
+        step = carried.current_step()
+        owner = current_owner() or record.call.execution or ""
+        place = (step.activity if step is not None else None) or record.agent or "agent"
+        # Some models number the calls of each turn anew, some not at all: the result itself tells them apart, and a
+        # retry that has the same result has the same key.
+        node = f"{place}-{self._digest(raw, record.name)}"
+        return Origin(owner, owner, node, record.name, record.call.call_id or "call")
+
+    def _digest(self, raw: Raw, tool: str) -> str:
+        """Return a digest that tells results apart, keyed: the reference that it stands in leaves the process."""
+        return self._claims.signer.seal("node", tool.encode("utf-8", "surrogatepass"), raw.data)[:_NODE_DIGITS]
 
     def _view_bytes(self, record: Record) -> int:
         """Return how much of a result the model gets: less, the fuller the state is that carries it in later turns."""
@@ -129,22 +142,6 @@ def view(tool: str, raw: Raw, ref: str | None, limit_bytes: int) -> View:
     text = f"{shown}\n{marker}" if shown else marker
     data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": len(raw.data), "ref": ref, "note": rest}
     return View(Replacement(text, data), text_bytes(text), ref)
-
-
-def _digest(raw: Raw) -> str:
-    """Tells results apart that have all else in common."""
-    return hashlib.blake2b(raw.data, digest_size=_NODE_BYTES).hexdigest()
-
-
-def _origin(record: Record, raw: Raw) -> Origin:
-    """Whose a result is and where it comes from, as this process knows it, never as the model or a client says."""
-    step = carried.current_step()
-    owner = current_owner() or record.call.execution or ""
-    place = (step.activity if step is not None else None) or record.agent or "agent"
-    # Some models number the calls of each turn anew, some not at all: what was asked and what came of it tell them
-    # apart, and a retry that has the same has the same key.
-    node = f"{place}-{record.args_hash}-{_digest(raw)}"
-    return Origin(owner, owner, node, record.name, record.call.call_id or "call")
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:

@@ -32,8 +32,12 @@ assert message.content == "ä" * 500
 """
 
 
+_KEY = "q1Zk0mX7uB2rT9vL4sYc"
+
+
 def test_one_span(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
-    environment("langchain").run(_AGENT, env={"AGENT_OTEL": "1", **receiver.environment()}, check=True)
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_HASH_KEY": _KEY, **receiver.environment()}
+    environment("langchain").run(_AGENT, env=env, check=True)
 
     (span,) = receiver.wait_for_spans(1)
     assert ("execute_tool read_page", "INTERNAL", "agent_otel", "UNSET", None) == (
@@ -50,7 +54,7 @@ def test_one_span(environment: Callable[[str], Environment], receiver: OtlpRecei
         "gen_ai.tool.call.id": "call_7",
         "gen_ai.tool.type": "function",
         "tool.name": "read_page",
-        "tool.args_hash": blake2b(arguments, digest_size=6).hexdigest(),
+        "tool.args_hash": blake2b(arguments, digest_size=6, key=_KEY.encode()).hexdigest(),
         "tool.args.bytes": len(arguments),
         "tool.result.bytes": 1000,
         "tool.result.estimated_tokens": 125,
