@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from agent_otel import settings
+from agent_otel import setting_kinds, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -127,9 +127,9 @@ def discover(runtime: str, boundary: str, cap_bytes: int, variant: str | None = 
     An unknown boundary or an impossible size is ignored.
     """
     global _found  # noqa: PLW0603 - the answers so far are no longer true
-    if boundary not in settings.BOUNDARIES or not isinstance(cap_bytes, int):
+    if boundary not in setting_kinds.BOUNDARIES or not isinstance(cap_bytes, int):
         return
-    if not 0 < cap_bytes <= settings.LARGEST_CAP_BYTES:
+    if not 0 < cap_bytes <= setting_kinds.LARGEST_BYTES:
         return
     if _discovered.get((runtime, boundary, variant)) != cap_bytes:
         _discovered[runtime, boundary, variant] = cap_bytes
