@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections import deque
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from agent_otel import _shield, catalogue
 from agent_otel.emit.names import limiters
-from agent_otel.emit.sinks import Fan
+from agent_otel.emit.sinks import Fan, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +72,7 @@ class ToolSeries:
         duration = self.duration if error_type is None else self.failed_duration(error_type)
         waiting = self._metrics.waiting
         if waiting is None:
-            with self._metrics.recording:
+            with recording.held:
                 self.add(duration, seconds, args_bytes, result_bytes, exemplar)
         else:
             waiting.append((self, duration, seconds, args_bytes, result_bytes, exemplar))
@@ -91,7 +89,7 @@ class ToolSeries:
         result_bytes: int | None,
         exemplar: Exemplar | None,
     ) -> None:
-        """Put a call on its series, with the sink's lock held."""
+        """Put a call on its series, with ``recording`` held."""
         if duration is not None:
             duration.add(seconds, exemplar)
         self.args_size.add(args_bytes, exemplar)
@@ -127,27 +125,17 @@ class Metrics:
         self.waiting: deque[_Waiting] | None = None
         if len(sinks) == 1 and sinks[0].settles(self.settle):
             self.waiting = deque()
-        self.renew_lock()
         self._limiters = limiters()
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
         #: By the name of the tool and that of the agent, as they are on the metrics.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
-
-    def renew_lock(self) -> None:
-        """Make new locks; a forked child calls this."""
-        self._lock = threading.RLock()
-        for sink in self._sinks:
-            sink.renew_locks()
-        locks = [sink.lock for sink in self._sinks]
-        #: Held while several series are recorded on. Only one of the sinks has a lock that does anything.
-        self.recording = next((lock for lock in locks if not isinstance(lock, nullcontext)), nullcontext())
 
     def settle(self) -> None:
         """Put the waiting calls on their series. Many at once cost a fraction of one amid the program's own work."""
         waiting = self.waiting
         if waiting is None:
             return
-        with self.recording:
+        with recording.held:
             while True:
                 try:
                     series, duration, seconds, args_bytes, result_bytes, exemplar = waiting.popleft()
@@ -157,7 +145,7 @@ class Metrics:
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool. ``also_timed_by`` names what may emit its duration already."""
-        with self._lock:
+        with recording.held:
             key = (self.limit(catalogue.GEN_AI_TOOL_NAME, name), self.limit(catalogue.AGENT_NAME, agent))
             if key not in self.tools:
                 timed = not any(_is_active(instrumentor) for instrumentor in also_timed_by)
@@ -247,7 +235,7 @@ class Metrics:
         key = (metric.name, values)
         series = self._series.get(key)
         if series is None:
-            with self._lock:
+            with recording.held:
                 bound = [one for sink in self._sinks if (one := _bind(sink, metric, values)) is not None]
                 series = self._series.setdefault(key, bound[0] if len(bound) == 1 else Fan(bound))
         return series

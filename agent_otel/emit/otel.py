@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.metrics import Observation
 
 from agent_otel import catalogue
+from agent_otel.emit.sinks import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +26,12 @@ class _OTelSeries:
         self._record = record
         self._attributes = attributes
 
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         self._record(value, self._attributes, exemplar and exemplar.context)
 
-    add = record
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        with recording.held:
+            self.add(value, exemplar)
 
 
 class _Gauge:
@@ -52,9 +54,6 @@ class _Gauge:
 class OTelSink:
     """Instruments of ``meter``, made when first bound."""
 
-    #: The SDK's instruments lock for themselves.
-    lock = contextlib.nullcontext()
-
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._instruments: dict[str, Callable[..., None]] = {}
@@ -69,9 +68,6 @@ class OTelSink:
     def settles(self, settle: Callable[[], None]) -> bool:  # noqa: ARG002 - nobody tells before a collection
         """Never."""
         return False
-
-    def renew_locks(self) -> None:
-        """Nothing to renew: the SDK looks after its own after a fork."""
 
     def _make(self, metric: Metric) -> Callable[..., None]:
         arguments: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}

@@ -8,7 +8,6 @@ are used, because only they write the files that its collector adds up; the clie
 from __future__ import annotations
 
 import os
-import threading
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar as ClientExemplar
 
 from agent_otel import _shield, catalogue
+from agent_otel.emit.sinks import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,30 +41,12 @@ def _given(kept: _Kept | None) -> ClientExemplar | None:
     return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
 
 
-class _Lock:
-    """The lock of all cells of a sink: a tool call records on four, and each lock taken costs as much as a record.
-
-    Reentrant, because the garbage collector may finish another call inside.
-    """
-
-    __slots__ = ("held", "settle")
-
-    def __init__(self) -> None:
-        #: Called before the cells are read.
-        self.settle: Callable[[], None] = lambda: None
-        self.renew()
-
-    def renew(self) -> None:
-        self.held = threading.RLock()
-
-
 class _HistogramCell:
     """Buckets and sum of one series."""
 
-    __slots__ = ("_bounds", "_counts", "_exemplars", "_lock", "_sum")
+    __slots__ = ("_bounds", "_counts", "_exemplars", "_sum")
 
-    def __init__(self, lock: _Lock, bounds: tuple[float, ...]) -> None:
-        self._lock = lock
+    def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._exemplars: dict[int, _Kept] = {}
@@ -78,11 +60,11 @@ class _HistogramCell:
             self._exemplars[index] = exemplar, value
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with self._lock.held:
+        with recording.held:
             self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
-        with self._lock.held:
+        with recording.held:
             counts, total, exemplars = self._counts.copy(), self._sum, self._exemplars.copy()
         if not any(counts):
             return  # a histogram begins with its first value, as it does in OpenTelemetry
@@ -97,10 +79,9 @@ class _HistogramCell:
 class _CounterCell:
     """The value of one counter series."""
 
-    __slots__ = ("_exemplar", "_lock", "_value")
+    __slots__ = ("_exemplar", "_value")
 
-    def __init__(self, lock: _Lock) -> None:
-        self._lock = lock
+    def __init__(self) -> None:
         self._value = 0.0
         self._exemplar: _Kept | None = None
 
@@ -110,7 +91,7 @@ class _CounterCell:
             self._exemplar = exemplar, value
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with self._lock.held:
+        with recording.held:
             self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
@@ -142,9 +123,9 @@ _Cell = _HistogramCell | _CounterCell | _GaugeCell
 class _Cells(Collector):
     """All series of one metric, as a collector of the client's."""
 
-    def __init__(self, metric: Metric, lock: _Lock) -> None:
+    def __init__(self, metric: Metric, sink: PrometheusSink) -> None:
         self._metric = metric
-        self._lock = lock
+        self._sink = sink
         self._cells: dict[tuple[str, ...], _Cell] = {}
 
     def series(self, values: tuple[str, ...]) -> Series:
@@ -153,8 +134,8 @@ class _Cells(Collector):
 
     def _new_cell(self) -> _Cell:
         if self._metric.kind == catalogue.HISTOGRAM:
-            return _HistogramCell(self._lock, self._metric.buckets)
-        return _CounterCell(self._lock) if self._metric.kind == catalogue.COUNTER else _GaugeCell()
+            return _HistogramCell(self._metric.buckets)
+        return _CounterCell() if self._metric.kind == catalogue.COUNTER else _GaugeCell()
 
     def _family(self) -> Family:
         kind = {catalogue.HISTOGRAM: HistogramMetricFamily, catalogue.COUNTER: CounterMetricFamily}
@@ -169,7 +150,7 @@ class _Cells(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Give what is scraped."""
-        self._lock.settle()
+        self._sink.settle()
         family = self._family()
         for values, cell in list(self._cells.items()):
             cell.add_to(family, values)
@@ -187,13 +168,15 @@ class _ClientSeries:
         if kind == catalogue.GAUGE:
             self._record = child.set
 
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         if exemplar is not None and self._takes_exemplars:
             self._record(value, exemplar.labels)
         else:
             self._record(value)
 
-    add = record
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        with recording.held:
+            self.add(value, exemplar)
 
 
 class _ClientMetric:
@@ -224,7 +207,8 @@ class PrometheusSink:
     def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
         self._registry = registry
         self._metrics: dict[str, _Cells | _ClientMetric] = {}
-        self._lock = _Lock()
+        #: Called before the cells are read.
+        self.settle: Callable[[], None] = lambda: None
         self._multiprocess = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
@@ -237,28 +221,19 @@ class PrometheusSink:
     def settles(self, settle: Callable[[], None]) -> bool:
         """Yes, but in multiprocess mode, where other processes read what is written."""
         if not self._multiprocess:
-            self._lock.settle = settle
+            self.settle = settle
         return not self._multiprocess
-
-    def renew_locks(self) -> None:
-        """Make new locks; a forked child calls this."""
-        self._lock.renew()
-
-    @property
-    def lock(self) -> threading.RLock:
-        """What to hold around ``Series.add``."""
-        return self._lock.held
 
     def _make(self, metric: Metric) -> _Cells | _ClientMetric:
         try:
             if self._multiprocess:
                 return _ClientMetric(metric, self._registry)
-            cells = _Cells(metric, self._lock)
+            cells = _Cells(metric, self)
             self._registry.register(cells)
         except ValueError:  # the name is taken in the program's registry
             _shield.say_once(
                 f"taken {metric.prometheus_name}",
                 f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
             )
-            return _Cells(metric, self._lock)
+            return _Cells(metric, self)
         return cells

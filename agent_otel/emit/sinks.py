@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
+from agent_otel.emit import lifecycle
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanContext
 
     from agent_otel.catalogue import Metric
+
+
+class _RecordingLock:
+    """The lock around all that is bound or recorded on any sink, which a fork waits for.
+
+    The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. A lock of theirs that
+    another thread held when the process forked would never be free in the child, and neither library renews them all.
+    One lock also costs less: a tool call records on four series. Reentrant, because the garbage collector may finish
+    another call inside.
+    """
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held = threading.RLock()
+        lifecycle.around_fork(lambda: self.held, self._renew)
+
+    def _renew(self) -> None:
+        self.held = threading.RLock()
+
+
+recording = _RecordingLock()
 
 
 class Exemplar:
@@ -47,24 +71,17 @@ class Series(Protocol):
         """Observe a value, add to a counter or set a gauge."""
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """As ``record``, for a caller that holds the sink's lock."""
+        """As ``record``, for a caller that holds ``recording``."""
 
 
 class Sink(Protocol):
     """Where metrics go."""
-
-    @property
-    def lock(self) -> AbstractContextManager[Any]:
-        """What to hold around ``Series.add``, so that it is taken once for several series."""
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Bind a metric to label values; an empty value means that the label is absent."""
 
     def settles(self, settle: Callable[[], None]) -> bool:
         """Whether the sink will call ``settle`` each time before it is read, so that until then calls may wait."""
-
-    def renew_locks(self) -> None:
-        """Make new locks; a forked child calls this."""
 
 
 class Fan:

@@ -137,11 +137,9 @@ def _own(provider: object) -> None:
 
 
 def _after_fork() -> None:
-    """Renew our locks, which another thread of the parent may have held; the SDK's objects renew themselves."""
+    """Renew the lock, which another thread of the parent may have held."""
     global _lock  # noqa: PLW0603 - renewed in the child
     _lock = threading.Lock()
-    if _telemetry is not None:
-        _telemetry.metrics.renew_lock()
 
 
 lifecycle.after_fork(_after_fork)

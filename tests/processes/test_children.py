@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 _PROGRAM = Path(__file__).parent / "children_program.py"
+_FORKS = Path(__file__).parent / "forks_program.py"
 _KINDS = {"Process": 1, "Pool": 1, "ProcessPoolExecutor": 1}
 #: So long that nothing is sent but at an end.
 _LONG = {"OTEL_BSP_SCHEDULE_DELAY": "60000"}
@@ -56,46 +57,30 @@ def test_children(
         assert "" == child.stderr
 
 
-_BUSY = """
-import faulthandler, os, threading
-import agent_otel
-
-def call(name):
-    with agent_otel.execution("run"), agent_otel.tool_call(name, {}) as running:
-        running.result("x")
-
-def work():
-    while not stop:
-        call("parent")
-
-call("parent")
-stop = []
-threads = [threading.Thread(target=work) for _ in range(4)]
-for thread in threads:
-    thread.start()
-hung = 0
-for _ in range(100):
-    child = os.fork()
-    if not child:
-        faulthandler.dump_traceback_later(5, exit=True)
-        call("child")
-        os._exit(0)
-    hung = os.waitpid(child, 0)[1]
-    if hung:
-        break
-stop.append(True)
-for thread in threads:
-    thread.join()
-print(hung)
-"""
+_OTLP = {"OTEL_METRICS_EXPORTER": "otlp"}
+_SINKS = {
+    "prometheus": {"AGENT_OTEL_METRICS": "prometheus"},
+    "otel": {"AGENT_OTEL_METRICS": "otel"},
+    "both": {"AGENT_OTEL_METRICS": "both"},
+    "off": {"AGENT_OTEL_METRICS": "off"},
+    "multiprocess": {"AGENT_OTEL_METRICS": "prometheus", "PROMETHEUS_MULTIPROC_DIR": "{folder}"},
+}
 
 
-@pytest.mark.parametrize("sink", ["prometheus", "off"])
-def test_forks_amid_calls_do_not_hang(environment: Callable[[str], Environment], sink: str) -> None:
+@pytest.mark.timeout(700)
+@pytest.mark.parametrize("sink", _SINKS)
+def test_forks_amid_calls_do_not_hang(environment: Callable[[str], Environment], tmp_path: Path, sink: str) -> None:
     """A lock that another thread of the parent holds when it forks is never free in the child, unless renewed."""
-    child = environment("bare").run(_BUSY, env={"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": sink}, check=True)
+    with OtlpReceiver() as receiver:
+        env = {variable: value.format(folder=tmp_path) for variable, value in _SINKS[sink].items()}
+        env = {"AGENT_OTEL": "1", **receiver.environment(), **_OTLP, **env}
+        child = environment("bare").run(_FORKS, "200", "later", env=env, check=True, timeout=600)
 
-    assert ("0\n", "") == (child.stdout, child.stderr)
+    assert "0\n" == child.stdout
+    assert 1 == _spans(receiver)["last child"]
+    if "otel" in sink or "both" in sink:
+        recorded = [point for point in receiver.points if "last child" == point.attributes.get("gen_ai.tool.name")]
+        assert {1} == {point.count for point in recorded if point.name == "gen_ai.execute_tool.duration"}
 
 
 _ENDS = """
