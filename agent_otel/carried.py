@@ -52,7 +52,7 @@ class Weighed(NamedTuple):
 
     carried: Carried
     cap: Held | None
-    sizes: tuple[int, ...]
+    turns_left: int | None
     notable: bool
 
     @property
@@ -76,9 +76,8 @@ class Weighed(NamedTuple):
             found[catalogue.PAYLOAD_CAP_BYTES] = self.cap.bytes
             found[catalogue.PAYLOAD_UTILIZATION] = self.utilization
             found[catalogue.PAYLOAD_CAP_SOURCE] = self.cap.source
-        turns_left = turns_to_cap(self.sizes, self.cap.bytes) if self.cap else None
-        if turns_left is not None:
-            found[catalogue.PAYLOAD_TURNS_TO_CAP] = turns_left
+        if self.turns_left is not None:
+            found[catalogue.PAYLOAD_TURNS_TO_CAP] = self.turns_left
         return found
 
 
@@ -230,37 +229,35 @@ def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
     if not carried.again:
         series.payload(carried.bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar(out))
     utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
-    sizes: tuple[int, ...] = ()
+    turns_left: int | None = None
     if step.execution is not None:
         kind = kind_of(step, direction, carried.kind)
         small = carried.bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
         if not (small and (carried.again or ledger.small(step.execution, kind, carried.bytes))):
-            sizes = _remember(step.execution, kind, carried, cap_bytes, series)
+            turns_left = _remember(step.execution, kind, carried, cap_bytes, series)
     readable = carried.data is not None or carried.value is not None
     notable = utilization >= out.settings.payload_warn_ratio or (readable and analysis.is_large(carried.bytes))
-    return Weighed(carried, cap, sizes, notable)
+    return Weighed(carried, cap, turns_left, notable)
 
 
 def _remember(
     execution_id: str, kind: str, carried: Carried, cap_bytes: int | None, series: PayloadSeries
-) -> tuple[int, ...]:
-    """Note the payload in the ledger; its recent sizes, turn by turn."""
+) -> int | None:
+    """Enter the payload in the ledger; return how many turns it has left, as far as that can be forecast."""
     execution, track = ledger.carried(execution_id, kind, carried.bytes, again=carried.again)
-    sizes = tuple(track.sizes)
-    # A payload below a quarter of its cap grew by less than a quarter a turn, so that three turns are left at least.
-    if cap_bytes is not None and carried.bytes * 4 > cap_bytes:
-        turns_left = turns_to_cap(sizes, cap_bytes)
-        if turns_left is not None and turns_left < FEW_TURNS and ledger.is_first(execution):
-            series.few_turns.record(1)
+    sizes = track.sizes.copy()
+    turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
+    if turns_left is not None and turns_left < FEW_TURNS and ledger.is_first(execution):
+        series.few_turns.record(1)
     track.utilization = utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     tracks = execution.tracks or {}
     if len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
-        execution.carries = (carried.bytes, cap_bytes, sizes)
+        execution.carries = (carried.bytes, cap_bytes, turns_left)
         if carried.direction != catalogue.OUTPUT:  # an output has the results of its own step, not of those beside it
             execution.handed_bytes = 0
         if not carried.again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
-    return sizes
+    return turns_left
 
 
 def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
+from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.remembered import Execution, Noted, Track
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 _MAX_ID_LENGTH = 128
 _MAX_KINDS = 64
-#: Sizes of one kind of payload that a forecast looks back on.
-_TURNS = 6
 _MAX_SMALL = 4_096
 _MAX_UNNAMED = 256
 #: Executions, the latest first, that are asked whether a call id is theirs.
@@ -189,7 +188,7 @@ class Ledger:
                 track.refused = 0
             if not track.sizes or not (again or track.refused):
                 track.sizes.append(payload_bytes)
-                if len(track.sizes) > _TURNS:
+                if len(track.sizes) > LOOK_BACK:
                     del track.sizes[0]
             return execution, track
 
@@ -210,7 +209,7 @@ class Ledger:
             if execution_id in self._executions:
                 return False
             sizes = self._small.pop((execution_id, kind), ())
-            self._small[execution_id, kind] = (*sizes, payload_bytes)[-_TURNS:]
+            self._small[execution_id, kind] = (*sizes, payload_bytes)[-LOOK_BACK:]
             if len(self._small) > _MAX_SMALL:
                 self._small.popitem(last=False)
             return True

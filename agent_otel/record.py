@@ -15,7 +15,6 @@ from agent_otel.failures import error_type, text_of
 from agent_otel.ledger import Ledger
 from agent_otel.measure.digest import arguments as digest_arguments
 from agent_otel.measure.digest import arguments_bytes
-from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation import asks_for_a_page, find_cut, has_cursor, has_shrunk
@@ -155,12 +154,11 @@ class Record:
         execution = ledger.known(self.execution) if self.execution is not None else None
         if execution is None or execution.carries is None:
             return {}
-        payload_bytes, cap_bytes, sizes = execution.carries
+        payload_bytes, cap_bytes, turns_left = execution.carries
         found: dict[str, Any] = {catalogue.PAYLOAD_BYTES: payload_bytes}
         if cap_bytes is not None:
             found[catalogue.PAYLOAD_CAP_BYTES] = cap_bytes
             found[catalogue.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
-            turns_left = turns_to_cap(sizes, cap_bytes)
             if turns_left is not None:
                 found[catalogue.PAYLOAD_TURNS_TO_CAP] = turns_left
         return found

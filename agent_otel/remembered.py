@@ -84,8 +84,8 @@ class Execution:
         self.seen_at = 0.0
         self.analysed = -1
         self.few_turns = False
-        #: Bytes, cap and recent sizes of the payload nearest to its cap.
-        self.carries: tuple[int, int | None, tuple[int, ...]] | None = None
+        #: Bytes, cap and turns left of the payload nearest to its cap.
+        self.carries: tuple[int, int | None, int | None] | None = None
         #: Bytes of the results that were handed on since that payload.
         self.handed_bytes = 0
         self.asked: dict[int, None] = {}

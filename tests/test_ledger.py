@@ -77,15 +77,15 @@ def test_entries_are_bounded_over_all_executions() -> None:
 
 def test_payloads_of_one_kind_are_turns() -> None:
     ledger = Ledger()
-    for size in (100, 200, 300, 400, 500, 600, 700):
+    for size in range(100, 1500, 100):
         execution, track = ledger.carried("run", "input call_model", size)
-    assert [200, 300, 400, 500, 600, 700] == track.sizes
-    assert 700 == execution.payload_bytes
+    assert [300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1300, 1400] == track.sizes
+    assert 1400 == execution.payload_bytes
     _, other = ledger.carried("run", "output call_model", 50)
     assert [50] == other.sizes
     finished = ledger.finish("run")
     assert finished is not None
-    assert 700 == finished.payload_bytes
+    assert 1400 == finished.payload_bytes
 
 
 def test_a_payload_that_comes_again_is_no_further_turn() -> None:

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_TURNS: Final = 3  # before which nothing is said
-_GROWTHS: Final = 5  # looked back on: old turns say little, and one odd turn of five does not move the median
+_FEWEST: Final = 3
+#: Sizes that a forecast reads: two bursts of an agent that has one every fifth turn, and twice six of two payloads.
+LOOK_BACK: Final = 12
+_RECENT: Final = 5  # growths that the average is taken of: older ones say little about a growth that gathers pace
+_GROWTHS_PER_FALL: Final = 8  # sizes that have nothing to do with each other fall at every second turn
+_INTERLEAVED: Final = 8  # sizes, four of each of two payloads
+# Number of sizes -> the largest growth ÷ the smallest, times four, up to which so few sizes are a trend: three
+# independent sizes rise one after the other in one of 6 cases, four in one of 24, five in one of 120.
+_ALIKE: Final = {3: 5, 4: 8, 5: 16}
 
 
 def growth(sizes: Sequence[int]) -> int | None:
@@ -21,16 +28,39 @@ def growth(sizes: Sequence[int]) -> int | None:
 
 
 def turns_to_cap(sizes: Sequence[int], cap_bytes: int) -> int | None:
-    """How many more turns a payload stays at or under its cap if it grows on as it usually did.
+    """Return how many more turns a payload stays at or under its cap.
 
-    What is usual is the median of the last five growths, and of an even number of them the lower of the two in the
-    middle, so that a single leap among two is not a trend. Turns in which the payload shrank count with their sign:
-    one that was compacted does not head for its cap. None before the third turn, and when the usual growth is not
-    above 0; 0 if the next turn goes over the cap or the last one did.
+    Each turn brings the average of the last five growths, and one of them may be a burst, as large as the largest
+    growth of the last eleven: the result is the smaller of the two forecasts. None before the third turn, and for sizes
+    that do not accumulate: they stay the same, have nothing to do with each other, or are those of a payload that is
+    compacted again and again. 0 if the next turn goes over the cap or the last one did.
     """
-    if len(sizes) < _TURNS:
+    recent = sizes[-LOOK_BACK:]
+    growths = _growths(recent)
+    if not growths:
         return None
-    recent = list(sizes[-_GROWTHS - 1 :])
-    growths = sorted(after - before for before, after in pairwise(recent))
-    usual = growths[(len(growths) - 1) // 2]
-    return max(0, (cap_bytes - sizes[-1]) // usual) if usual > 0 else None
+    left = max(0, cap_bytes - recent[-1])
+    with_burst = left // max(growths) + 1 if left else 0
+    last = growths[-_RECENT:]
+    brought = sum(last)
+    return min(with_burst, left * len(last) // brought) if brought > 0 else with_burst
+
+
+def _growths(sizes: Sequence[int]) -> list[int]:
+    """Return the growths of a payload that accumulates, those of its rises where it was compacted; else none."""
+    count = len(sizes)
+    if count < _FEWEST or (sizes[-1] - min(sizes)) * 16 <= sizes[-1]:
+        return []
+    slack = -(sizes[-1] // 64)  # an id or a time in it may differ in length
+    growths = [after - before for before, after in pairwise(sizes)]
+    falls = len([by for by in growths if by < slack])
+    if falls * _GROWTHS_PER_FALL >= count:
+        # A state and another payload may alternate in the same activity.
+        both = zip(sizes, sizes[2:], strict=False)
+        interleaved = count >= _INTERLEAVED and all(after - before >= slack for before, after in both)
+        return _growths(sizes[(count - 1) % 2 :: 2]) if interleaved else []
+    if falls:
+        # It was compacted, and may be again when it is as large as it was then.
+        return [by for by in growths if by > 0] if sizes[-1] == max(sizes) else []
+    alike = _ALIKE.get(count)
+    return growths if alike is None or max(growths) * 4 <= min(growths) * alike else []
