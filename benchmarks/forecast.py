@@ -264,8 +264,8 @@ def tables() -> str:
 
 def written(page: str) -> str:
     """Return the page with the tables in their place."""
-    before, _, rest = page.partition(BEGIN)
-    return before + BEGIN + tables() + END + rest.partition(END)[2]
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + tables() + END + rest.split(END)[1]
 
 
 def main() -> int:
