@@ -54,7 +54,7 @@ def child(
 
 def stored(folder: Path) -> list[Path]:
     """The files with payloads in them."""
-    return [path for path in folder.glob("claims/*/*") if path.is_file()]
+    return [path for path in folder.glob("claims/*/??/*") if path.is_file()]
 
 
 def test_a_large_result_goes_out_and_comes_back(child: Callable[..., Any], tmp_path: Path) -> None:
