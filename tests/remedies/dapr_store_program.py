@@ -4,7 +4,11 @@
 # The SDK is not installed where types are checked.
 
 import contextlib
+import logging
+import sys
 from typing import Any
+
+from dapr.proto.runtime.v1 import metadata_pb2
 
 from agent_otel.remedies.stores import TooLargeError, open_store
 from tests.engines import dapr_state
@@ -16,6 +20,14 @@ class Listening(dapr_state._Service):
 
     metadata: dict[str, str]
 
+    def GetMetadata(self, request: Any, context: Any) -> Any:  # noqa: ARG002, N802 - a method of the generated service
+        """Name two state stores, of which one lets values expire."""
+        components = [
+            {"name": "statestore", "type": "state.etcd", "capabilities": ["ETAG"]},
+            {"name": "other", "type": "state.redis", "capabilities": ["ETAG", "TTL"]},
+        ]
+        return metadata_pb2.GetMetadataResponse(id="agents", registered_components=components)
+
     def SaveState(self, request: Any, context: Any) -> Any:  # noqa: N802 - a method of the generated service
         """Store under a key."""
         type(self).metadata = dict(request.states[0].metadata)
@@ -24,6 +36,7 @@ class Listening(dapr_state._Service):
 
 def main() -> None:
     """Pass every case."""
+    logging.basicConfig(stream=sys.stdout, format="%(message)s")
     dapr_state._Service = Listening  # type: ignore[misc]  # to hear what else is sent
     with dapr_state.state_api():
         store = open_store("dapr://statestore")
@@ -34,6 +47,7 @@ def main() -> None:
                     print(type(half).__name__, case.__name__)
         store.put("a", b"x", 86_400)
         print(Listening.metadata)
+        open_store("dapr://other").put("a", b"x", 86_400)
         try:
             store.put("a", b"x" * 5 * 1024 * 1024, 60)
         except TooLargeError as error:

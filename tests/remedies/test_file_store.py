@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -271,21 +270,27 @@ def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path
     assert {long, fresh, other} == {path for path in tmp_path.glob("*/??/*") if path.is_file()}
 
 
-def test_files_are_swept_by_whoever_writes_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    swept = threading.Event()
-    monkeypatch.setattr(FileStore, "sweep", lambda _: swept.set())
-    store = FileStore(tmp_path)
-    store.put("a", b"x", 60)
-    assert swept.wait(30)
+def test_one_process_sweeps_for_all(tmp_path: Path) -> None:
+    store = _just_swept(tmp_path)
+    store.put("expired", b"x", -1)
+    stamp = tmp_path / OWN / "swept"
 
-    swept.clear()
-    FileStore(tmp_path).put("b", b"x", 60)
-    time.sleep(0.1)
-    assert not swept.is_set()
+    os.utime(stamp, times=(time.time() - 50,) * 2)
+    FileStore(tmp_path).sweep_if_due(60)
+    assert _path(tmp_path, "expired").exists()
 
-    os.utime(tmp_path / OWN / "swept", (1, time.time() - files.SWEEP_SECONDS - 1))
-    store.put("a", b"x", 60)
-    assert swept.wait(30)
+    for age in (70, -70):  # the clock was set back
+        store.put("expired", b"x", -1)
+        os.utime(stamp, times=(time.time() - age,) * 2)
+        FileStore(tmp_path).sweep_if_due(60)
+        assert not _path(tmp_path, "expired").exists()
+        assert 30 > abs(time.time() - stamp.stat().st_mtime)
+
+
+def test_a_store_that_was_never_written_to_is_not_swept(tmp_path: Path) -> None:
+    FileStore(tmp_path / "absent").sweep_if_due(60)
+
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_a_full_disk_is_said_and_leaves_the_old_value(tmp_path: Path) -> None:

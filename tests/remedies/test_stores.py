@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
 
+from agent_otel import _shield
+from agent_otel.remedies import references
 from agent_otel.remedies.stores import StoreError, TooLargeError, open_store
 from agent_otel.remedies.stores.key_value import KeyValueStore
 from agent_otel.remedies.stores.memory import MemoryStore
@@ -88,6 +92,12 @@ def test_two_writers_of_one_key(store: ClaimStore) -> None:
     contract.two_writers_of_one_key(store)
 
 
+EXPIRY_OF_DAPR = (
+    "The claim check's store dapr://statestore keeps expired results, unreadable: a component of type state.etcd does "
+    "not remove them."
+)
+
+
 @pytest.mark.parametrize("name", ["dapr-1.18", "dapr-1.19"])
 def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) -> None:
     program = Path(__file__).with_name("dapr_store_program.py")
@@ -96,6 +106,7 @@ def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) 
 
     cases = [case.__name__ for case in contract.CASES]
     assert [
+        EXPIRY_OF_DAPR,
         *(f"{half} {case}" for half in ("Blocking", "Asynchronous") for case in cases),
         "{'ttlInSeconds': '86400'}",
         "dapr: 5242880 bytes are more than the sidecar takes",
@@ -245,6 +256,47 @@ def test_objects_say_that_they_do_not_survive_a_fork(bucket: dict[str, str]) -> 
         "objects: used before this process was forked; obstore does not survive that",
         "b'x'",
     ] == said.stdout.splitlines()
+
+
+def test_objects_say_once_that_they_do_not_expire(
+    bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(_shield, "_said", set())
+    for name, value in bucket.items():
+        monkeypatch.setenv(name, value)
+    for _ in range(2):
+        open_store("s3://results/agents")
+    open_store("gs://results/agents", timeout=1)
+
+    assert [
+        f"The claim check's store {scheme}: keeps expired results, unreadable, until a life-cycle rule of the bucket "
+        "removes them. docs/remedies.md has the rule."
+        for scheme in ("s3", "gs")
+    ] == caplog.messages
+
+
+def test_the_documented_rule_of_a_bucket_is_accepted_and_meets_what_is_stored(
+    bucket: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boto3 = pytest.importorskip("boto3")
+    for name, value in bucket.items():
+        monkeypatch.setenv(name, value)
+    page = (ROOT / "docs" / "remedies.md").read_text()
+    rules = {rule: json.loads(rule) for rule in re.findall(r"'(\{\"rules?\".*?\})'", page, re.DOTALL | re.IGNORECASE)}
+    s3_rule, gs_rule, az_rule = rules.values()
+    client = boto3.client("s3", endpoint_url=bucket["AWS_ENDPOINT_URL"], region_name=bucket["AWS_REGION"])
+    open_store("s3://results/agents", timeout=5).put(references.key("run", "node", "call"), b"x", 60)
+
+    client.put_bucket_lifecycle_configuration(Bucket="results", LifecycleConfiguration=s3_rule)
+
+    (rule,) = client.get_bucket_lifecycle_configuration(Bucket="results")["Rules"]
+    prefix = rule["Filter"]["Prefix"]
+    assert ["agents/tool-result/run/node/call"] == [
+        found["Key"] for found in client.list_objects_v2(Bucket="results", Prefix=prefix)["Contents"]
+    ]
+    assert [prefix] == gs_rule["rule"][0]["condition"]["matchesPrefix"]
+    assert [f"results/{prefix}"] == az_rule["rules"][0]["definition"]["filters"]["prefixMatch"]
+    client.delete_bucket_lifecycle(Bucket="results")
 
 
 @pytest.mark.parametrize("value", [{}, {"base64": 1}, {"base64": "?"}])

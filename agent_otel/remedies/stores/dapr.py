@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from agent_otel import _shield
 from agent_otel.emit import lifecycle
 from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError, library, translated
 from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame, unframe
@@ -69,7 +70,18 @@ class DaprStore(Threaded):
         with self._lock:
             if self._client is None:
                 self._client = self._clients.DaprClient()
+                self._check_expiry(self._client)
             return self._client
+
+    @_shield.shielded("remedies.dapr")
+    def _check_expiry(self, client: Any) -> None:
+        for component in client.get_metadata().registered_components:
+            if component.name == self._component and "TTL" not in component.capabilities:
+                _shield.say_once(
+                    f"expiry dapr {self._component}",
+                    f"The claim check's store dapr://{self._component} keeps expired results, unreadable: a component "
+                    f"of type {component.type} does not remove them.",
+                )
 
 
 def _is_too_large(error: Exception) -> bool:

@@ -10,26 +10,22 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
-from agent_otel import _shield
 from agent_otel.remedies.stores import folders
 from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, Threaded, group_of, translated
 from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame
-from agent_otel.remedies.workers import Workers
+from agent_otel.remedies.stores.sweeper import sweeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-#: How often expired files are removed, by whichever process writes next, and how old an unfinished one has to be.
-SWEEP_SECONDS = 600.0
-_UNFINISHED_SECONDS = 3600.0
+#: How old an unfinished file is when its writer has died.
+_UNFINISHED_SECONDS: Final = 3600.0
 
 #: Digests of the group and of the whole key; an unfinished file has a random suffix.
 _NAME: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}(?P<unfinished>\.[0-9a-f]{16})?", re.ASCII)
 _STAMP: Final = "swept"
-
-_sweepers = Workers("sweeper", 1)
 
 
 class FileStore(Threaded):
@@ -52,9 +48,7 @@ class FileStore(Threaded):
                 folders.inner(own, _shard(name), make=True) as folder,
             ):
                 _write(folder, name, frame(ttl), data)
-                is_sweep_due = _is_sweep_due(own)
-            if is_sweep_due:
-                _sweepers.submit(_shield.shielded("remedies.sweep")(self.sweep))
+            sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
         """Return what is stored."""
@@ -82,6 +76,14 @@ class FileStore(Threaded):
         """Remove what has expired or was never finished, and return how many files that were."""
         with folders.own(self._root) as own:
             return sum(_sweep(own, shard) for shard in folders.shards(own))
+
+    def sweep_if_due(self, every: float) -> None:
+        """Sweep, unless a process has done so within the last ``every`` seconds."""
+        with contextlib.suppress(FileNotFoundError):
+            with folders.own(self._root) as own:
+                is_due = _is_sweep_due(own, every)
+            if is_due:
+                self.sweep()
 
     @contextlib.contextmanager
     def _folder(self, name: str) -> Iterator[int]:
@@ -128,8 +130,9 @@ def _remove(folder: int, name: str) -> bool:
     return True
 
 
-def _is_sweep_due(own: int) -> bool:
-    """Return True, once per `SWEEP_SECONDS` for all processes."""
+def _is_sweep_due(own: int, every: float) -> bool:
+    """Return True, once per ``every`` seconds for all processes."""
+    now = time.time()
     try:
         stamp = folders.regular(own, _STAMP)
     except FileNotFoundError:
@@ -137,9 +140,9 @@ def _is_sweep_due(own: int) -> bool:
             os.close(folders.new_file(own, _STAMP))
         return True
     if stamp is not None:
-        if time.time() - stamp.st_mtime < SWEEP_SECONDS:
+        if 0 <= now - stamp.st_mtime < every:
             return False
-        os.utime(_STAMP, dir_fd=own, follow_symlinks=False)
+        os.utime(_STAMP, (now, now), dir_fd=own, follow_symlinks=False)
     return True
 
 

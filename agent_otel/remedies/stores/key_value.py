@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_otel.emit import lifecycle
 from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, translated
+from agent_otel.remedies.stores.sweeper import sweeper
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -24,7 +25,7 @@ class KeyValueStore:
 
     Such a store holds JSON, so bytes become base64, and some of them do not take every key, so keys are hashed. Its
     connections belong to one event loop: the store is used in one that is the adapter's own, in a thread that is
-    started at first use.
+    started at first use. Values expire as the store lets them; one that can ``cull`` expired values is made to.
     """
 
     def __init__(self, store: Any, collection: str = "tool-results") -> None:
@@ -57,6 +58,10 @@ class KeyValueStore:
         """Forget a key."""
         self._wait(self._delete(key))
 
+    def sweep_if_due(self, _: float) -> None:
+        """Have the store remove what has expired."""
+        self._wait(self._store.cull())
+
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         await self._elsewhere(self._put(key, data, ttl))
@@ -80,6 +85,8 @@ class KeyValueStore:
     async def _put(self, key: str, data: bytes, ttl: float) -> None:
         value = {"base64": base64.b64encode(data).decode()}
         await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
+        if hasattr(self._store, "cull"):
+            sweeper.expect(self, ttl)
 
     async def _get(self, key: str) -> bytes:
         return _data(key, await self._store.get(_hashed(key), collection=self._collection))

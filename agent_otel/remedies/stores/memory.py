@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from agent_otel.emit import lifecycle
 from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError
+from agent_otel.remedies.stores.sweeper import sweeper
 
 
 class MemoryStore(Threaded):
@@ -33,6 +34,7 @@ class MemoryStore(Threaded):
             self._bytes += len(data)
             while self._bytes > self._max_bytes:
                 self._drop(next(iter(self._values)))
+        sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
         """Return what is stored."""
@@ -51,6 +53,13 @@ class MemoryStore(Threaded):
         """Forget a key."""
         with self._lock:
             self._drop(key)
+
+    def sweep_if_due(self, _: float) -> None:
+        """Remove what has expired."""
+        now = time.time()
+        with self._lock:
+            for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:
+                self._drop(key)
 
     def _find(self, key: str) -> tuple[bytes, float]:
         with self._lock:

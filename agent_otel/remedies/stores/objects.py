@@ -7,6 +7,7 @@ import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from agent_otel import _shield
 from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, library, translated
 from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame, unframe
 
@@ -43,6 +44,12 @@ class ObjectStore:
                 },
                 retry_config={"max_retries": 0},
             )
+        scheme = url.partition(":")[0]
+        _shield.say_once(
+            f"expiry {scheme}",
+            f"The claim check's store {scheme}: keeps expired results, unreadable, until a life-cycle rule of the "
+            f"bucket removes them. docs/remedies.md has the rule.",
+        )
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
