@@ -16,6 +16,7 @@ from typing import Any
 
 from tests import interpreters
 from tests.interpreters import UnavailableError
+from tests.patience import communicate
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -69,7 +70,7 @@ class Environment:
         command = (str(self.python), *options, *program, *arguments)
         with self.start(*command, env=env, cwd=cwd) as child:
             try:
-                stdout, stderr = child.communicate(timeout=timeout)
+                stdout, stderr = communicate(child, timeout)
             except subprocess.TimeoutExpired:
                 _end(child)
                 stdout, stderr = child.communicate()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pytest
+if TYPE_CHECKING:
+    import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "agent_otel"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -36,52 +38,62 @@ def _ours(path: Path) -> set[str]:
     return {name.removeprefix("agent_otel.") for name in _imports(path) if name.startswith("agent_otel")}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
-def test_no_module_is_longer_than_agreed(path: Path) -> None:
-    adapter = path.parent.name in ("tools", "models", "runtimes")
-    assert (250 if adapter else 400) >= len(path.read_text().splitlines())
+def test_no_module_is_longer_than_agreed(subtests: pytest.Subtests) -> None:
+    for path in MODULES:
+        with subtests.test(module=_name(path)):
+            adapter = path.parent.name in ("tools", "models", "runtimes")
+            assert (250 if adapter else 400) >= len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "measure").glob("*.py")), ids=_name)
-def test_measure_imports_nothing_of_ours_but_itself(path: Path) -> None:
-    assert {name for name in _ours(path) if not name.startswith("measure")} == set()
+def test_measure_imports_nothing_of_ours_but_itself(subtests: pytest.Subtests) -> None:
+    for path in sorted((PACKAGE / "measure").glob("*.py")):
+        with subtests.test(module=_name(path)):
+            assert {name for name in _ours(path) if not name.startswith("measure")} == set()
 
 
-@pytest.mark.parametrize("path", sorted((PACKAGE / "integrations").glob("*/*.py")), ids=_name)
-def test_adapters_reach_neither_emit_nor_measure(path: Path) -> None:
-    assert {name for name in _ours(path) if name.split(".")[0] in ("emit", "measure", "ledger", "record")} == set()
+def test_adapters_reach_neither_emit_nor_measure(subtests: pytest.Subtests) -> None:
+    for path in sorted((PACKAGE / "integrations").glob("*/*.py")):
+        with subtests.test(module=_name(path)):
+            assert {
+                name for name in _ours(path) if name.split(".")[0] in ("emit", "measure", "ledger", "record")
+            } == set()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
-def test_no_framework_is_imported(path: Path) -> None:
-    roots = {name.split(".")[0] for name in _imports(path)}
-    assert roots.isdisjoint(FRAMEWORKS)
+def test_no_framework_is_imported(subtests: pytest.Subtests) -> None:
+    for path in MODULES:
+        with subtests.test(module=_name(path)):
+            roots = {name.split(".")[0] for name in _imports(path)}
+            assert roots.isdisjoint(FRAMEWORKS)
 
 
-@pytest.mark.parametrize("path", [PACKAGE / f"{name}.py" for name in STARTUP], ids=_name)
-def test_what_runs_at_interpreter_start_uses_the_standard_library_only(path: Path) -> None:
-    third_party = {"opentelemetry", "wrapt", "prometheus_client", "typing_extensions"}
-    assert {name.split(".")[0] for name in _imports(path)}.isdisjoint(third_party)
+def test_what_runs_at_interpreter_start_uses_the_standard_library_only(subtests: pytest.Subtests) -> None:
+    for path in [PACKAGE / f"{name}.py" for name in STARTUP]:
+        with subtests.test(module=_name(path)):
+            third_party = {"opentelemetry", "wrapt", "prometheus_client", "typing_extensions"}
+            assert {name.split(".")[0] for name in _imports(path)}.isdisjoint(third_party)
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name != "catalogue.py"], ids=_name)
-def test_telemetry_names_are_written_in_the_catalogue_only(path: Path) -> None:
-    telemetry_name = re.compile(r"(agent_otel\.(tool|model|workflow|execution|internal)|tool\.(result|args)|gen_ai)\.")
-    tree = ast.parse(path.read_text())
-    docstrings = {
-        node.body[0].value.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.body
-        and isinstance(node.body[0], ast.Expr)
-        and isinstance(node.body[0].value, ast.Constant)
-    }
-    written = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings
-    }
-    assert {text for text in written if telemetry_name.match(text)} == set()
+def test_telemetry_names_are_written_in_the_catalogue_only(subtests: pytest.Subtests) -> None:
+    for path in [path for path in MODULES if path.name != "catalogue.py"]:
+        with subtests.test(module=_name(path)):
+            telemetry_name = re.compile(
+                r"(agent_otel\.(tool|model|workflow|execution|internal)|tool\.(result|args)|gen_ai)\."
+            )
+            tree = ast.parse(path.read_text())
+            docstrings = {
+                node.body[0].value.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+                and node.body
+                and isinstance(node.body[0], ast.Expr)
+                and isinstance(node.body[0].value, ast.Constant)
+            }
+            written = {
+                node.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings
+            }
+            assert {text for text in written if telemetry_name.match(text)} == set()
 
 
 def test_nothing_catches_more_than_exception() -> None:

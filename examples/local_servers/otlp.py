@@ -115,7 +115,7 @@ class Inbox:
         with self.arrived:
             return self.arrived.wait_for(enough, timeout)
 
-    def wait_for_spans(self, count: int, timeout: float = 10.0, quiet: float = 0.0) -> list[Span]:
+    def wait_for_spans(self, count: int, timeout: float = 60.0, quiet: float = 0.0) -> list[Span]:
         """Return the spans once ``count`` are there, or what there is after ``timeout`` seconds.
 
         ``quiet`` seconds more are waited after that, for a span too many to show.

@@ -51,7 +51,6 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return environ
 
 
-@pytest.mark.timeout(300)
 def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "options.yaml").write_text(OPTIONS)
     commands = [command for block in BLOCKS for command in block]
@@ -84,7 +83,6 @@ def test_every_command(environment: Callable[[str], Environment], environ: dict[
     assert '"problems": []' in said
 
 
-@pytest.mark.timeout(300)
 def test_the_five_lines_of_the_readme(
     environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path
 ) -> None:

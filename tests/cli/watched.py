@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.engines import prometheus, starting
+from tests.patience import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ def server(
 
 def wait_for(holds: Callable[[], object]) -> None:
     """Wait until it does."""
-    deadline = time.monotonic() + 60
+    deadline = Deadline(60)
     while not holds():
-        assert time.monotonic() < deadline
+        assert not deadline.has_passed()
         time.sleep(0.1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tests.environments import ROOT
+from tests.patience import communicate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +53,7 @@ def report(environment: Environment, program: str, *arguments: str, env: Mapping
     """Run a program of this folder and read its report."""
     module = ("-m", f"tests.coexistence.{program}", *arguments)
     with environment.start(str(environment.python), *module, env=env, cwd=ROOT) as child:
-        stdout, stderr = child.communicate(timeout=100)
+        stdout, stderr = communicate(child, 100)
     assert child.returncode == 0, f"{stdout}\n{stderr}"
     assert "agent_otel failed" not in stderr
     assert "Failed to detach context" not in stderr

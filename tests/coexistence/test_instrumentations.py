@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.coexistence.conftest import BYTES, HASH, OURS, report
+from tests.patience import communicate
 from tests.servers.model import ModelServer, ToolCall, call_once
 from tests.servers.otlp import OtlpReceiver
 
@@ -121,7 +122,7 @@ def test_a_neighbour_that_raises_at_start_up(environment: Callable[[str], Enviro
             "OTEL_LOGS_EXPORTER": "none",
         }
         with peers.start(*command, env=env) as child:
-            _, stderr = child.communicate(timeout=100)
+            _, stderr = communicate(child, 100)
         spans = receiver.wait_for_spans(1)
 
     assert ("Failed to auto initialize OpenTelemetry" in stderr, 0) == (True, child.returncode)

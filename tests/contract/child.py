@@ -127,7 +127,7 @@ def run(agent: Any, base_url: str, case: Json) -> Json:
 
 async def _cancelled(running: Any) -> Any:
     task = asyncio.ensure_future(running)
-    await asyncio.wait_for(toolbox.lingering.wait(), 20)
+    await asyncio.wait_for(toolbox.lingering.wait(), 200)
     task.cancel()
     try:
         return await task

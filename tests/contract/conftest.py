@@ -19,10 +19,24 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize by the cases of the class."""
-    if "case_name" in metafunc.fixturenames and metafunc.cls is not None and issubclass(metafunc.cls, Contract):
-        metafunc.parametrize("case_name", metafunc.cls.cases())
+@pytest.fixture
+def case_name() -> str:
+    """Stand for each case of the class in turn, see `pytest_pyfunc_call`."""
+    return ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test of a contract once for each case of its class, every time as a subtest."""
+    is_given = "case_name" in getattr(getattr(pyfuncitem, "callspec", None), "params", {})
+    if "case_name" not in pyfuncitem.funcargs or is_given or pyfuncitem.cls is None:
+        return None
+    subtests: pytest.Subtests = pyfuncitem._request.getfixturevalue("subtests")
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    for name in pyfuncitem.cls.cases():
+        with subtests.test(case=name):
+            pyfuncitem.obj(**{**arguments, "case_name": name})
+    return True
 
 
 @pytest.fixture(scope="class")

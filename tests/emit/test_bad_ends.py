@@ -12,6 +12,7 @@ import pytest
 from tests.emit import wire
 from tests.emit.conftest import CALL
 from tests.emit.wire import key
+from tests.patience import communicate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ def test_a_hanging_exporter(environment: Callable[[str], Environment], hanging: 
         assert child.stdout is not None
         assert _ANSWER == json.loads(child.stdout.readline())
         began = time.monotonic()
-        _, complaints = child.communicate(timeout=60)
+        _, complaints = communicate(child, 60)
         took = time.monotonic() - began
 
     assert 0 == child.returncode

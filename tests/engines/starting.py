@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from tests.interpreters import UnavailableError
+from tests.patience import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,11 +62,11 @@ def free_port() -> int:
 
 def wait_for_port(port: int, seconds: float = 30) -> None:
     """Wait until somebody of this machine listens."""
-    deadline = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     while True:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=seconds):
             return
-        assert time.monotonic() < deadline, f"nobody listens on port {port}"
+        assert not deadline.has_passed(), f"nobody listens on port {port}"
         time.sleep(0.02)
 
 
@@ -107,10 +108,10 @@ def process(  # noqa: PLR0913 - what a process is given, named
         ) as server,
     ):
         try:
-            deadline = time.monotonic() + seconds
+            deadline = Deadline(seconds)
             while not answers():
                 assert server.poll() is None, f"{command[0]} ended: {server.returncode}\n{said.read_text()}"
-                assert time.monotonic() < deadline, f"{command[0]} does not answer\n{said.read_text()}"
+                assert not deadline.has_passed(), f"{command[0]} does not answer\n{said.read_text()}"
                 time.sleep(0.02)
             yield said
         finally:

@@ -8,14 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from examples.durable_agent.model_server import SEARCHES
 from tests.conftest import skip
 from tests.engines import redis
 from tests.interpreters import UnavailableError
-
-pytestmark = pytest.mark.timeout(900)  # the environment may have to be made, and the machine may be busy
 
 ROOT = Path(__file__).resolve().parents[2]
 CAP = 2 * 1024 * 1024

@@ -22,6 +22,7 @@ from dapr.ext.workflow import DaprWorkflowClient
 
 from tests.contract.child import Messages, Telemetry
 from tests.contract.runtimes.programs import dapr as program
+from tests.patience import Deadline
 
 if TYPE_CHECKING:
     from tests.engines.daprd import Daprd
@@ -43,9 +44,9 @@ def ask(workflow: str, given: Json, seconds: float) -> Json:
     # daprd answers when the workflow's first turn is over, which may be never.
     starting = threading.Thread(target=start, daemon=True)
     starting.start()
-    deadline = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     state = None
-    while time.monotonic() < deadline and _status(state) not in ("COMPLETED", "FAILED"):
+    while not deadline.has_passed() and _status(state) not in ("COMPLETED", "FAILED"):
         time.sleep(0.1)
         state = client.get_workflow_state(INSTANCE)
     failure = state and state.failure_details

@@ -1,5 +1,6 @@
 """The runtime contract's cases and reports, for a pass on engines that ``scripts/test`` does without."""
 
-from tests.contract.runtimes.conftest import pytest_generate_tests, runs
+from tests.contract.conftest import case_name, pytest_pyfunc_call
+from tests.contract.runtimes.conftest import runs
 
-__all__ = ["pytest_generate_tests", "runs"]
+__all__ = ["case_name", "pytest_pyfunc_call", "runs"]

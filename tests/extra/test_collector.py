@@ -16,6 +16,7 @@ from agent_otel import catalogue
 from tests.engines import prometheus, starting
 from tests.engines.collector import collector
 from tests.monitoring import durable_run
+from tests.patience import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,10 +100,10 @@ def scraping(direct: str, through: Collector) -> str:
 
 def settled(engine: Prometheus, suite: str) -> tuple[Series, Series]:
     """Return what came on both ways, once it is the same or no more comes: the agent waits meanwhile."""
-    deadline = time.monotonic() + SECONDS
+    deadline = Deadline(SECONDS)
     while True:
         scraped, pushed = (series(engine, suite, way) for way in ("direct", "collector"))
-        if (scraped and scraped == pushed) or time.monotonic() > deadline:
+        if (scraped and scraped == pushed) or deadline.has_passed():
             return scraped, pushed
         time.sleep(0.5)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.monitoring.simulated import PROCESSES
+from tests.patience import communicate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,7 @@ def generate(environment: Environment, folder: Path) -> Path:
             command = (str(environment.python), str(_TRAFFIC), str(number), str(part))
             children.append(stack.enter_context(environment.start(*command, env=process.settings)))
         for child in children:
-            said = child.communicate(timeout=110)
+            said = communicate(child, 110)
             assert child.returncode == 0, said
     merged = folder / "samples"
     merged.write_text(_merged(part.read_text() for part in parts))

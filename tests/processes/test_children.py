@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.patience import wait
 from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def test_ends(  # noqa: PLR0913, PLR0917 - the columns of a table
                 if not delay:
                     receiver.wait_for_spans(1)
                 child.terminate()
-            assert status == child.wait(timeout=30)
+            assert status == wait(child, 30)
 
     assert delivered == len(receiver.spans)
 
@@ -155,4 +156,4 @@ def test_sigterm_and_a_hanging_exporter(environment: Callable[[str], Environment
             assert child.stdout is not None
             assert "called\n" == child.stdout.readline()
             child.terminate()
-            assert -15 == child.wait(timeout=12)
+            assert -15 == wait(child, 12)

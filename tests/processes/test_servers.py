@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.patience import Deadline, communicate
 from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _serve(  # noqa: PLR0913 - what a server takes
         if wait:
             receiver.wait_for_spans(len(_REQUESTS))
         running.terminate()
-        _, stderr = running.communicate(timeout=60)
+        _, stderr = communicate(running, 60)
     assert running.returncode in (0, -15), stderr
     assert "Traceback" not in stderr
 
@@ -129,8 +130,8 @@ def _arrived(receiver: OtlpReceiver) -> dict[str, int]:
 
 def _get(path: Path, url: str, server: Popen[str]) -> str:
     """Ask a server that listens on a Unix socket; wait until it does."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and server.poll() is None:
+    deadline = Deadline(60)
+    while not deadline.has_passed() and server.poll() is None:
         with contextlib.suppress(OSError), contextlib.closing(_Connection(path)) as connection:
             connection.request("GET", url)
             return connection.getresponse().read().decode()

@@ -35,7 +35,7 @@ def main() -> None:
     with program.backend() as address, program.working(address, store):
         tasks = client.TaskHubGrpcClient(host_address=address, payload_store=store)
         instance = tasks.schedule_new_orchestration("one", input=given)
-        done = tasks.wait_for_orchestration_completion(instance, timeout=30)
+        done = tasks.wait_for_orchestration_completion(instance, timeout=200)
         raw = client.TaskHubGrpcClient(host_address=address).get_orchestration_state(instance)
     said: dict[str, Any] = {
         "said": done and done.serialized_output,

@@ -34,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     from agent_otel.remedies.temporal_driver import temporal_storage_driver
 
 SIZE = 5 * 1024 * 1024
-_ONCE: Any = {"start_to_close_timeout": timedelta(seconds=20), "retry_policy": RetryPolicy(maximum_attempts=1)}
+_ONCE: Any = {"start_to_close_timeout": timedelta(seconds=200), "retry_policy": RetryPolicy(maximum_attempts=1)}
 
 
 @activity.defn

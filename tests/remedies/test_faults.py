@@ -25,6 +25,7 @@ from agent_otel.remedies.references import Reference
 from agent_otel.remedies.resolving import ClaimReader
 from agent_otel.remedies.stores import NotFoundError, open_store
 from tests.engines import redis, starting
+from tests.patience import Deadline
 from tests.remedies.faults_program import produced
 from tests.servers.model import ModelServer, ToolCall, tool_results
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from examples.local_servers.model import Reply
     from tests.environments import Environment
 
-pytestmark = pytest.mark.timeout(700)  # the machine may be busy with other tests
 
 Json = dict[str, Any]
 
@@ -112,12 +112,12 @@ class Script:
 
     def wait_for(self, *kinds: str, agents: int) -> None:
         """Wait until each agent has had two such answers from now on."""
-        begin, deadline = len(self.answers), time.monotonic() + SECONDS
+        begin, deadline = len(self.answers), Deadline(SECONDS)
         while True:
             found = [answer.agent for answer in self.answers[begin:] if answer.what in kinds]
             if len(set(found)) == agents and all(found.count(agent) > 1 for agent in set(found)):
                 return
-            assert time.monotonic() < deadline, (kinds, Counter(found), Counter(a.what for a in self.answers[begin:]))
+            assert not deadline.has_passed(), (kinds, Counter(found), Counter(a.what for a in self.answers[begin:]))
             time.sleep(0.02)
 
 

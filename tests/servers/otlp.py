@@ -132,7 +132,7 @@ class OtlpReceiver(Inbox):
         series = {(repr(p.resource), repr(sorted(p.attributes.items()))): p for p in self.points if p.name == name}
         return list(series.values())
 
-    def wait_for_metric(self, name: str, timeout: float = 10.0) -> list[Point]:
+    def wait_for_metric(self, name: str, timeout: float = 60.0) -> list[Point]:
         """Return :meth:`latest` once the metric has a point; empty when none came in ``timeout`` seconds."""
         self.wait_until(lambda: any(point.name == name for point in self.points), timeout)
         return self.latest(name)

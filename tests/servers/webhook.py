@@ -31,7 +31,7 @@ class Webhook(LoopbackServer):
         return [alert for each in self.notifications for alert in each["alerts"] if alert["status"] == status]
 
     def wait_for(
-        self, is_there: Callable[[list[dict[str, Any]]], bool], status: str = "firing", timeout: float = 60
+        self, is_there: Callable[[list[dict[str, Any]]], bool], status: str = "firing", timeout: float = 300
     ) -> list[dict[str, Any]]:
         """Return `alerts` once they are what is waited for; AssertionError with them when that takes too long."""
         with self._arrived:

@@ -10,6 +10,7 @@ import pytest
 
 from tests import interpreters
 from tests.environments import Environment
+from tests.patience import communicate
 from tests.startup.conftest import Maker
 
 _MODULES = """
@@ -61,7 +62,7 @@ def test_the_import_hook(complete: Environment) -> None:
     tests = Path(__file__).with_name("test_importhook.py")
     options = ("--noconftest", "-c", "/dev/null", "-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error")
     with complete.start(str(complete.python), "-m", "pytest", "-q", *options, str(tests), cwd=complete.folder) as child:
-        out, complaints = child.communicate(timeout=60)
+        out, complaints = communicate(child, 60)
 
     assert 0 == child.returncode, out + complaints
     assert "skipped" not in out

@@ -7,6 +7,7 @@ import pytest
 
 from tests import environments
 from tests.environments import Environment
+from tests.patience import communicate
 from tests.startup.conftest import Maker, site_packages
 
 _PROVIDER = """
@@ -58,7 +59,7 @@ def test_the_provider_of_opentelemetry_instrument(
     exporters = {"OTEL_TRACES_EXPORTER": "console", "OTEL_METRICS_EXPORTER": "none", "OTEL_LOGS_EXPORTER": "none"}
     command = (str(servers.program("opentelemetry-instrument")), str(servers.python), "-c", _TOOL + _CALL)
     with servers.start(*command, env={**exporters, **switch}) as child:
-        out, complaints = child.communicate(timeout=60)
+        out, complaints = communicate(child, 60)
 
     assert ("", 0) == (complaints, child.returncode)
     assert 1 == out.count('"name": "execute_tool shout"')

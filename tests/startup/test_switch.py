@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments import Environment
+from tests.patience import communicate
 from tests.startup.conftest import STATE, site_packages
 
 _MODULES = "import sys; print(*sorted(sys.modules))"
@@ -80,7 +81,7 @@ def test_a_wrong_value_is_one_warning_and_off(installed: Environment) -> None:
 def test_a_warning_that_cannot_be_written_does_not_stop_python(installed: Environment, redirection: str) -> None:
     shell = f"exec {installed.python} -c 'print(42)' {redirection}"
     with installed.start("sh", "-c", shell, env={"AGENT_OTEL": "ture"}) as child:
-        assert ("42\n", "") == child.communicate(timeout=60)
+        assert ("42\n", "") == communicate(child, 60)
 
 
 def test_starting_again_and_again_installs_one_finder(installed: Environment) -> None:

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrize by the cases of the class."""
-    if "case_name" in metafunc.fixturenames and metafunc.cls is not None and issubclass(metafunc.cls, RuntimeContract):
-        metafunc.parametrize("case_name", metafunc.cls.cases())
-
-
 @pytest.fixture(scope="class")
 def runs(
     request: pytest.FixtureRequest,

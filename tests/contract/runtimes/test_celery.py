@@ -231,8 +231,8 @@ def scrape():
 
 if __name__ == "__main__":
     with start_worker(app, pool="prefork", concurrency=1, perform_ping_check=False, loglevel="CRITICAL"):
-        assert produce.delay(1011).get(timeout=20, interval=0.02) == "x" * 1011
-        print(scrape.delay().get(timeout=20, interval=0.02))
+        assert produce.delay(1011).get(timeout=200, interval=0.02) == "x" * 1011
+        print(scrape.delay().get(timeout=200, interval=0.02))
 """
 
 

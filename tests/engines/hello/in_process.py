@@ -55,7 +55,7 @@ def durabletask(folder: Path) -> Any:
         worker.start()
         client = TaskHubGrpcClient(host_address=address)
         started = client.schedule_new_orchestration(hello, input="World")
-        state = client.wait_for_orchestration_completion(started, timeout=30)
+        state = client.wait_for_orchestration_completion(started, timeout=200)
     backend.stop()
     return json.loads(state.serialized_output)
 
@@ -83,7 +83,7 @@ def celery(folder: Path) -> Any:
         return f"Hello, {name}!"
 
     with start_worker(app, pool="solo", perform_ping_check=False):
-        return greet.delay("World").get(timeout=30)
+        return greet.delay("World").get(timeout=200)
 
 
 def prefect(folder: Path) -> Any:

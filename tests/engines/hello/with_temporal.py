@@ -29,7 +29,7 @@ class Hello:
     @workflow.run
     async def run(self, name: str) -> str:
         """Greet."""
-        return await workflow.execute_activity(greet, name, start_to_close_timeout=timedelta(seconds=10))
+        return await workflow.execute_activity(greet, name, start_to_close_timeout=timedelta(seconds=200))
 
 
 async def main(address: str, size: int) -> None:

@@ -163,8 +163,8 @@ def running(engine: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
         runners.append(runner)
 
         def start(workflow: str, given: Any) -> Any:
-            execution = runner.run_async(input=json.dumps(given), function_name=workflow, execution_timeout=20)
-            done = runner.wait_for_result(execution, timeout=20)
+            execution = runner.run_async(input=json.dumps(given), function_name=workflow, execution_timeout=200)
+            done = runner.wait_for_result(execution, timeout=200)
             if done.status is not InvocationStatus.SUCCEEDED:
                 raise RuntimeError(str(done.error))
             return json.loads(done.result or "null")

@@ -71,7 +71,7 @@ def flaky(task: Any, n: int) -> str:
 
 def _run(activity: str, given: Any) -> Any:
     with allow_join_result():
-        return app.tasks[activity].apply_async((given,)).get(timeout=20, interval=0.02)
+        return app.tasks[activity].apply_async((given,)).get(timeout=200, interval=0.02)
 
 
 @app.task(bind=True, name="rejecting", acks_late=True)
@@ -102,7 +102,7 @@ def parallel(given: dict[str, Any]) -> int:
     """Run two tasks at once."""
     running = [app.tasks["produce"].apply_async((given["n"] + more,)) for more in (0, 1)]
     with allow_join_result():
-        return sum(len(each.get(timeout=20, interval=0.02)) for each in running)
+        return sum(len(each.get(timeout=200, interval=0.02)) for each in running)
 
 
 @app.task(name="turns")
@@ -143,7 +143,7 @@ def running(engine: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
         def start(workflow: str, given: Any) -> Any:
             if workflow == "chained":
                 tasks = chain(app.tasks["produce"].s(given["n"]), listed.s(), app.tasks["consume"].s())
-                return tasks.apply_async().get(timeout=20, interval=0.02)
-            return app.tasks[workflow].apply_async((given,)).get(timeout=20, interval=0.02)
+                return tasks.apply_async().get(timeout=200, interval=0.02)
+            return app.tasks[workflow].apply_async((given,)).get(timeout=200, interval=0.02)
 
         yield start

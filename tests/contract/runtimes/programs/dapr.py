@@ -166,7 +166,7 @@ def running(engine: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
                 workers.close()
                 workers.enter_context(working())
                 _go(client, instance)
-            state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 20))
+            state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 200))
             if state.failure_details is not None:
                 raise RuntimeError(state.failure_details.message)
             return json.loads(state.serialized_output or "null")

@@ -80,7 +80,7 @@ def running(_: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
                     agent.agent_workflow_name, input={"task": json.dumps({"turns": given["turns"]})}
                 )
                 try:
-                    state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 30))
+                    state = client.wait_for_workflow_completion(instance, timeout_in_seconds=given.get("seconds", 200))
                 except TimeoutError as error:
                     sent = model.tool_results()
                     letters = sum(len(sent.get(call, "")) for turn in given["turns"] for call, _, _ in turn)

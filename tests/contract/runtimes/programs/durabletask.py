@@ -138,7 +138,7 @@ def running(_: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
                 workers.close()
                 workers.enter_context(working(address))
                 tasks.raise_orchestration_event(instance, "go")
-            done = tasks.wait_for_orchestration_completion(instance, timeout=given.get("seconds", 20))
+            done = tasks.wait_for_orchestration_completion(instance, timeout=given.get("seconds", 200))
             assert done is not None
             done.raise_if_failed()
             return json.loads(done.serialized_output or "null")

@@ -129,7 +129,7 @@ class Engine:
     def _event_of(self, key: str) -> Any:
         others: list[Any] = []
         while True:
-            event = self._events.get(timeout=5)
+            event = self._events.get(timeout=60)
             if event.action.key == key and event.type in (STEP_EVENT_TYPE_COMPLETED, STEP_EVENT_TYPE_FAILED):
                 for other in others:
                     self._events.put(other)

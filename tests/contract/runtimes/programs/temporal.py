@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 KEY = 0x5A
-_SOON = timedelta(seconds=20)
+_SOON = timedelta(seconds=200)
 
 # The field of an event of the history that is a payload.
 _PAYLOADS = {
@@ -270,7 +270,7 @@ class Hub:
             given,
             id=str(uuid.uuid4()),
             task_queue=f"{self._queue} {worker}",
-            execution_timeout=timedelta(seconds=given.get("seconds", 20)),
+            execution_timeout=timedelta(seconds=given.get("seconds", 200)),
             task_timeout=timedelta(seconds=1),
         )
         said = await handle.result()

@@ -85,7 +85,7 @@ class Asking:
     @workflow.run
     async def run(self, word: str) -> str:
         """Run it."""
-        answered = await workflow.execute_activity(answer, word, start_to_close_timeout=timedelta(seconds=20))
+        answered = await workflow.execute_activity(answer, word, start_to_close_timeout=timedelta(seconds=200))
         from agent_otel import tool_call
 
         with tool_call("loud", {"word": word}) as call:
