@@ -102,15 +102,7 @@ def _may_return_text(target: Callable[..., Any]) -> bool:
 
 
 def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
-    """Put the measuring around a function: as a function, which can be pickled, where that hides nothing."""
-    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-        import wrapt  # noqa: PLC0415 - only here does nothing less keep the function's kind
-
-        return wrapt.FunctionWrapper(
-            target,
-            lambda wrapped, *call: _wrapper(reader, wrapped)(wrapped, *call),
-            enabled=lambda: _startup.active,
-        )
+    """Put the measuring around a function: as a plain function, where that is of the same kind."""
     wrapper: Wrapper | None = None
     if inspect.iscoroutinefunction(target):
 
@@ -134,6 +126,10 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
             wrapper = _wrapper(reader, target)
         return wrapper(target, None, args, kwargs)
 
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        from agent_otel.integrations.stand_ins import Proxy  # noqa: PLC0415 - only here is a proxy needed
+
+        return Proxy(target, call)
     return call
 
 

@@ -14,10 +14,9 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-import wrapt
-
 from agent_otel import _shield, catalogue, observer, settings, streams
 from agent_otel.integrations import registry
+from agent_otel.integrations.stand_ins import stand_in
 from agent_otel.reading import (
     LEFT_ALONE,
     After,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     Reader = ToolReader | ModelReader | StepReader | Before | After | Watch | Around | Family | InThread
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
-# wrapt keeps attributes with the prefix _self_ on the wrapper, and proxies of others pass the question on to it.
+# A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"
 _wrapped: list[tuple[Any, str, Any, Any]] = []
 _matched: set[str] = set()
@@ -333,7 +332,7 @@ def _wrap_found(parent: Any, attribute: str, original: Any, reader: Reader) -> N
     if getattr(original, _MARK, False):
         return
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
-    wrapped = wrapt.FunctionWrapper(original, wrapper_for(reader, plain))
+    wrapped = stand_in(original, wrapper_for(reader, plain), parent)
     setattr(wrapped, _MARK, True)
     inherited = attribute not in vars(parent)
     setattr(parent, attribute, wrapped)

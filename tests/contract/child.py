@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.contract import toolbox
+from tests.contract import likeness, toolbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,20 +154,18 @@ def targets(integrations: dict[str, str]) -> dict[str, Any]:
 
 
 def faces(places: dict[str, Any]) -> dict[str, Json]:
-    """What others can see of a function."""
-    return {target: _face(getattr(*place)) for target, place in places.items()}
+    """What others can see of a function, and do with it."""
+    return {target: likeness.of_place(*place) for target, place in places.items()}
 
 
-def _face(function: Any) -> Json:
-    return {
-        "signature": str(inspect.signature(function)),
-        "coroutine": inspect.iscoroutinefunction(function),
-        "generator": inspect.isgeneratorfunction(function),
-        "name": function.__name__,
-        "qualname": function.__qualname__,
-        "module": function.__module__,
-        "doc": function.__doc__,
-    }
+def _unlike(before: dict[str, Json], now: dict[str, Json]) -> list[str]:
+    """What is not as it was."""
+    return [
+        f"{target} {key}: {said!r}, not {before[target][key]!r}"
+        for target, face in now.items()
+        for key, said in face.items()
+        if said != before[target][key]
+    ]
 
 
 def depths(places: dict[str, Any], originals: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -177,10 +175,16 @@ def depths(places: dict[str, Any], originals: dict[str, Any] | None = None) -> d
     found: dict[str, Any] = {}
     for target, (parent, attribute) in places.items():
         value, depth = inspect.getattr_static(parent, attribute), 0
-        while getattr(value, _MARK, False) and hasattr(value, "__wrapped__"):
-            value, depth = value.__wrapped__, depth + 1
-        found[target] = depth if originals is None or value is originals[target] else f"{depth}, not the original"
+        while getattr(value, _MARK, False):
+            value, depth = _function(value).__wrapped__, depth + 1
+        is_original = originals is None or _function(value) is _function(originals[target])
+        found[target] = depth if is_original else f"{depth}, not the original"
     return found
+
+
+def _function(value: Any) -> Any:
+    """The function of a static or class method."""
+    return value.__func__ if type(value) in (staticmethod, classmethod) else value
 
 
 def loaded() -> list[str]:
@@ -295,7 +299,7 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
             "spans": telemetry.spans(),
             "depths": depths(places, originals) if name == "late" else None,
             "same": all(inspect.getattr_static(*places[target]) is originals[target] for target in places),
-            "faces": faces(places) == before,
+            "faces": _unlike(before, faces(places)),
             "messages": messages.take(),
         }
 

@@ -1,0 +1,107 @@
+"""What stands in the place of a wrapped function: to all others the function itself.
+
+Programs copy, pickle, inspect and subclass what they find on a class. A plain function does all of that as its original
+does. Where a plain function cannot be of the original's kind (a generator function calls its body at the first step), a
+proxy stands, which copies and pickles as the original does.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A function in all but what it does: ``call`` is run instead, with the same arguments."""
+
+    def __init__(self, function: Any, call: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._self_call = call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - the function's own
+        return self._self_call(*args, **kwargs)
+
+    def __get__(self, instance: Any, _: Any = None) -> Any:
+        """Bind as functions do, into a method that copies and pickles."""
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> Proxy:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Proxy:
+        return self
+
+    def __reduce_ex__(self, _: Any) -> str:
+        """Pickle as functions do: by name."""
+        name: str = self.__wrapped__.__qualname__
+        return name
+
+
+def stand_in(original: Any, wrapper: Wrapper, parent: Any) -> Any:
+    """Return what stands in the place of a function in its module, or of a method in its class."""
+    kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
+    if kind is FunctionType:
+        return _of_method(original, wrapper) if isinstance(parent, type) else _of_function(original, wrapper)
+    if kind is staticmethod and type(original.__func__) is FunctionType:
+        return staticmethod(_of_function(original.__func__, wrapper))
+    if kind is classmethod and type(original.__func__) is FunctionType:
+        return classmethod(_of_method(original.__func__, wrapper))
+    return wrapt.FunctionWrapper(original, wrapper)  # knows how anything is bound
+
+
+def _of_function(original: FunctionType, wrapper: Wrapper) -> Any:
+    if _is_async(original, wrapper):
+
+        @functools.wraps(original)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await wrapper(original, None, args, kwargs)
+
+        return call_async
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(original, None, args, kwargs)
+
+    return _of_its_kind(original, call)
+
+
+def _of_method(original: FunctionType, wrapper: Wrapper) -> Any:
+    """Return a method that calls the original one bound; a call without an instance is not watched."""
+    if _is_async(original, wrapper):
+
+        @functools.wraps(original)
+        async def method_async(*args: Any, **kwargs: Any) -> Any:
+            if not args or args[0] is None:
+                return await original(*args, **kwargs)
+            instance = args[0]
+            return await wrapper(MethodType(original, instance), instance, args[1:], kwargs)
+
+        return method_async
+
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if not args or args[0] is None:
+            return original(*args, **kwargs)
+        instance = args[0]
+        return wrapper(MethodType(original, instance), instance, args[1:], kwargs)
+
+    return _of_its_kind(original, method)
+
+
+def _is_async(original: FunctionType, wrapper: Wrapper) -> bool:
+    return inspect.iscoroutinefunction(original) and inspect.iscoroutinefunction(wrapper)
+
+
+def _of_its_kind(original: FunctionType, call: Callable[..., Any]) -> Any:
+    """Return a function as it is, or behind a proxy where it is not of its original's kind."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return Proxy(original, call) if any(is_kind(original) for is_kind in kinds) else call
