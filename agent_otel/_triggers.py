@@ -44,6 +44,7 @@ MODULES = (
     "kombu.serialization",
     "langchain_core.language_models.chat_models",
     "langchain_core.tools.base",
+    "langfuse.langchain.CallbackHandler",
     "langgraph.checkpoint.base",
     "langgraph.checkpoint.postgres.base",
     "langgraph.prebuilt.tool_node",

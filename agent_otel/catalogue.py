@@ -385,6 +385,7 @@ FOREIGN_TOOL_SPANS: Final = {
     "mcp.method.name": ("tools/call",),
     "openinference.span.kind": ("TOOL",),
     "traceloop.span.kind": ("tool",),
+    "langfuse.observation.type": ("tool",),
 }
 # Attributes by which a runtime's own instrumentation marks the span of a step.
 FOREIGN_STEP_SPANS: Final = (

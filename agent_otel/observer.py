@@ -27,6 +27,8 @@ from agent_otel.tool_visit import Inside, Visit, remedies
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from opentelemetry.trace import Span
+
     from agent_otel.reading import Asked, Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
     from agent_otel.remedies.requests import Requests
 
@@ -280,11 +282,14 @@ def payload_refused(step: Step, direction: str) -> None:
         carried.refused(carried.named(step), direction)
 
 
-def handler_started() -> None:
-    """The framework is about to run the handler, and every callback of others has opened what it opens."""
+def handler_started(within: Span | None = None) -> None:
+    """The framework is about to run the handler, and every callback of others has opened what it opens.
+
+    ``within`` is the span of another instrumentation for this call, where that is not current.
+    """
     record = _running()
     if record is not None:
-        record.open_span()
+        record.open_span(within)
 
 
 def handler_entered() -> None:

@@ -150,13 +150,6 @@ class Before:
     run: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class After:
-    """A function of ours that runs after a wrapped one, not a coroutine function, has returned."""
-
-    run: Callable[[Any], None]
-
-
 class Step(NamedTuple):
     """One activity, step, task or node of a durable runtime, as the runtime names it.
 

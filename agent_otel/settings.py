@@ -106,8 +106,8 @@ class Settings:
         "AGENT_OTEL_FLUSH_ON_SIGTERM",
         SWITCH,
         False,
-        "Flush for at most 2 s on SIGTERM where the program has no handler of its own (uvicorn re-raises the signal "
-        "and would lose the last batch).",
+        "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "
+        "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
     )
     capture_content: bool = _setting(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",

@@ -1,6 +1,6 @@
 """What happens to owned providers when a process forks or ends.
 
-``atexit`` alone loses the last batch in multiprocessing children, and a hanging exporter would hold
+``atexit`` alone loses the last batch in children of multiprocessing and of Celery, and a hanging exporter would hold
 the exit; so waiting daemon threads do the flushing and everybody else waits for them with a limit.
 """
 
@@ -76,10 +76,15 @@ class _Waiting:
 
 
 def install(flusher: Flusher) -> None:
-    """Flush at exit and at the end of multiprocessing children; ``_sigterm`` is the third way out."""
+    """Flush at exit and at the end of children; ``_sigterm`` is the other way out."""
     atexit.register(_at_exit, flusher)
     after_fork(_shield.shielded("emit.fork")(flusher.restart))
-    _importhook.install({"multiprocessing.util": lambda _: _arm_children(flusher)})
+    _importhook.install(
+        {
+            "multiprocessing.util": lambda _: _arm_children(flusher),
+            "celery.signals": lambda name: _arm_celery(flusher, name),
+        }
+    )
 
 
 def _at_exit(flusher: Flusher) -> None:
@@ -98,6 +103,16 @@ def _arm_children(flusher: Flusher) -> None:
     util.register_after_fork(flusher, arm)
     if process.parent_process() is not None:
         arm(flusher)
+
+
+@_shield.shielded("emit.celery")
+def _arm_celery(flusher: Flusher, name: str) -> None:
+    """Celery's children are billiard's, which leave by ``os._exit``; this signal, of Celery's own, is their last."""
+
+    def flush(**_: Any) -> None:
+        flusher.flush(CHILD_SECONDS)
+
+    sys.modules[name].worker_process_shutdown.connect(flush, weak=False)
 
 
 def after_fork(reset: Callable[[], object]) -> None:

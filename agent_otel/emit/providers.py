@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Owned providers flush this often unless OTEL_BSP_SCHEDULE_DELAY says otherwise: many ways for a process to end skip
 # atexit (uvicorn re-raises SIGTERM, multiprocessing uses os._exit), and what is still queued then is lost.
 _SCHEDULE_DELAY_MILLIS = 1000.0
+# As often metrics are sent unless OTEL_METRIC_EXPORT_INTERVAL says otherwise. OpenTelemetry's minute loses all of a job
+# that is killed in its first one; shorter than a scrape's usual 15 s says no more and costs stores that bill points.
+_EXPORT_INTERVAL_MILLIS = 10_000.0
 
 
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
@@ -65,7 +68,10 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     exporters = _exporters("opentelemetry_metrics_exporter", names, "METRICS")
     if not exporters:
         return None, False
-    readers = [made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made) for made in exporters]
+    interval = None if os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") else _EXPORT_INTERVAL_MILLIS
+    readers = [
+        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made, interval) for made in exporters
+    ]
     owned = SDKProvider(metric_readers=readers, views=_views(), shutdown_on_exit=False)
     metrics.set_meter_provider(owned)
     return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
@@ -100,8 +106,11 @@ def sdk_disabled() -> bool:
 
 
 def is_placeholder(provider: object) -> bool:
-    """Whether the API still waits for somebody to set a provider."""
-    return type(provider).__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider")
+    """Whether the API still waits for somebody to set a provider; Logfire's has a proxy of the same name."""
+    kind = type(provider)
+    return kind.__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider") and kind.__module__.startswith(
+        "opentelemetry."
+    )
 
 
 def _exporters(group: str, names: list[str], signal: str) -> list[Any]:

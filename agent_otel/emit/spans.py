@@ -34,7 +34,9 @@ class OpenSpan:
 
     def attach(self) -> None:
         """Make the span current, so that spans of the tool's own code nest under it."""
-        if not self.foreign and self._token is None and self.span.get_span_context().is_valid:
+        if self.foreign and trace.get_current_span() is self.span:
+            return
+        if self._token is None and self.span.get_span_context().is_valid:
             self._token = context.attach(trace.set_span_in_context(self.span))
 
     def detach(self) -> None:

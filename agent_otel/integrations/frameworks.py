@@ -26,8 +26,9 @@ FRAMEWORKS = (
             Wrap("_handle_validation_error", "swallowed"),
         ),
     ),
-    # The callbacks between which another instrumentation's span of the same call is open. These two make it current, so
-    # that the numbers can be set on it. get_child is what a tool calls first when all have heard of its start.
+    # The callbacks between which another instrumentation's span of the same call is open. These make it current, or
+    # hold it where it can be found, so that the numbers can be set on it. get_child is what a tool calls first when
+    # all have heard of its start.
     Integration(
         "langchain-callbacks",
         "langchain-core",
@@ -42,7 +43,11 @@ FRAMEWORKS = (
             Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
             Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
         ),
-        beside=("opentelemetry.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"),
+        beside=(
+            "langfuse.langchain.CallbackHandler",
+            "opentelemetry.instrumentation.genai.langchain",
+            "opentelemetry.instrumentation.langchain",
+        ),
     ),
     Integration(
         "langgraph",

@@ -19,7 +19,6 @@ from agent_otel.integrations import registry
 from agent_otel.integrations.stand_ins import stand_in
 from agent_otel.reading import (
     LEFT_ALONE,
-    After,
     Around,
     Before,
     Family,
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.rows import Candidate, Integration
 
-    Reader = ToolReader | ModelReader | StepReader | Before | After | Watch | Around | Family | InThread
+    Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
@@ -51,7 +50,6 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     """Choose the wrapper that fits the kind of function, once, when it is wrapped."""
     hooks: dict[type, Callable[..., Wrapper]] = {
         Before: _before,
-        After: _after,
         Family: _family,
         InThread: _in_thread,
     }
@@ -171,17 +169,6 @@ def _before(hook: Before) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         run(instance, args, kwargs)
         return wrapped(*args, **kwargs)
-
-    return wrapper
-
-
-def _after(hook: After) -> Wrapper:
-    run = _shield.shielded("hook.after")(hook.run)
-
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
-        result = wrapped(*args, **kwargs)
-        run(result)
-        return result
 
     return wrapper
 

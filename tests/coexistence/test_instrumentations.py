@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -54,6 +55,30 @@ def test_langchain(
     assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
     timed_by = _GENAI if name == "peers-genai" else OURS
     assert {(tool, timed_by): count for tool, count in _CALLS.items()} == found.counts("gen_ai.execute_tool.duration")
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_langfuse(environment: Callable[[str], Environment], order: str) -> None:
+    """Its handler's own spans have the numbers, at Langfuse's end of the wire, too."""
+    everywhere = "tests.coexistence.langfuse_everywhere:Everywhere"
+    with OtlpReceiver() as receiver:
+        env = {
+            "LANGFUSE_BASE_URL": receiver.http_endpoint,
+            "LANGFUSE_OTEL_TRACES_EXPORT_PATH": "v1/traces",
+            "LANGFUSE_PUBLIC_KEY": "pk-lf-1",
+            "LANGFUSE_SECRET_KEY": "sk-lf-1",
+        }
+        found = report(environment("langfuse"), "langchain_program", everywhere, order, env=_environ(order, env))
+
+    assert (_CALLS, _RESULTS, {}) == (found.numbered(HASH), found.numbered(BYTES), found.own())
+    for tool, count in _RESULTS.items():
+        assert [(tool, 30)] * count == [
+            (parent["attributes"].get("tool.name"), parent["attributes"].get(BYTES))
+            for parent in found.parents(f"body of {tool}")
+        ]
+    assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
+    sent = [span for span in receiver.spans if span.attributes.get("langfuse.observation.type") == "tool"]
+    assert _CALLS == Counter(span.name for span in sent) == Counter(span.attributes["tool.name"] for span in sent)
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import observer
 from agent_otel.catalogue import TOOL_ERROR
-from agent_otel.reading import HANDED_BACK, LEFT_ALONE, PRODUCED, After, Before, Call, Result, ToolReader
+from agent_otel.reading import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from opentelemetry.trace import Span
 
     from agent_otel.reading import Asked, Replacement
 
@@ -165,11 +167,20 @@ def _failing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     observer.handler_failing(_argument(args, kwargs, 0, "error"), run)
 
 
-def _started(_: Any) -> None:
-    observer.handler_started()
+def _started(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    observer.handler_started(_langfuse_span(manager))
+
+
+def _langfuse_span(manager: Any) -> Span | None:
+    """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
+    for handler in manager.handlers:
+        if any(kind.__module__ == "langfuse.langchain.CallbackHandler" for kind in type(handler).__mro__):
+            runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
+            return getattr(runs.get(manager.run_id), "_otel_span", None)
+    return None
 
 
 swallowed = Before(_swallowed)
-started = After(_started)
+started = Watch(_started)
 ending = Before(_ending)
 failing = Before(_failing)
