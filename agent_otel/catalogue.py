@@ -378,8 +378,7 @@ NAME_LIMITS: Final = {
     RUNTIME: 30,
 }
 
-# Marks of a tool span that another instrumentation opened: attribute -> values. OpenInference and OpenLLMetry have
-# kinds of their own beside (or instead of) the conventions' operation name; mcp and fastmcp name the method.
+# Marks of a tool span that another instrumentation opened, some beside the conventions' operation name: -> values.
 FOREIGN_TOOL_SPANS: Final = {
     OPERATION_NAME: (EXECUTE_TOOL,),
     "mcp.method.name": ("tools/call",),
