@@ -25,6 +25,8 @@ BOUNDARIES: Final = (
 )
 #: The largest size that is believed. No machine has that much memory, so no payload could be held against more.
 LARGEST_BYTES: Final = 2**40
+#: A shorter key can be guessed from a single reference or hash.
+_LEAST_KEY_BYTES: Final = 16
 _LONGEST_SECONDS: Final = 10 * 365 * 86_400
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
 # As in Kubernetes: k is 1000, Ki is 1024. The B behind it and the case say nothing more.
@@ -42,6 +44,32 @@ class Kind:
 
     name: str
     parse: Callable[[str], Any]
+    is_secret: bool = False
+
+
+class Secret(str):
+    """A text that no ``repr`` shows: neither the settings' nor that of a frame's variables in a crash report."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def keys_of(text: str) -> list[Secret]:
+    """Return the keys that a text lists, separated by commas; the first is the one to use."""
+    return [Secret(key.strip()) for key in text.split(",") if key.strip()]
+
+
+def _key(text: str) -> Secret:
+    if len(text.encode("utf-8", "surrogateescape")) < _LEAST_KEY_BYTES:
+        raise ValueError(f"a key of at least {_LEAST_KEY_BYTES} bytes, as `openssl rand -base64 32` makes one")
+    return Secret(text)
+
+
+def _keys(text: str) -> Secret:
+    """Refuse all keys for one that is too short, so that every process of a deployment uses the same first one."""
+    return Secret(",".join(_key(key) for key in keys_of(text)))
 
 
 def _size(text: str) -> int:
@@ -149,6 +177,14 @@ LIMIT: Final = Kind("size above 0", _limit)
 SWITCH: Final = Kind("switch", _switch)
 RATIO: Final = Kind("ratio", _ratio)
 TEXT: Final = Kind("text", str)
+KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)
+KEYS: Final = Kind("keys of 16 bytes or more, comma separated", _keys, is_secret=True)
+ENCRYPTION_KEYS: Final = Kind("keys of 32 bytes in base64, comma separated", Secret, is_secret=True)
+STORE: Final = Kind(
+    "`memory:` | `file:///folder` | `redis://…` | `s3://…` | `gs://…` | `az://…` | `dapr://store`",
+    Secret,  # the URL may have a password in it
+    is_secret=True,
+)
 COUNT: Final = Kind("number", _count)
 SECONDS: Final = Kind("seconds", _seconds)
 PORT: Final = Kind("port", _port)

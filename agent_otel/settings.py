@@ -16,12 +16,16 @@ from agent_otel.setting_kinds import (
     CAPS,
     CAPTURE,
     COUNT,
+    ENCRYPTION_KEYS,
+    KEY,
+    KEYS,
     LIMIT,
     NAMES,
     PORT,
     RATIO,
     SECONDS,
     SIZE,
+    STORE,
     SWITCH,
     TEXT,
     Kind,
@@ -38,7 +42,8 @@ _SWITCH = "AGENT_OTEL"
 
 def _setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: tuple[str, ...] = ()) -> Any:
     """Return a row of the table; without one of the variables in ``needs`` it has no effect."""
-    return field(default=default, metadata={"variable": variable, "kind": kind, "meaning": meaning, "needs": needs})
+    metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs}
+    return field(default=default, repr=not kind.is_secret, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class Settings:
     )
     hash_key: str = _setting(
         "AGENT_OTEL_HASH_KEY",
-        TEXT,
+        KEY,
         "",
         "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
         "of two pods can be compared. Without one each process draws a random key.",
@@ -141,7 +146,7 @@ class Settings:
     )
     claim_check: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK",
-        Kind("`memory:` | `file:///folder` | `redis://…` | `s3://…` | `gs://…` | `az://…` | `dapr://store`", str),
+        STORE,
         "",
         "The store that large results go to; the model gets the beginning and a reference.",
     )
@@ -168,16 +173,25 @@ class Settings:
     )
     claim_check_key: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK_KEY",
+        KEYS,
+        "",
+        "The secret that references are bound to. To change it, set `new,old`: the first is used, the others are still "
+        "accepted. Without one, a reference can be resolved only by the process that made it.",
+    )
+    claim_check_tenant: str = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_TENANT",
         TEXT,
         "",
-        "The secret that references are bound to. Without one, a reference can be resolved only by the process that "
-        "made it.",
+        "The tenant that results belong to, where several share a store and a key: it stands in every key and enters "
+        "every seal, so that none reads or replaces another's.",
+        needs=("AGENT_OTEL_CLAIM_CHECK",),
     )
     claim_check_encryption_key: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY",
-        TEXT,
+        ENCRYPTION_KEYS,
         "",
-        "32 bytes in base64: what is stored is encrypted with AES-GCM. Needs `agent-otel[encryption]`.",
+        "What is stored is encrypted with AES-GCM, and nothing else is read. To change it, set `new,old`; `new,plain` "
+        "also reads what was stored before there was a key. Needs `agent-otel[encryption]`.",
     )
 
     max_tool_calls: int | None = _setting(
@@ -260,7 +274,8 @@ def load(environ: Mapping[str, str]) -> Settings:
             values[variable] = item.metadata["kind"].parse(text)
         except ValueError as error:
             default = "it stays unset" if item.default in (None, "", frozenset()) else f"using {item.default!r}"
-            _shield.say_once(f"setting {variable}", f"{variable}={text!r} is not {error}; {default}")
+            shown = variable if item.metadata["kind"].is_secret else f"{variable}={text!r}"
+            _shield.say_once(f"setting {variable}", f"{shown} is not {error}; {default}")
     setting_checks.names(environ, {_SWITCH, *rows})
     setting_checks.needs(values, {variable: item.metadata["needs"] for variable, item in rows.items()})
     by_field = {rows[variable].name: value for variable, value in values.items()}

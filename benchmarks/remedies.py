@@ -174,7 +174,11 @@ def views(*shapes: str) -> dict[str, float]:
 
 def claim_check(url: str) -> dict[str, float]:
     """What storing adds to a call that returns 1 MiB, in U of the caller's time, and milliseconds of an event loop."""
-    os.environ |= {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_CLAIM_CHECK_KEY": "secret"}
+    os.environ |= {
+        "AGENT_OTEL": "1",
+        "AGENT_OTEL_METRICS": "prometheus",
+        "AGENT_OTEL_CLAIM_CHECK_KEY": "a key of a benchmark",
+    }
     os.environ |= {"AGENT_OTEL_CLAIM_CHECK": url, "AGENT_OTEL_CLAIM_CHECK_BUDGET": "5"}
     import agent_otel
     import agent_otel.auto

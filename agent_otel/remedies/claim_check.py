@@ -66,7 +66,11 @@ class ClaimCheck:
         store = _given or open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
         self._settings = chosen
         self._claims = Claims(
-            store, key=chosen.claim_check_key, encryption_key=chosen.claim_check_encryption_key, report=report
+            store,
+            key=chosen.claim_check_key,
+            encryption_key=chosen.claim_check_encryption_key,
+            tenant=chosen.claim_check_tenant,
+            report=report,
         )
         self._writer = ClaimWriter(
             self._claims, budget=chosen.claim_check_budget_seconds, ttl=chosen.claim_check_ttl_seconds

@@ -1,4 +1,4 @@
-"""What those who write results and those who read them have in common."""
+"""The store and the keys, which writers and readers of results have in common."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from agent_otel import _shield, identity
 from agent_otel.remedies import references
-from agent_otel.remedies.envelope import Cipher, Envelopes
+from agent_otel.remedies.cipher import Cipher
+from agent_otel.remedies.envelope import Envelopes
 from agent_otel.remedies.references import Signer
 
 if TYPE_CHECKING:
@@ -37,14 +38,22 @@ class Claims:
     """A store and the keys to it.
 
     ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; none, no
-    encryption). ValueError for an encryption key that is none.
+    encryption); of several, separated by commas, the first is used and the others are still accepted. ``tenant`` stands
+    in every key and enters every seal. ValueError for an encryption key that is none.
     """
 
     def __init__(
-        self, store: ClaimStore, *, key: str = "", encryption_key: str = "", report: Report | None = None
+        self,
+        store: ClaimStore,
+        *,
+        key: str = "",
+        encryption_key: str = "",
+        tenant: str = "",
+        report: Report | None = None,
     ) -> None:
         self.store = store
-        self.signer = Signer(key)
+        self._tenant = tenant
+        self.signer = Signer(key, tenant)
         self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
         self._report = report
 
@@ -59,7 +68,7 @@ class Claims:
         truncated: bool = False,
     ) -> Sealed:
         """Make of a result what is to be stored for ``ttl`` seconds, and the reference to it."""
-        key = references.key(origin.execution, origin.node, origin.call)
+        key = self.key(origin.execution, origin.node, origin.call)
         header, stored = self.envelopes.pack(
             key,
             data,
@@ -70,7 +79,11 @@ class Claims:
             created=time.time(),
             ttl=ttl,
         )
-        return Sealed(self.signer.refer(key, origin.owner, header.sha256, len(data)), stored)
+        return Sealed(self.signer.refer(key, origin.owner, header.digest, len(data)), stored)
+
+    def key(self, execution: str, node: str, call: str) -> str:
+        """Return the key of a result of this tenant; see `references.key`."""
+        return references.key(execution, node, call, tenant=self._tenant)
 
     @_shield.shielded("remedies.report")
     def report(self, operation: Operation, result: Result, size: int, started: float) -> None:
@@ -80,10 +93,11 @@ class Claims:
 
 
 def current_owner() -> str | None:
-    """Who a call made here and now belongs to, as the server knows it.
+    """Return the owner of a call made here and now, as the server knows it.
 
-    The execution named by ``agent_otel.execution``, else the durable runtime's run; None where there is neither. Ids
-    that a client may choose, a framework's thread or session, own nothing.
+    The execution named by ``agent_otel.execution``, else the durable runtime's run; None where there is neither. Then a
+    tool's result belongs to the framework's thread or session: a client that chooses that id chooses the owner, so that
+    a server whose clients do has to name executions itself.
     """
     named = identity.explicit.get()
     return identity.runtime.get() if named is None else named.id

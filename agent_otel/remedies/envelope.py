@@ -1,49 +1,41 @@
-"""What is stored: a header of 1 KiB, the result, and a digest of each part of it.
+"""The form of a stored result: a header of 1 KiB, the result in chunks, and a digest of each chunk.
 
 The header is JSON, filled up with spaces, so that the result begins at a known byte and a part of it can be read and
 checked alone. It is sealed with the key it is stored under: a store that gives out something else is found out. With
-encryption the result is unreadable in the store; its header, which has no content in it, is not.
+encryption each chunk is encrypted by itself, and its tag takes the place of the digest; the header, which has no
+content in it, stays readable.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import hmac
 import json
-import math
 import re
-import secrets
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_otel.remedies.cipher import TAG_BYTES, CorruptError
 from agent_otel.remedies.raw import BINARY
-from agent_otel.remedies.references import SEAL_DIGITS, segment
-from agent_otel.remedies.stores.base import library
+from agent_otel.remedies.references import SEAL_DIGITS, owner_segment, segment
 
 if TYPE_CHECKING:
-    from agent_otel.remedies.references import Signer
+    from agent_otel.remedies.cipher import Cipher
+    from agent_otel.remedies.references import Reserved, Signer
 
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 1024
-#: Bytes of a result that have a digest of their own.
+#: Bytes of a result that are checked, and decrypted, by themselves.
 CHUNK_BYTES = 64 * 1024
 
 _DIGEST_BYTES = 32
-_KEY_BYTES = 32
 _CONTENT_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+(; ?charset=[a-z0-9_.-]+)?", re.ASCII | re.IGNORECASE)
 _LONGEST_CONTENT_TYPE = 100
-
-
-class CorruptError(Exception):
-    """What is stored under a key is not what was written there, or cannot be decrypted."""
 
 
 class Origin(NamedTuple):
     """Where a result comes from, as the server knows it. ``owner`` is who may read it."""
 
-    owner: str
+    owner: str | Reserved
     execution: str
     node: str
     tool: str
@@ -52,12 +44,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """What is known of a stored result.
+    """A description of a stored result.
 
-    The first five are segments, as in a key. ``sha256`` is of the raw bytes; where the store is encrypted it is keyed,
-    because a digest alone gives away what can be guessed. ``encoding`` is ``utf-8`` for text, else None. Times are
-    seconds since 1970. ``truncated`` says that the result had been cut before it came here. ``nonce`` is that of the
-    encryption, None without one.
+    The first five are segments, as in a key. ``digest`` is of the raw bytes and keyed, because a plain one gives away
+    what can be guessed. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``truncated`` says
+    that the result had been cut before it came here. ``key_id`` names the key of the seal, ``cipher_id`` that of the
+    encryption, whose ``salt`` is another for each result; both are None without encryption.
     """
 
     owner: str
@@ -65,55 +57,39 @@ class Header:
     node: str
     tool: str
     call: str
-    sha256: str
+    digest: str
     bytes: int
     content_type: str
     encoding: str | None
     created: float
     expires_at: float
     truncated: bool
-    nonce: str | None
+    key_id: str
+    cipher_id: str | None
+    salt: str | None
     version: int = VERSION
 
     @property
-    def stored_bytes(self) -> int:
-        """The length of what is stored."""
-        return HEADER_BYTES + self.bytes + self.digests_bytes + (0 if self.nonce is None else 16)
+    def digests_start(self) -> int:
+        """Where the digests begin, in bytes: behind the last chunk."""
+        return self.span(0, self.bytes)[1]
 
     @property
     def digests_bytes(self) -> int:
-        """The length of the digests at its end; encryption has no need of them."""
-        return _DIGEST_BYTES * math.ceil(self.bytes / CHUNK_BYTES) if self.nonce is None else 0
+        """The length of the digests at the end; encryption has no need of them."""
+        return _DIGEST_BYTES * self._chunks(self.bytes) if self.cipher_id is None else 0
 
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where the chunks are stored that have these bytes of the result: from one byte up to another."""
+        tag_bytes = 0 if self.cipher_id is None else TAG_BYTES
+        first, last = start // CHUNK_BYTES, self._chunks(end)
+        begin = first * (CHUNK_BYTES + tag_bytes)
+        stop = min(last * CHUNK_BYTES, self.bytes) + last * tag_bytes
+        return HEADER_BYTES + begin, HEADER_BYTES + max(begin, stop)
 
-class Cipher:
-    """AES-GCM with a key of 32 bytes, given in base64; ValueError for another, StoreError without ``cryptography``."""
-
-    def __init__(self, key: str) -> None:
-        try:
-            self._key = base64.b64decode(key.strip().translate(str.maketrans("-_", "+/")), validate=True)
-        except (ValueError, binascii.Error):
-            self._key = b""
-        if len(self._key) != _KEY_BYTES:
-            raise ValueError("not a key of 32 bytes in base64, as `openssl rand -base64 32` makes one")
-        self._aead = library("cryptography.hazmat.primitives.ciphers.aead", "encryption").AESGCM(self._key)
-
-    def digest(self, data: bytes) -> str:
-        """Return a digest that only who has the key can compare."""
-        return hmac.new(self._key, data, hashlib.sha256).hexdigest()
-
-    def encrypt(self, nonce: bytes, data: bytes, header: bytes) -> bytes:
-        """Return what can be decrypted with the same nonce and header only."""
-        encrypted: bytes = self._aead.encrypt(nonce, data, header)
-        return encrypted
-
-    def decrypt(self, nonce: bytes, data: bytes, header: bytes) -> bytes:
-        """Undo ``encrypt``; CorruptError when anything differs."""
-        try:
-            decrypted: bytes = self._aead.decrypt(nonce, data, header)
-        except Exception as error:
-            raise CorruptError("it cannot be decrypted with this key") from error
-        return decrypted
+    @staticmethod
+    def _chunks(size: int) -> int:
+        return -(-size // CHUNK_BYTES)
 
 
 class Envelopes:
@@ -137,26 +113,28 @@ class Envelopes:
     ) -> tuple[Header, bytes]:
         """Return the header of a result, and what to store under its key."""
         cipher = self._cipher
-        digests = b"" if cipher else _digests(data)
+        digests = _digests(data)
         header = Header(
-            owner=segment(origin.owner),
+            owner=owner_segment(origin.owner),
             execution=segment(origin.execution),
             node=segment(origin.node),
             tool=segment(origin.tool),
             call=segment(origin.call),
-            sha256=cipher.digest(data) if cipher else hashlib.sha256(data).hexdigest(),
+            digest=self._signer.seal("content", digests),
             bytes=len(data),
             content_type=_usable(content_type),
             encoding=encoding,
             created=round(created, 3),
             expires_at=round(created + ttl, 3),
             truncated=truncated,
-            nonce=secrets.token_hex(12) if cipher else None,
+            key_id=self._signer.key_id,
+            cipher_id=cipher.key_id if cipher else None,
+            salt=cipher.salt() if cipher else None,
         )
-        block = self._sealed(key, header, digests)
-        if cipher:
-            data = cipher.encrypt(bytes.fromhex(header.nonce or ""), data, block)
-        return header, b"".join((block, data, digests))
+        if cipher is None or header.salt is None:
+            return header, b"".join((self._sealed(key, header, digests), data, digests))
+        block = self._sealed(key, header, b"")
+        return header, block + cipher.encrypted(_pieces(data, CHUNK_BYTES), header.salt, block)
 
     def read_header(self, block: bytes) -> Header:
         """Read the first 1 KiB of what is stored, unchecked: ``check_header`` does that; CorruptError if it is none."""
@@ -168,31 +146,39 @@ class Envelopes:
             raise CorruptError("it has no header of this version")
         return header
 
-    def check_header(self, key: str, block: bytes, digests: bytes) -> None:
-        """CorruptError unless this header, and the digests at the end, were written under this key."""
+    def check_header(self, key: str, header: Header, block: bytes, digests: bytes) -> None:
+        """CorruptError unless this header, and the digests at the end, were written under this key.
+
+        One without encryption is refused as well, where there is encryption.
+        """
         body, seal = _split(block)
-        if not hmac.compare_digest(self._signer.seal("header", key.encode(), body, digests).encode(), seal):
+        if not isinstance(header.key_id, str) or not self._signer.is_seal(
+            seal.decode("ascii", "replace"), "header", key.encode(), body, digests, key_id=header.key_id
+        ):
             raise CorruptError("its header is not of our making")
+        if header.cipher_id is None and self._cipher is not None and not self._cipher.reads_plain:
+            raise CorruptError("it is not encrypted")
 
     def unpack(self, key: str, stored: bytes) -> tuple[Header, bytes]:
         """Return a result and its header; CorruptError unless every byte of both is as it was written."""
         block = stored[:HEADER_BYTES]
         header = self.read_header(block)
-        if len(stored) != header.stored_bytes:
+        at = header.digests_start
+        if len(stored) != at + header.digests_bytes:
             raise CorruptError("it is not as long as its header says")
-        end = len(stored) - header.digests_bytes
-        self.check_header(key, block, stored[end:])
-        data = stored[HEADER_BYTES:end]
-        if header.nonce is None:
-            digest = hashlib.sha256(data).hexdigest()
-        elif self._cipher is None:
+        self.check_header(key, header, block, stored[at:])
+        return header, self.opened(header, block, stored[at:], 0, stored[HEADER_BYTES:at])
+
+    def opened(self, header: Header, block: bytes, digests: bytes, first: int, chunks: bytes) -> bytes:
+        """Return what is in a result's chunks from number ``first`` on, checked; ``block`` is its header, as stored."""
+        if header.cipher_id is None:
+            if not digests[first * _DIGEST_BYTES :].startswith(_digests(chunks)):
+                raise CorruptError("a part of it has another digest")
+            return chunks
+        if self._cipher is None or header.salt is None:
             raise CorruptError("it is encrypted, and there is no key")
-        else:
-            data = self._cipher.decrypt(bytes.fromhex(header.nonce), data, block)
-            digest = self._cipher.digest(data)
-        if not hmac.compare_digest(digest, header.sha256):
-            raise CorruptError("it has another digest")
-        return header, data
+        pieces = _pieces(chunks, CHUNK_BYTES + TAG_BYTES)
+        return self._cipher.decrypted(header.cipher_id, pieces, header.salt, block, first)
 
     def _sealed(self, key: str, header: Header, digests: bytes) -> bytes:
         body = json.dumps(asdict(header), separators=(",", ":"))[:-1].encode()
@@ -202,17 +188,13 @@ class Envelopes:
         return block.ljust(HEADER_BYTES)
 
 
-def check_part(digests: bytes, first: int, data: bytes) -> None:
-    """CorruptError unless these are a result's chunks from number ``first`` on; ``digests`` are checked ones."""
-    expected = digests[first * _DIGEST_BYTES :]
-    if not expected.startswith(_digests(data)):
-        raise CorruptError("a part of it has another digest")
+def _pieces(data: bytes, size: int) -> list[memoryview]:
+    view = memoryview(data)
+    return [view[start : start + size] for start in range(0, len(view), size)]
 
 
 def _digests(data: bytes) -> bytes:
-    view = memoryview(data)
-    starts = range(0, len(view), CHUNK_BYTES)
-    return b"".join(hashlib.sha256(view[start : start + CHUNK_BYTES]).digest() for start in starts)
+    return b"".join(hashlib.sha256(piece).digest() for piece in _pieces(data, CHUNK_BYTES))
 
 
 def _joined(body: bytes, seal: bytes) -> bytes:

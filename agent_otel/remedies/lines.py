@@ -180,7 +180,7 @@ def is_line(content: Any) -> bool:
 def references(content: Any) -> list[str]:
     """The references to what is kept elsewhere, in the order in which they stand, each once.
 
-    Claim checks (``claim:v1:…``, ``claim://…``) and the values of keys such as ``ref``, ``ref_id``, ``resultRef``,
+    Claim checks (``claim:v2:…``, ``claim://…``) and the values of keys such as ``ref``, ``ref_id``, ``resultRef``,
     ``artifact_id`` and ``full_payload_id``. Of a text, 1,024 characters at both ends are looked at.
     """
     return list(dict.fromkeys(_references(content)))

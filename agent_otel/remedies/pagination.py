@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-import hmac
 import inspect
 import itertools
 import json
@@ -42,7 +41,8 @@ class Page(TypedDict):
 @functools.lru_cache(maxsize=1)
 def signer() -> Signer:
     """Who seals cursors: by ``AGENT_OTEL_CLAIM_CHECK_KEY``, else with a key of this process."""
-    return Signer(settings.current().claim_check_key)
+    chosen = settings.current()
+    return Signer(chosen.claim_check_key, chosen.claim_check_tenant)
 
 
 def paginate(
@@ -146,7 +146,8 @@ def _described(wrapped: Any, target: Callable[..., Any], signature: inspect.Sign
 
 def cursor_of(offset: int, scope: object) -> str:
     """A cursor that leads to this offset, for this scope only."""
-    return base64.urlsafe_b64encode(f"{offset}:{_seal(offset, scope)}".encode()).decode().rstrip("=")
+    seal = signer().seal("cursor", *_bound(offset, scope))
+    return base64.urlsafe_b64encode(f"{offset}:{seal}".encode()).decode().rstrip("=")
 
 
 def offset_of(cursor: str, scope: object) -> int:
@@ -155,7 +156,7 @@ def offset_of(cursor: str, scope: object) -> int:
         cursor = cursor[:_LONGEST_CURSOR]
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
         offset, _, seal = text.partition(":")
-        if hmac.compare_digest(seal, _seal(int(offset), scope)):
+        if signer().is_seal(seal, "cursor", *_bound(int(offset), scope)):
             return int(offset)
     except (TypeError, ValueError):
         pass
@@ -165,12 +166,13 @@ def offset_of(cursor: str, scope: object) -> int:
     )
 
 
-def _seal(offset: int, scope: object) -> str:
+def _bound(offset: int, scope: object) -> tuple[bytes, bytes]:
+    """Return what the seal of a cursor binds."""
     try:
         text = json.dumps(scope, sort_keys=True, default=_told)
     except (TypeError, ValueError):  # keys that are no texts, or what holds itself
         text = str(scope)
-    return signer().seal("cursor", str(offset).encode(), hashlib.sha256(text.encode("utf-8", "replace")).digest())
+    return str(offset).encode(), hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
 def _told(value: Any) -> str:

@@ -7,7 +7,6 @@ So it is kept for longer, the store is waited for longer, what fails is said, an
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -16,10 +15,11 @@ from agent_otel.remedies.claim_check import report
 from agent_otel.remedies.claims import Claims
 from agent_otel.remedies.envelope import Origin
 from agent_otel.remedies.raw import BINARY
-from agent_otel.remedies.references import BadReferenceError, Reference
+from agent_otel.remedies.references import BadReferenceError, Reference, Reserved
 from agent_otel.remedies.resolving import ClaimReader
 from agent_otel.remedies.stores import NotFoundError, StoreError, open_store
 from agent_otel.remedies.workers import Workers
+from agent_otel.setting_kinds import KEYS
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -31,8 +31,8 @@ KEEP_SECONDS: Final = 30 * 86_400.0
 
 TIMEOUT_SECONDS: Final = 10.0
 
-#: Who has the history may have what was in it: all payloads have one owner, who is no execution's id.
-_OWNER: Final = "agent_otel: payloads of durable runtimes"
+#: Who has the history may have what was in it: all payloads have one owner, which is no execution's id.
+_OWNER: Final = Reserved("payloads")
 
 _workers = Workers("payloads", 8)
 
@@ -97,7 +97,7 @@ class Payloads:
 
     def _write(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload, in a thread of the workers."""
-        call = hashlib.sha256(data).hexdigest()
+        call = self._claims.signer.seal("payload", data)
         origin = Origin(_OWNER, execution, node, "payload", call)
         sealed = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
         self._claims.store.put(sealed.reference.key, sealed.data, self._keep_seconds)
@@ -129,8 +129,18 @@ def open_payloads(store: str | ClaimStore | None, key: str | None, keep_seconds:
         raise ValueError("no store is named: give the URL of one, or set AGENT_OTEL_CLAIM_CHECK")
     if not secret:
         raise ValueError("no key is given: without AGENT_OTEL_CLAIM_CHECK_KEY a restart would lose every payload")
+    try:
+        secret = KEYS.parse(secret)
+    except ValueError as error:
+        raise ValueError(f"the key is not {error}") from None
     if not (keep_seconds > 0 and timeout > 0):
         raise ValueError("keep_seconds and timeout are above 0")
     opened = open_store(wanted, timeout) if isinstance(wanted, str) else wanted
-    claims = Claims(opened, key=secret, encryption_key=chosen.claim_check_encryption_key, report=report)
+    claims = Claims(
+        opened,
+        key=secret,
+        encryption_key=chosen.claim_check_encryption_key,
+        tenant=chosen.claim_check_tenant,
+        report=report,
+    )
     return Payloads(claims, keep_seconds=keep_seconds, timeout=timeout)

@@ -34,7 +34,7 @@ def get_tool_result(
     """Read a stored tool result, one page at a time.
 
     Args:
-        ref: The reference that stands in the shortened result, unchanged: `claim:v1:...`.
+        ref: The reference that stands in the shortened result, unchanged: `claim:v2:...`.
         cursor: `next_cursor` of the page before, with the same other arguments.
         lines: Only these lines, such as `120-180`; the first is 1.
         json_path: Only this part of a JSON result, such as `items[3].body`.

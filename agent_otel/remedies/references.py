@@ -1,6 +1,9 @@
 """The key that a result is stored under, and the reference to it that stands in the model's view and in the state.
 
-Both are made here alone, for whoever writes and whoever reads.
+Both are made here alone, for the writer and the reader. Seals are HMACs of the standard library, not itsdangerous'
+signatures, for two reasons. Pages and the stores ``memory:`` and ``file:`` work with the core dependencies alone. And a
+seal binds what does not stand in the text beside it (the owner, the tenant, the scope of a cursor), whereas
+itsdangerous signs a text that it hands out.
 """
 
 from __future__ import annotations
@@ -13,16 +16,18 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from agent_otel import _shield
+from agent_otel.setting_kinds import Secret, keys_of
 
 #: A longer segment of a key is replaced by its digest. Five of this length and the rest fit a header of 1 KiB.
 LONGEST_SEGMENT = 100
 #: Hexadecimal digits of a result's digest, and of a seal, in a reference.
 DIGEST_DIGITS = 16
 SEAL_DIGITS = 32
+_KEY_ID_DIGITS = 8
 
 _SEGMENT = r"[A-Za-z0-9_.~%=-]{1,100}"
 _REFERENCE = re.compile(
-    rf"claim:v1:(tool-result/{_SEGMENT}/{_SEGMENT}/{_SEGMENT})"
+    rf"claim:v2:(tool-result/{_SEGMENT}/{_SEGMENT}/{_SEGMENT}/{_SEGMENT})"
     rf":([0-9]{{1,15}}):([0-9a-f]{{{DIGEST_DIGITS}}}):([0-9a-f]{{{SEAL_DIGITS}}})"
 )
 _LONGEST_REFERENCE = 512
@@ -46,19 +51,31 @@ def segment(text: str) -> str:
     return encoded
 
 
-def key(execution: str, node: str, call: str) -> str:
+class Reserved(NamedTuple):
+    """An owner that no id can spell: its references are sealed for a purpose of their own."""
+
+    name: str
+
+
+def owner_segment(owner: str | Reserved) -> str:
+    """Return an owner as a header has it; that of a reserved one is no segment of any text."""
+    return f"={owner.name}" if isinstance(owner, Reserved) else segment(owner)
+
+
+def key(execution: str, node: str, call: str, *, tenant: str = "") -> str:
     """Return the key of the result of one tool call, in one node (a step, an activity, an agent) of one execution.
 
     Models number their calls anew in each run, some in each turn: ``execution`` is to be the run, and ``node`` is to
     tell its turns apart. The same three are the same result, tried again; a second write replaces the first.
     """
-    return f"tool-result/{segment(execution)}/{segment(node)}/{segment(call)}"
+    return f"tool-result/{segment(tenant)}/{segment(execution)}/{segment(node)}/{segment(call)}"
 
 
 class Reference(NamedTuple):
-    """What can be exchanged for a stored result: its key, its bytes, the first digits of its digest, and a seal.
+    """A text that can be exchanged for a stored result: its key, its bytes, the beginning of its digest, and a seal.
 
-    The seal binds the rest, and the owner, who is not named. ``str()`` is the text form.
+    The digest is keyed: it gives nothing away of a result that can be guessed. The seal binds the rest, and the owner
+    and the tenant, who are not named. ``str()`` is the text form.
     """
 
     key: str
@@ -67,7 +84,7 @@ class Reference(NamedTuple):
     seal: str
 
     def __str__(self) -> str:
-        return f"claim:v1:{self.key}:{self.size}:{self.digest}:{self.seal}"
+        return f"claim:v2:{self.key}:{self.size}:{self.digest}:{self.seal}"
 
     @classmethod
     def parse(cls, text: str) -> Reference:
@@ -75,7 +92,8 @@ class Reference(NamedTuple):
         match = _REFERENCE.fullmatch(text.strip()) if len(text) <= _LONGEST_REFERENCE else None
         if match is None:
             raise BadReferenceError(
-                "not a reference: claim:v1:tool-result/<execution>/<node>/<call>:<bytes>:<digest>:<seal>, unchanged"
+                "not a reference: claim:v2:tool-result/<tenant>/<execution>/<node>/<call>:<bytes>:<digest>:<seal>, "
+                "unchanged"
             )
         return cls(match[1], int(match[2]), match[3], match[4])
 
@@ -83,36 +101,56 @@ class Reference(NamedTuple):
 class Signer:
     """Makes seals, and tells whether one is of its making.
 
-    ``secret`` is any text. Without one it is random: what was stored then can be read by this process and the children
-    it forks, and by nobody else.
+    ``secret`` is any text, or several separated by commas: the first makes seals, and those of all are accepted.
+    Without one it is random: only this process and the children it forks can read what it has stored. ``tenant`` enters
+    every seal: what is sealed for one is worth nothing to another.
     """
 
-    def __init__(self, secret: str = "") -> None:
-        if not secret:
+    def __init__(self, secret: str = "", tenant: str = "") -> None:
+        keys = keys_of(secret)
+        if not keys:
             _shield.say_once(
                 "claim check key",
-                "AGENT_OTEL_CLAIM_CHECK_KEY is not set: references to stored results can be read in this process only.",
+                "AGENT_OTEL_CLAIM_CHECK_KEY has no usable key: stored results can be read in this process only.",
             )
-        self._secret = secret.encode("utf-8", "surrogateescape") if secret else secrets.token_bytes(32)
+            keys = [Secret(secrets.token_hex(32))]
+        self._tenant = tenant.encode("utf-8", "surrogateescape")
+        self._keys = {_mac(key, "key id")[:_KEY_ID_DIGITS]: key for key in keys}
+        #: Names the key that seals are made with, and gives nothing of it away.
+        self.key_id = next(iter(self._keys))
 
     def seal(self, purpose: str, *parts: bytes) -> str:
         """Return the seal of some parts: the beginning of an HMAC with SHA-256."""
-        mac = hmac.new(self._secret, purpose.encode(), hashlib.sha256)
-        for part in parts:
-            mac.update(len(part).to_bytes(8, "big"))
-            mac.update(part)
-        return mac.hexdigest()[:SEAL_DIGITS]
+        return self._seal(self._keys[self.key_id], purpose, parts)
 
-    def refer(self, key: str, owner: str, digest: str, size: int) -> Reference:
+    def is_seal(self, seal: str, purpose: str, *parts: bytes, key_id: str | None = None) -> bool:
+        """Tell whether this is the seal of these parts, made with any of the keys, or with the one of this id."""
+        keys = [key for each, key in self._keys.items() if key_id in (None, each)]
+        given = seal.encode("utf-8", "replace")
+        return any(hmac.compare_digest(self._seal(key, purpose, parts).encode(), given) for key in keys)
+
+    def refer(self, key: str, owner: str | Reserved, digest: str, size: int) -> Reference:
         """Return the reference to what is stored under a key and belongs to an owner; ``digest`` is the whole one."""
         digest = digest[:DIGEST_DIGITS]
-        return Reference(key, size, digest, self._of_reference(key, owner, digest, size))
+        return Reference(key, size, digest, self.seal(*_bound(key, owner, digest, size)))
 
-    def vouches(self, reference: Reference, owner: str) -> bool:
-        """Whether this very reference was given to this owner."""
-        expected = self._of_reference(reference.key, owner, reference.digest, reference.size)
-        return hmac.compare_digest(expected, reference.seal)
+    def vouches(self, reference: Reference, owner: str | Reserved) -> bool:
+        """Tell whether this very reference was given to this owner."""
+        return self.is_seal(reference.seal, *_bound(reference.key, owner, reference.digest, reference.size))
 
-    def _of_reference(self, key: str, owner: str, digest: str, size: int) -> str:
-        parts = (key, segment(owner), digest, str(size))
-        return self.seal("reference", *(part.encode() for part in parts))
+    def _seal(self, key: Secret, purpose: str, parts: tuple[bytes, ...]) -> str:
+        return _mac(key, purpose, self._tenant, *parts)[:SEAL_DIGITS]
+
+
+def _mac(key: Secret, purpose: str, *parts: bytes) -> str:
+    mac = hmac.new(key.encode("utf-8", "surrogateescape"), digestmod=hashlib.sha256)
+    for part in (purpose.encode(), *parts):
+        mac.update(len(part).to_bytes(8, "big"))
+        mac.update(part)
+    return mac.hexdigest()
+
+
+def _bound(key: str, owner: str | Reserved, digest: str, size: int) -> tuple[str, bytes, bytes, bytes, bytes]:
+    """Return what the seal of a reference is for, and what it binds."""
+    purpose = f"reference of {owner.name}" if isinstance(owner, Reserved) else "reference"
+    return purpose, key.encode(), owner_segment(owner).encode(), digest.encode(), str(size).encode()

@@ -14,10 +14,10 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from agent_otel.remedies import references
+from agent_otel.remedies.cipher import CorruptError
 from agent_otel.remedies.claims import current_owner
-from agent_otel.remedies.envelope import CHUNK_BYTES, HEADER_BYTES, CorruptError, check_part
-from agent_otel.remedies.references import BadReferenceError, Reference, segment
+from agent_otel.remedies.envelope import CHUNK_BYTES, HEADER_BYTES
+from agent_otel.remedies.references import BadReferenceError, Reference, Reserved, owner_segment
 from agent_otel.remedies.stores.base import NotFoundError, StoreError
 from agent_otel.remedies.workers import Workers, is_in_asyncio
 
@@ -81,7 +81,7 @@ class ClaimReader:
         self,
         what: str | Reference | Place,
         *,
-        caller: str | None = None,
+        caller: str | Reserved | None = None,
         start: int | None = None,
         end: int | None = None,
     ) -> Resolved:
@@ -92,31 +92,31 @@ class ClaimReader:
         self,
         what: str | Reference | Place,
         *,
-        caller: str | None = None,
+        caller: str | Reserved | None = None,
         start: int | None = None,
         end: int | None = None,
     ) -> Resolved:
         """Return a result, or a part of it, as ``resolve`` does."""
         return await self._await(*self._reading(what, caller, start, end))
 
-    def head(self, what: str | Reference | Place, *, caller: str | None = None) -> Header:
+    def head(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
         """Return what is known of a result."""
-        return self._wait("head", lambda: self._header(_wanted(self._claims, what, caller))[0])
+        return self._wait("head", lambda: self._header(_wanted(self._claims, what, caller)))
 
-    async def ahead(self, what: str | Reference | Place, *, caller: str | None = None) -> Header:
+    async def ahead(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
         """Return what is known of a result."""
-        return await self._await("head", lambda: self._header(_wanted(self._claims, what, caller))[0])
+        return await self._await("head", lambda: self._header(_wanted(self._claims, what, caller)))
 
-    def delete(self, what: str | Reference | Place, *, caller: str | None = None) -> None:
+    def delete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
         """Remove a result."""
         self._wait("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
 
-    async def adelete(self, what: str | Reference | Place, *, caller: str | None = None) -> None:
+    async def adelete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
         """Remove a result."""
         await self._await("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
 
     def _reading(
-        self, what: str | Reference | Place, caller: str | None, start: int | None, end: int | None
+        self, what: str | Reference | Place, caller: str | Reserved | None, start: int | None, end: int | None
     ) -> tuple[Operation, Callable[[], Resolved]]:
         if start is None and end is None:
             return "get", lambda: self._whole(_wanted(self._claims, what, caller))
@@ -128,30 +128,30 @@ class ClaimReader:
         return Resolved(data, header)
 
     def _part(self, wanted: _Wanted, start: int, end: int | None) -> Resolved:
-        header, digests = self._header(wanted)
+        header, block, digests = self._sealed_header(wanted)
         start = max(start, 0)
         end = max(start, header.bytes if end is None else min(end, header.bytes))
-        if header.nonce is not None:  # it can be decrypted whole only
-            whole = self._whole(wanted)
-            return Resolved(whole.data[start:end], whole.header)
-        first = start // CHUNK_BYTES
-        begin, stop = first * CHUNK_BYTES, min(-(-end // CHUNK_BYTES) * CHUNK_BYTES, header.bytes)
-        data = self._claims.store.get_range(wanted.key, HEADER_BYTES + begin, HEADER_BYTES + stop)
-        if len(data) != max(0, stop - begin):
+        begin, stop = header.span(start, end)
+        stored = self._claims.store.get_range(wanted.key, begin, stop) if begin < stop else b""
+        if len(stored) != stop - begin:
             raise CorruptError("it is shorter than its header says")
-        check_part(digests, first, data)
-        return Resolved(data[start - begin : end - begin], header)
+        first = start // CHUNK_BYTES
+        data = self._claims.envelopes.opened(header, block, digests, first, stored)
+        return Resolved(data[start - first * CHUNK_BYTES : end - first * CHUNK_BYTES], header)
 
-    def _header(self, wanted: _Wanted) -> tuple[Header, bytes]:
-        """Return the header, and the digests of the chunks, both checked."""
+    def _header(self, wanted: _Wanted) -> Header:
+        return self._sealed_header(wanted)[0]
+
+    def _sealed_header(self, wanted: _Wanted) -> tuple[Header, bytes, bytes]:
+        """Return the header, as read and as stored, and the digests of the chunks, all checked."""
         store, envelopes = self._claims.store, self._claims.envelopes
         block = store.get_range(wanted.key, 0, HEADER_BYTES)
         header = envelopes.read_header(block)
-        at = HEADER_BYTES + header.bytes
+        at = header.digests_start
         digests = store.get_range(wanted.key, at, at + header.digests_bytes) if header.digests_bytes else b""
-        envelopes.check_header(wanted.key, block, digests)
+        envelopes.check_header(wanted.key, header, block, digests)
         wanted.check(header)
-        return header, digests
+        return header, block, digests
 
     def _delete(self, wanted: _Wanted) -> None:
         self._header(wanted)
@@ -205,25 +205,25 @@ class _Wanted:
     """A key, whose it is to be, and what a reference says of it, if there is one."""
 
     key: str
-    owner: str
+    owner: str | Reserved
     reference: Reference | None
 
     def check(self, header: Header) -> None:
-        if not hmac.compare_digest(header.owner, segment(self.owner)):
+        if not hmac.compare_digest(header.owner, owner_segment(self.owner)):
             raise _DeniedError("denied")
         if not time.time() < header.expires_at:
             raise _DeniedError("expired")
         refers = self.reference
-        if refers and not (header.sha256.startswith(refers.digest) and header.bytes == refers.size):
+        if refers and not (header.digest.startswith(refers.digest) and header.bytes == refers.size):
             raise _DeniedError("corrupt")  # another result was written there since
 
 
-def _wanted(claims: Claims, what: str | Reference | Place, caller: str | None) -> _Wanted:
+def _wanted(claims: Claims, what: str | Reference | Place, caller: str | Reserved | None) -> _Wanted:
     owner = current_owner() if caller is None else caller
-    if not isinstance(owner, str) or not owner:
+    if not isinstance(owner, str | Reserved) or not owner:
         raise _DeniedError("denied")
     if isinstance(what, Place):
-        return _Wanted(references.key(*what), owner, None)
+        return _Wanted(claims.key(*what), owner, None)
     try:
         reference = Reference.parse(str(what))
     except BadReferenceError:

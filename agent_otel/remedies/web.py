@@ -140,13 +140,13 @@ def _described(header: Header) -> dict[str, str]:
         "accept-ranges": "bytes",
         "content-disposition": "attachment",
         "content-type": header.content_type,
-        "etag": f'"{header.sha256}"',
+        "etag": f'"{header.digest}"',
     }
 
 
 def _span(asked: dict[str, str], header: Header) -> tuple[int, int] | None:
     """The bytes that are asked for, which may be none; None when all are to be sent (RFC 9110, 14.2)."""
-    etag = f'"{header.sha256}"'
+    etag = f'"{header.digest}"'
     match = _RANGE.fullmatch(asked["range"].strip())
     if match is None or asked.get("if-range", etag) != etag:
         return None

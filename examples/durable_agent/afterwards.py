@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 # As it stands in the view that the record has in the place of the result.
-_REFERENCE = re.compile(r'ref="(claim:v1:[^"]+)"')
+_REFERENCE = re.compile(r'ref="(claim:v2:[^"]+)"')
 
 
 def main() -> None:

@@ -151,7 +151,7 @@ def test_odd_but_possible_values(environment: Callable[[str], Environment], env:
 
 def test_a_hash_key_that_is_no_text(environment: Callable[[str], Environment]) -> None:
     """A key of bytes that are not UTF-8 reaches Python with lone surrogates."""
-    program = "import os; os.environb[b'AGENT_OTEL_HASH_KEY'] = b'\\xff\\xfe'\n" + _REPORT
+    program = "import os; os.environb[b'AGENT_OTEL_HASH_KEY'] = b'\\xff\\xfe' * 8\n" + _REPORT
     child = environment("bare").run(program, env={"AGENT_OTEL": "1"}, check=True)
 
     assert _ANSWER == json.loads(child.stdout.splitlines()[0])

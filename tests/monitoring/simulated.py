@@ -42,6 +42,6 @@ _SETTINGS = {
         "AGENT_OTEL_CLAIM_CHECK": "memory:",
         "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30",
         "AGENT_OTEL_CLAIM_CHECK_BYTES": "300KiB",
-        "AGENT_OTEL_CLAIM_CHECK_KEY": "secret",
+        "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test",
     },
 }

@@ -29,7 +29,7 @@ def digested(text: str | bytes | None) -> str | None:
 def main() -> None:
     """Run it once, and read its history without and with the store."""
     url, size = sys.argv[1:]
-    store = durabletask_payload_store(url, key="secret")
+    store = durabletask_payload_store(url, key="the secret of this test")
     assert isinstance(store, PayloadStore)
     given = {"activity": "produce", "n": int(size), "more": "m" * 300_000}
     with program.backend() as address, program.working(address, store):

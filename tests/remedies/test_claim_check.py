@@ -30,7 +30,7 @@ def store(set_variables: Callable[..., None]) -> None:
     set_variables(
         AGENT_OTEL="1",
         AGENT_OTEL_CLAIM_CHECK="memory:",
-        AGENT_OTEL_CLAIM_CHECK_KEY="secret",
+        AGENT_OTEL_CLAIM_CHECK_KEY="the secret of this test",
         AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
     )
 
@@ -52,14 +52,14 @@ def ref_of(found: Any) -> str:
 
 
 def test_the_view_is_the_beginning_and_what_became_of_the_rest() -> None:
-    found = claim_check.view("search", raw_of("one\ntwo\nthree"), "claim:v1:x", 8)
-    note = 'the whole is stored: read on with get_tool_result(ref="claim:v1:x")'
+    found = claim_check.view("search", raw_of("one\ntwo\nthree"), "claim:v2:x", 8)
+    note = 'the whole is stored: read on with get_tool_result(ref="claim:v2:x")'
     assert found.replacement.text == f"one\ntwo\n\n[8 of 13 bytes of search's result shown; {note}]"
     assert found.replacement.data == {
         "content": "one\ntwo\n",
         "shown_bytes": 8,
         "size_bytes": 13,
-        "ref": "claim:v1:x",
+        "ref": "claim:v2:x",
         "note": note,
     }
     assert found.bytes == len(found.replacement.text.encode())
@@ -109,7 +109,7 @@ def test_only_its_execution_may_read_it() -> None:
         ref = ref_of(goes_on("x" * 40_000))
     refused = []
     with agent_otel.execution("run-yours"):
-        for each in (ref, ref[:-1] + "0", "claim:v1:", "", "x" * 5000):
+        for each in (ref, ref[:-1] + "0", "claim:v2:", "", "x" * 5000):
             with pytest.raises(NotFoundError) as raised:
                 agent_otel.resolve(each)
             refused.append(str(raised.value))
@@ -219,7 +219,7 @@ def test_a_bad_url_leaves_results_whole(set_variables: Callable[..., None]) -> N
     set_variables(AGENT_OTEL_CLAIM_CHECK="ftp://nowhere")
     with agent_otel.execution("run-bad"):
         assert goes_on("x" * 40_000) == "x" * 40_000
-    assert agent_otel.get_tool_result("claim:v1:x")["hint"] == "Results are not stored here."
+    assert agent_otel.get_tool_result("claim:v2:x")["hint"] == "Results are not stored here."
 
 
 TEXT = json.dumps({"items": [{"body": "größe"}, {"body": "b" * 20_000}]}, ensure_ascii=False) + " " * 20_000

@@ -46,7 +46,7 @@ def test_what_no_message_takes_goes_through_the_store(child: Callable[[str, int]
     digest = hashlib.sha256(given(SIZE).encode()).hexdigest()
     assert said["input"] == digest
     # Of the input too only a reference is in the message, and both halves exchange it.
-    assert said["raw_input"].startswith("claim:v1:tool-result/")
+    assert said["raw_input"].startswith("claim:v2:tool-result/")
     assert said["later"] == [digest, digest]
     sizes = sorted(path.stat().st_size for path in tmp_path.glob("*/??/*"))
     assert len(sizes) == 2
@@ -99,11 +99,11 @@ def test_sizes_are_those_of_the_sdk_unless_they_are_given(environment: Callable[
         from agent_otel.remedies.durabletask_store import durabletask_payload_store
         from durabletask.payload import LargePayloadStorageOptions as Options
 
-        store = durabletask_payload_store("memory:", key="k")
+        store = durabletask_payload_store("memory:", key="the secret of this test")
         options, theirs = store.options, Options()
         print(options.threshold_bytes == theirs.threshold_bytes)
         print(options.max_stored_payload_bytes == theirs.max_stored_payload_bytes)
-        options = durabletask_payload_store("memory:", key="k", threshold_bytes=1000, max_bytes=2000).options
+        options = durabletask_payload_store("memory:", key="k" * 16, threshold_bytes=1000, max_bytes=2000).options
         print(options.threshold_bytes, options.max_stored_payload_bytes)
     """
     done = environment("durabletask").run(code, check=True)

@@ -82,7 +82,7 @@ def test_what_is_stored_can_be_read_by_its_owner(put: Put, reports: _Reports) ->
     outcome = put(ClaimWriter(claims, budget=FOREVER), "hällo", _origin(), truncated=True)
 
     assert isinstance(outcome, Stored)
-    assert ("tool-result/run-1/agent/call_0", 6) == (outcome.reference.key, outcome.size)
+    assert ("tool-result/=/run-1/agent/call_0", 6) == (outcome.reference.key, outcome.size)
     read = ClaimReader(claims).resolve(str(outcome.reference), caller="run-1")
     assert ("hällo", "text/plain; charset=utf-8", True) == (read.text, read.content_type, read.header.truncated)
     assert [("put", "ok", 6), ("get", "ok", 6)] == reports

@@ -80,8 +80,9 @@ def test_one_changed_letter_is_refused() -> None:
 
 def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Callable[..., None]) -> None:
     code = "from agent_otel.remedies.pagination import cursor_of; print(cursor_of(20, ('search', {'q': 'a'})))"
-    for key, is_known in (("secret", True), ("other", False)):
-        set_variables(AGENT_OTEL_CLAIM_CHECK_KEY="secret")
+    ours, other = "the secret of this test", "the secret of another one"
+    for key, is_known in ((ours, True), (other, False), (f"{ours},{other}", True), (f"{other},{ours}", False)):
+        set_variables(AGENT_OTEL_CLAIM_CHECK_KEY=ours)
         made = subprocess.run(
             (sys.executable, "-c", code),
             env={"AGENT_OTEL_CLAIM_CHECK_KEY": key},

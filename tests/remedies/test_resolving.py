@@ -105,15 +105,22 @@ def _stored(encryption_key: str) -> Desk:
     return desk
 
 
-def test_a_part_of_a_large_result_is_read_alone() -> None:
-    desk = Desk(_Counting())
+@pytest.mark.parametrize(
+    ("encryption_key", "read"),
+    [
+        ("", [1024, 153 * 32, 65_536]),  # the header, the digests of 153 chunks, and one chunk
+        (ENCRYPTION_KEY, [1024, 65_536 + 16]),  # a chunk with its tag, which alone is decrypted
+    ],
+    ids=["plain", "encrypted"],
+)
+def test_a_part_of_a_large_result_is_read_alone(encryption_key: str, read: list[int]) -> None:
+    desk = Desk(_Counting(), encryption_key=encryption_key)
     desk.put(b"x" * 10_000_000)
     assert isinstance(desk.store, _Counting)
 
     assert b"x" * 10 == desk.reader.resolve(PLACE, caller="run-1", start=5_000_000, end=5_000_010).data
 
-    # The header, 153 digests of 32 bytes, and one chunk.
-    assert [1024, 153 * 32, 65536] == desk.store.read
+    assert read == desk.store.read
 
 
 class _Counting(MemoryStore):
@@ -186,7 +193,7 @@ def _deleted(desk: Desk) -> str:
 
 def _lost(desk: Desk) -> str:
     reference = desk.put()
-    desk.store.delete("tool-result/run-1/agent/call_0")
+    desk.store.delete("tool-result/=/run-1/agent/call_0")
     return reference
 
 
@@ -204,7 +211,7 @@ DENIALS: list[tuple[Callable[[Desk], str], str]] = [
     (_moved, "denied"),
     (lambda desk: desk.put()[:-10], "denied"),
     (lambda _: "", "denied"),
-    (lambda _: "claim:v1:../../etc/passwd:1:2:3", "denied"),
+    (lambda _: "claim:v2:../../etc/passwd:1:2:3", "denied"),
     (_replaced, "corrupt"),
     (_expired, "expired"),
     (_deleted, "not_found"),
@@ -287,7 +294,7 @@ def test_an_owner_is_the_named_execution_else_the_runtimes_run() -> None:
 # --- bad stores ----------------------------------------------------------------------------------------------------
 
 LIES: dict[str, Callable[[Lying, str, bytes], bytes]] = {
-    "another result": lambda store, _, __: store.really("tool-result/run-2/agent/call_0"),
+    "another result": lambda store, _, __: store.really("tool-result/=/run-2/agent/call_0"),
     "nothing": lambda *_: b"",
     "less": lambda _, __, stored: stored[:-1],
     "zeros": lambda _, __, stored: stored[:1024] + b"\0" * (len(stored) - 1024),
@@ -310,7 +317,10 @@ def test_a_store_that_lies_is_found_out(way: str, encryption_key: str, lie: str)
 
     for what in (reference, PLACE):
         assert NotFoundError is _error(functools.partial(asking.resolve, what, caller="run-1"))[0]
-        assert NotFoundError is _error(functools.partial(asking.resolve, what, caller="run-1", start=0, end=1_000))[0]
+        # A part is read alone: only at the end is it seen that the end is missing.
+        at = 279_000 if lie == "less" else 0
+        part = functools.partial(asking.resolve, what, caller="run-1", start=at, end=at + 1_000)
+        assert NotFoundError is _error(part)[0]
 
     assert {"corrupt"} == {result for _, result, _ in desk.reports}
 

@@ -182,7 +182,7 @@ def test_coroutines() -> None:
 
 def test_the_originals_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_OTEL_CLAIM_CHECK", "memory:")
-    monkeypatch.setenv("AGENT_OTEL_CLAIM_CHECK_KEY", "k")
+    monkeypatch.setenv("AGENT_OTEL_CLAIM_CHECK_KEY", "the secret of this test")
     for cached in (settings.current, claim_check.current):
         cached.cache_clear()
     history = _chat()

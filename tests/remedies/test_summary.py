@@ -63,7 +63,9 @@ def test_a_tool_may_have_a_summary_of_its_own(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., None]) -> None:
     set_variables(
-        AGENT_OTEL_CLAIM_CHECK="memory:", AGENT_OTEL_CLAIM_CHECK_KEY="secret", AGENT_OTEL_CLAIM_CHECK_BUDGET="30"
+        AGENT_OTEL_CLAIM_CHECK="memory:",
+        AGENT_OTEL_CLAIM_CHECK_KEY="the secret of this test",
+        AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
     )
     with agent_otel.execution("run-summary"):
         found = agent_otel.summarize_result(RUNS, tool="runs", artifacts=["first", "second"])
@@ -75,10 +77,10 @@ def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., 
 
 
 def test_a_lean_record_keeps_four_kibibytes() -> None:
-    record = LeanRecord.of("call_1", "search", {"q": "a"}, "ß" * 5000, duration_ms=12.5, ref="claim:v1:x")
+    record = LeanRecord.of("call_1", "search", {"q": "a"}, "ß" * 5000, duration_ms=12.5, ref="claim:v2:x")
     assert record.truncated_preview == "ß" * 2048
     assert record.result_bytes == 10_000
-    assert (record.success, record.result_ref) == (True, "claim:v1:x")
+    assert (record.success, record.result_ref) == (True, "claim:v2:x")
     assert len(json.dumps(record.to_dict(), ensure_ascii=False).encode()) < 4500
     assert LeanRecord.from_dict(json.loads(json.dumps(record.to_dict()))) == record
 

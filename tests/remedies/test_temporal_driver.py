@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SIZE = 5 * 1024 * 1024
 DIGEST = hashlib.sha256(b"ab" * (SIZE // 2)).hexdigest()
 PROGRAM = "tests.remedies.temporal_driver_program"
+KEY = "the secret of this test"
+OTHER = "the secret of another one"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def child(
     """Return a function that runs the program in a process of its own."""
     made = environment(request.param)
 
-    def run(mode: str, *, key: str = "secret", store: str = (tmp_path / "claims").as_uri()) -> Any:
+    def run(mode: str, *, key: str = KEY, store: str = (tmp_path / "claims").as_uri()) -> Any:
         arguments = (mode, address, store, key, str(tmp_path / "history"))
         done = made.run(f"from {PROGRAM} import main; main()", *arguments, cwd=ROOT, check=True)
         return json.loads(done.stdout.splitlines()[-1])
@@ -70,7 +72,8 @@ def test_another_process_replays_the_history(child: Callable[..., Any], tmp_path
     child("run")
     (file,) = stored(tmp_path)
     assert child("replay") == {"failure": None}
-    assert "AGENT_OTEL_CLAIM_CHECK_KEY was another one" in child("replay", key="other")["failure"]
+    assert "AGENT_OTEL_CLAIM_CHECK_KEY was another one" in child("replay", key=OTHER)["failure"]
+    assert child("replay", key=f"{OTHER},{KEY}") == {"failure": None}
     whole = file.read_bytes()
     file.write_bytes(whole[:-50_000] + b"x" + whole[-49_999:])
     assert "is not in the store" in child("replay")["failure"]
@@ -85,7 +88,7 @@ def test_where_the_store_fails_the_activity_fails(child: Callable[..., Any], tmp
 
 
 def test_an_sdk_without_external_storage_says_so(environment: Callable[[str], Environment]) -> None:
-    code = "from agent_otel.remedies.temporal_driver import *; temporal_storage_driver('memory:', key='k')"
+    code = "from agent_otel.remedies.temporal_driver import *; temporal_storage_driver('memory:', key='k' * 16)"
     done = environment("temporal-1.20").run(code)
     assert done.stderr.splitlines()[-1] == "ImportError: temporalio has external storage from version 1.24 on"
 
@@ -98,7 +101,7 @@ def _said_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_shield, "_said", set())
 
 
-def payloads(store: ClaimStore, reports: list[Any] | None = None, *, key: str = "k", timeout: float = 60) -> Payloads:
+def payloads(store: ClaimStore, reports: list[Any] | None = None, *, key: str = KEY, timeout: float = 60) -> Payloads:
     """Payloads in a store that may be hostile."""
 
     def report(operation: str, result: str, size: int, _: float) -> None:
@@ -122,11 +125,11 @@ def test_both_halves_read_what_either_has_written() -> None:
 def test_only_a_reference_of_this_key_is_known() -> None:
     mine = payloads(MemoryStore())
     reference = str(mine.put(DATA, "run", "node"))
-    other = payloads(MemoryStore(), key="other")
+    other = payloads(MemoryStore(), key=OTHER)
     assert mine.knows(reference)
     assert not other.knows(reference)
     changed = f"{reference[:-1]}{'0' if reference[-1] != '0' else '1'}"
-    for text in (changed, reference[:-1], f'"{reference}"', "claim:v1:", "", "x" * 100_000):
+    for text in (changed, reference[:-1], f'"{reference}"', "claim:v2:", "", "x" * 100_000):
         assert not mine.knows(text)
     with pytest.raises(NotFoundError, match="KEY was another one"):
         other.get(reference)
@@ -169,17 +172,20 @@ def test_a_store_that_hangs_is_waited_for_so_long() -> None:
 
 def test_a_store_of_the_program_s_own_will_do() -> None:
     store = MemoryStore()
-    reference = str(open_payloads(store, "k", 60, 60).put(DATA, "run", "node"))
-    assert open_payloads(store, "k", 60, 60).get(reference) == DATA
+    reference = str(open_payloads(store, KEY, 60, 60).put(DATA, "run", "node"))
+    assert open_payloads(store, KEY, 60, 60).get(reference) == DATA
 
 
 def test_neither_store_nor_key_is_guessed() -> None:
     with pytest.raises(ValueError, match="no store is named"):
-        open_payloads(None, "k", 1, 1)
+        open_payloads(None, KEY, 1, 1)
     with pytest.raises(ValueError, match="no key is given"):
         open_payloads("memory:", None, 1, 1)
+    for key in ("k", "k" * 15, f"{KEY},k"):
+        with pytest.raises(ValueError, match=r"^the key is not a key of at least 16 bytes, as `openssl rand"):
+            open_payloads("memory:", key, 1, 1)
     with pytest.raises(StoreError, match="not the URL of a store"):
-        open_payloads("ftp://somewhere", "k", 1, 1)
+        open_payloads("ftp://somewhere", KEY, 1, 1)
     for keep_seconds, timeout in ((0, 1), (1, 0), (float("nan"), 1)):
         with pytest.raises(ValueError, match="above 0"):
-            open_payloads("memory:", "k", keep_seconds, timeout)
+            open_payloads("memory:", KEY, keep_seconds, timeout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import hmac
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -28,7 +29,17 @@ if TYPE_CHECKING:
 PLACE = Place("run-1", "agent", "call_0")
 PATH = "/executions/run-1/tool-results/agent/call_0"
 RESULT = "".join(f"{number:06}\n" for number in range(40_000))
-ETAG = f'"{hashlib.sha256(RESULT.encode()).hexdigest()}"'
+
+
+def _etag() -> str:
+    """The digest by hand: an HMAC over the SHA-256 of each 64 KiB, each part with its length before it."""
+    data = RESULT.encode()
+    digests = b"".join(hashlib.sha256(data[at : at + 65_536]).digest() for at in range(0, len(data), 65_536))
+    framed = b"".join(len(part).to_bytes(8, "big") + part for part in (b"content", b"", digests))
+    return f'"{hmac.digest(b"secret", framed, "sha256").hex()[:32]}"'
+
+
+ETAG = _etag()
 NOT_FOUND = {
     "cache-control": "private, no-store",
     "content-length": "9",

@@ -25,9 +25,9 @@ LOST = (
     "[32768 of 1500001 bytes of big's result shown; "
     "the rest could not be stored and is lost; ask for something smaller]"
 )
-KEY_AND_TIME = {"AGENT_OTEL_CLAIM_CHECK_KEY": "secret", "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30"}
+KEY_AND_TIME = {"AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test", "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30"}
 """The tests' machine may be slow; how long a call waits is not what they are about."""
-FORGED = "claim:v1:forged"
+FORGED = "claim:v2:forged"
 READ_1, READ_2, FORGERY, THEFT = "read_1", "read_2", "call_forged", "call_theft"
 
 
