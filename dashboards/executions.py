@@ -6,7 +6,7 @@ from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import catalogue
 from dashboards import links
-from dashboards.frame import Frame, Row
+from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
     BYTES_A_SECOND,
@@ -37,73 +37,69 @@ def _mean_of(metric: catalogue.Metric, *by: str) -> str:
     return mean(S.sum(metric, "_sum", by=by), S.sum(metric, "_count", by=by))
 
 
-_GLANCE = Row(
-    "At a glance",
-    (
-        stat_of(
-            "Executions",
-            "Executions that ended in the time range. None although agents run: no framework tells where an execution "
-            "ends; name it with agent_otel.execution(...).",
-            or_zero(S.sum(catalogue.EXECUTION_TOOL_CALLS, "_count")),
-            COUNT,
+_GLANCE = glance(
+    stat_of(
+        "Executions",
+        "Executions that ended in the time range. None although agents run: no framework tells where an execution "
+        "ends; name it with agent_otel.execution(...).",
+        or_zero(S.sum(catalogue.EXECUTION_TOOL_CALLS, "_count")),
+        COUNT,
+    ),
+    stat_of(
+        "Tool calls, p95",
+        "Of twenty executions, one makes more tool calls than this. Far above the median: some of them go in circles.",
+        S.quantile(0.95, catalogue.EXECUTION_TOOL_CALLS),
+        COUNT,
+    ),
+    stat_of(
+        "Tool results, p95",
+        "Bytes that the tools of one execution produced. This, and not a single request, is what a question "
+        "costs: every later request carries it again.",
+        S.quantile(0.95, catalogue.EXECUTION_RESULT_SIZE),
+        BYTES,
+    ),
+    stat_of(
+        "Lost histories",
+        "Requests from the second turn on without any earlier message: the agent has forgotten what it did. Any "
+        "is a fault in how the conversation is kept.",
+        or_zero(S.sum(catalogue.HISTORY_LOST)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Doubled histories",
+        "Requests that hold the same message or result twice. Paid twice, and the model is told that it asked "
+        "twice. Look for two places that append.",
+        or_zero(S.sum(catalogue.HISTORY_DOUBLED)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Stable prefix",
+        "Share of a request that is the beginning of the one before, on average. Providers cache only that. Low: "
+        "something at the top changes each time, such as the date or the order of tools.",
+        _mean_of(catalogue.REQUEST_STABLE),
+        SHARE,
+        _PREFIX,
+    ),
+    stat_of(
+        "Limits hit",
+        "Calls skipped because their execution had reached a limit that you set. Any: the agent went in circles, "
+        "or the limit is too low for real work.",
+        or_zero(S.sum(catalogue.LIMITS_HIT)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Claim checks that failed",
+        "Share of operations on the claim store that did not end well. A failed put hands the model the beginning "
+        "only; a failed get, nothing. See Claim check.",
+        share(
+            or_zero(S.sum(catalogue.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
+            S.sum(catalogue.CLAIM_CHECK_OPERATIONS),
         ),
-        stat_of(
-            "Tool calls, p95",
-            "Of twenty executions, one makes more tool calls than this. Far above the median: some of them go in "
-            "circles.",
-            S.quantile(0.95, catalogue.EXECUTION_TOOL_CALLS),
-            COUNT,
-        ),
-        stat_of(
-            "Tool results, p95",
-            "Bytes that the tools of one execution produced. This, and not a single request, is what a question "
-            "costs: every later request carries it again.",
-            S.quantile(0.95, catalogue.EXECUTION_RESULT_SIZE),
-            BYTES,
-        ),
-        stat_of(
-            "Lost histories",
-            "Requests from the second turn on without any earlier message: the agent has forgotten what it did. Any "
-            "is a fault in how the conversation is kept.",
-            or_zero(S.sum(catalogue.HISTORY_LOST)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Doubled histories",
-            "Requests that hold the same message or result twice. Paid twice, and the model is told that it asked "
-            "twice. Look for two places that append.",
-            or_zero(S.sum(catalogue.HISTORY_DOUBLED)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Stable prefix",
-            "Share of a request that is the beginning of the one before, on average. Providers cache only that. Low: "
-            "something at the top changes each time, such as the date or the order of tools.",
-            _mean_of(catalogue.REQUEST_STABLE),
-            SHARE,
-            _PREFIX,
-        ),
-        stat_of(
-            "Limits hit",
-            "Calls skipped because their execution had reached a limit that you set. Any: the agent went in circles, "
-            "or the limit is too low for real work.",
-            or_zero(S.sum(catalogue.LIMITS_HIT)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Claim checks that failed",
-            "Share of operations on the claim store that did not end well. A failed put hands the model the beginning "
-            "only; a failed get, nothing. See Claim check.",
-            share(
-                or_zero(S.sum(catalogue.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
-                S.sum(catalogue.CLAIM_CHECK_OPERATIONS),
-            ),
-            SHARE,
-            ((None, "green"), (0.001, "orange"), (0.05, "red")),
-        ),
+        SHARE,
+        ((None, "green"), (0.001, "orange"), (0.05, "red")),
     ),
 )
 

@@ -7,14 +7,14 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.builders import dashboard, stat
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import catalogue
 from dashboards.links import JAEGER, TEMPO
-from dashboards.panels import PROMETHEUS
-from dashboards.queries import JOB, label
+from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
+from dashboards.queries import JOB, PROCESSES, label, or_zero
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,6 +28,8 @@ TAG = "agent-otel"
 #: The last model of Classic dashboards; every Grafana from 9 on takes it.
 SCHEMA_VERSION = 42
 FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+#: The moments at which an alert begins to fire. Of an alert that fires for hours, Grafana would paint each minute.
+BEGINNING = f"{FIRING} unless {FIRING} offset $__interval"
 
 _WIDTH = 24
 _ALL = d.VariableOption(text="All", value="$__all")
@@ -42,6 +44,34 @@ class Row:
     title: str
     panels: tuple[Panel, ...]
     rare: bool = False
+
+
+def glance(*tiles: stat.Panel) -> Row:
+    """Return the first row: whether anything reports at all, whether an alert fires, then a dashboard's own tiles."""
+    processes = stat_of(
+        "Processes reporting",
+        "Processes that report now. No data: nothing on this dashboard is true. Fewer than you run: AGENT_OTEL is not "
+        "set in some, or their port is not scraped.",
+        f"count({PROCESSES})",
+        COUNT,
+    )
+    alerts = stat_of(
+        "Alerts firing",
+        "Alerts of this package that fire now, in the chosen data source. Its rules are in the folder alerts; each "
+        "alert has a runbook.",
+        or_zero(f"count({FIRING})"),
+        COUNT,
+        NONE_IS_GOOD,
+    )
+    return Row("At a glance", tuple(_in_lines([processes, alerts, *tiles])))
+
+
+def _in_lines(tiles: list[stat.Panel]) -> Iterator[Panel]:
+    """Give tiles the widths of full lines: of four, and at the end of three."""
+    lines = -(-len(tiles) // 4)
+    threes = 4 * lines - len(tiles)
+    for index, tile in enumerate(tiles):
+        yield tile.span(_WIDTH // (4 if index < 4 * (lines - threes) else 3))
 
 
 @dataclass(frozen=True)
@@ -99,11 +129,15 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
         .current(d.VariableOption(text=_WINDOW, value=_WINDOW, selected=True))
     )
     if frame.traces:
-        yield dashboard.DatasourceVariable(TEMPO).label("Tempo").type("tempo").description(_OPTIONAL)
-        yield dashboard.DatasourceVariable(JAEGER).label("Jaeger").type("jaeger").description(_OPTIONAL)
-
-
-_OPTIONAL = "Where links to traces lead. May be empty."
+        # Hidden: Grafana marks a data source that it does not have with a red triangle at the top of the dashboard.
+        for name, title, kind in ((TEMPO, "Tempo", "tempo"), (JAEGER, "Jaeger", "jaeger")):
+            yield (
+                dashboard.DatasourceVariable(name)
+                .label(title)
+                .type(kind)
+                .description("Where links to traces lead. May be empty.")
+                .hide(d.VariableHide.HIDE_VARIABLE)
+            )
 
 
 def _query_variable(name: str, title: str, metric: Metric, value_of: str, *, filtered: bool) -> dashboard.QueryVariable:
@@ -133,7 +167,7 @@ def _firing() -> dashboard.AnnotationQuery:
         .datasource(PROMETHEUS)
         .enable(True)
         .icon_color("red")
-        .expr(FIRING)
+        .expr(BEGINNING)
         .step("60s")
         .title_format("{{alertname}}")
         .text_format("{{gen_ai_tool_name}} {{gen_ai_workflow_name}}")
@@ -208,6 +242,9 @@ def _clean(node: Any) -> None:
             _clean(one)
     if not isinstance(node, dict):
         return
+    # Without `repeat`, Grafana 11 makes each panel as wide as the screen for it.
+    if "repeat" not in node:
+        node.pop("repeatDirection", None)
     # Takes a link or an annotation's switch out of sight, into a menu.
     if node.get("placement") == "inControlsMenu":
         del node["placement"]

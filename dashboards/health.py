@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_otel import catalogue
 from dashboards import links
-from dashboards.frame import Frame, Row
+from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     A_SECOND,
     COUNT,
@@ -72,72 +72,61 @@ def _all_folded() -> str:
     return " + ".join(f"({or_zero(_folded(name, RANGE))})" for name in names)
 
 
-_GLANCE = Row(
-    "At a glance",
-    (
-        stat_of(
-            "Processes",
-            "Processes that report now. Fewer than you run: AGENT_OTEL is not set in some, their port is not scraped, "
-            "or they have not made a tool call yet.",
-            or_zero(_alive()),
-            COUNT,
-            ((None, "red"), (1, "green")),
-        ),
-        stat_of(
-            "Versions",
-            "Versions of agent_otel that report now. More than one for longer than a release takes: a worker was "
-            "forgotten; see Versions in use.",
-            f"count(count by ({catalogue.VERSION}) ({S.select(catalogue.BUILD_INFO)}))",
-            COUNT,
-            ((None, "green"), (2, "orange")),
-        ),
-        stat_of(
-            "Integrations matched",
-            "Frameworks, SDKs and runtimes whose functions were found and wrapped. Fewer than you use: their calls "
-            "are not seen; see the table.",
-            or_zero(_integrations(_MATCHED, catalogue.INTEGRATION)),
-            COUNT,
-        ),
-        stat_of(
-            "Integrations unmatched",
-            "Frameworks that are installed and whose functions are not where they used to be: nothing of them is "
-            "measured. Upgrade agent_otel, or pin the framework, and report the version.",
-            or_zero(_integrations(_UNMATCHED, catalogue.INTEGRATION, catalogue.VERSION)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Internal errors",
-            "Failures of agent_otel itself. Your program did not notice, and some numbers are missing. The log says "
-            "where, once for each place; please report it.",
-            or_zero(S.sum(catalogue.INTERNAL_ERRORS)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Unmatched results",
-            "Results in model requests that belong to no tool call seen. Many: tools run in another process, or in a "
-            "framework without an integration, and their sizes are missing.",
-            or_zero(S.sum(catalogue.RESULTS_UNMATCHED)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Under other names",
-            "Calls and payloads recorded under `_other`, since their tool, workflow or activity was one name too "
-            "many. Their numbers are right and their names are lost: see Names.",
-            _all_folded(),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Time series",
-            "Series of this package in the store. Tens of thousands: names that hold ids. Look under Names for the "
-            "label that is full.",
-            f'count({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})',
-            COUNT,
-            _SERIES,
-        ),
+_GLANCE = glance(
+    stat_of(
+        "Versions",
+        "Versions of agent_otel that report now. More than one for longer than a release takes: a worker was "
+        "forgotten; see Versions in use.",
+        f"count(count by ({catalogue.VERSION}) ({S.select(catalogue.BUILD_INFO)}))",
+        COUNT,
+        ((None, "green"), (2, "orange")),
+    ),
+    stat_of(
+        "Integrations matched",
+        "Frameworks, SDKs and runtimes whose functions were found and wrapped. Fewer than you use: their calls "
+        "are not seen; see the table.",
+        or_zero(_integrations(_MATCHED, catalogue.INTEGRATION)),
+        COUNT,
+    ),
+    stat_of(
+        "Integrations unmatched",
+        "Frameworks that are installed and whose functions are not where they used to be: nothing of them is "
+        "measured. Upgrade agent_otel, or pin the framework, and report the version.",
+        or_zero(_integrations(_UNMATCHED, catalogue.INTEGRATION, catalogue.VERSION)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Internal errors",
+        "Failures of agent_otel itself. Your program did not notice, and some numbers are missing. The log says "
+        "where, once for each place; please report it.",
+        or_zero(S.sum(catalogue.INTERNAL_ERRORS)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Unmatched results",
+        "Results in model requests that belong to no tool call seen. Many: tools run in another process, or in a "
+        "framework without an integration, and their sizes are missing.",
+        or_zero(S.sum(catalogue.RESULTS_UNMATCHED)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Under other names",
+        "Calls and payloads recorded under `_other`, since their tool, workflow or activity was one name too "
+        "many. Their numbers are right and their names are lost: see Names.",
+        _all_folded(),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Time series",
+        "Series of this package in the store. Tens of thousands: names that hold ids. Look under Names for the "
+        "label that is full.",
+        f'count({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})',
+        COUNT,
+        _SERIES,
     ),
 )
 
@@ -263,7 +252,7 @@ _NAMES = Row(
         events_of(
             "Recorded under _other",
             "What was recorded for names above the limit. Their sum is right; which of them it is cannot be told.",
-            [Line(or_zero(_folded(name, WINDOW)), name) for name in catalogue.NAME_LIMITS],
+            [Line(or_zero(_folded(name, WINDOW), WINDOW), name) for name in catalogue.NAME_LIMITS],
         ),
     ),
 )

@@ -40,7 +40,8 @@ FEW_IS_GOOD: Steps = ((None, "green"), (1, "orange"))
 PROMETHEUS = c.DataSourceRef(type_val="prometheus", uid="${datasource}")
 TRACES = c.DataSourceRef(type_val="tempo", uid=f"${{{TEMPO}}}")
 
-_NO_VALUE = "none"
+_NO_VALUE = "no data"
+_GREY = "#8e8e8e"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Column:
     steps: Steps = ()
 
 
-def stat_of(title: str, description: str, expression: str, unit: str, steps: Steps = PLAIN) -> Panel:
+def stat_of(title: str, description: str, expression: str, unit: str, steps: Steps = PLAIN) -> stat.Panel:
     """Return one number for the whole time range, a quarter of the width, so that its title is read."""
     panel = (
         stat.Panel()
@@ -74,6 +75,7 @@ def stat_of(title: str, description: str, expression: str, unit: str, steps: Ste
         .height(3)
         .unit(unit)
         .no_value(_NO_VALUE)
+        .mappings([_no_data()])
         .thresholds(_thresholds(steps))
         .color_mode(c.BigValueColorMode.VALUE)
         .graph_mode(c.BigValueGraphMode.NONE)
@@ -211,6 +213,7 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
         .unit(unit)
         .min(0)
         .no_value(_NO_VALUE)
+        .mappings([_no_data()])
         .thresholds(_thresholds(steps))
         .orientation(c.VizOrientation.HORIZONTAL)
         .display_mode(c.BarGaugeDisplayMode.BASIC)
@@ -312,6 +315,12 @@ _LIMIT = [
     d.DynamicConfigValue("custom.showPoints", "never"),
     d.DynamicConfigValue("links", []),
 ]
+
+
+def _no_data() -> d.SpecialValueMap:
+    """Show a missing value in grey: without a mapping it has the colour of the lowest threshold."""
+    result = d.ValueMappingResult(text=_NO_VALUE, color=_GREY)
+    return d.SpecialValueMap(d.DashboardSpecialValueMapOptions(match=d.SpecialValueMatch.NULL_AND_NAN, result=result))
 
 
 def _fill(*, bars: bool, stacked: c.StackingMode) -> int:

@@ -6,7 +6,7 @@ from agent_otel import catalogue
 from agent_otel.carried import FEW_TURNS
 from agent_otel.settings import Settings
 from dashboards import links
-from dashboards.frame import Frame, Row
+from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
     COUNT,
@@ -35,6 +35,7 @@ from dashboards.payload_parts import (
     cap,
 )
 from dashboards.queries import (
+    RANGE,
     RUNTIME,
     WINDOW,
     WORKFLOW,
@@ -57,7 +58,7 @@ def _room(at: float) -> str:
     """
     used = drawn(S.quantile(at, catalogue.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
     on = f"on ({RUNTIME}, {DIRECTION})"
-    return f"clamp_min(1 - ({used}), 0) * {on} group_left () {cap(RUNTIME, DIRECTION)}"
+    return f"clamp_min(1 - ({used}), 0) * {on} group_left () {cap(RUNTIME, DIRECTION, over=RANGE)}"
 
 
 def _turns_left() -> str:
@@ -73,72 +74,69 @@ def _turns_left() -> str:
     return f"floor({room} / ({growth} > 0))"
 
 
-_GLANCE = Row(
-    "At a glance",
-    (
-        stat_of(
-            "Worst payload",
-            "The largest share of its cap that a payload took, as the upper bound of its bucket. From "
-            f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime refuses it or stalls. Look "
-            "under What fills it.",
-            S.quantile(1, catalogue.UTILIZATION),
-            SHARE,
-            NEAR,
-        ),
-        stat_of(
-            "Room left",
-            "Bytes that the payload nearest to its cap has left. Red: less than one large result, and the next call "
-            "of a tool may end the execution. What fills it says whose results to drop or to store.",
-            f"min({_room(1)})",
-            BYTES,
-            _ROOM,
-        ),
-        stat_of(
-            "Fewest turns left",
-            "Turns that fit at the mean growth, for the workflow that has fewest, from the p95 of its payloads. Below "
-            "3: drop old results from the state, or store them and carry a reference. None: nothing grows.",
-            f"min({_turns_left()})",
-            COUNT,
-            _FEW,
-        ),
-        stat_of(
-            "Executions near their end",
-            "Executions whose own payload had room for fewer than 3 more turns. Each is one that dies if it goes on.",
-            or_zero(S.sum(catalogue.FEW_TURNS_LEFT)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Near the cap",
-            f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. A warning with "
-            "time left.",
-            or_zero(S.sum(catalogue.PAYLOAD_NEAR_CAP)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Over the cap",
-            "Payloads above their cap: refused, stalled, or taken by an engine that is configured for more (set "
-            "AGENT_OTEL_CAPS then).",
-            or_zero(S.sum(catalogue.PAYLOAD_OVER_CAP)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Refused",
-            "Payloads that the runtime refused. The execution has failed, or is about to be retried in vain.",
-            or_zero(S.sum(catalogue.PAYLOADS_REJECTED)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
-        stat_of(
-            "Stuck retries",
-            "Refusals of what the same execution had refused before. No retry can succeed: end the execution, then "
-            "make its state smaller.",
-            or_zero(S.sum(catalogue.STUCK_RETRIES)),
-            COUNT,
-            NONE_IS_GOOD,
-        ),
+_GLANCE = glance(
+    stat_of(
+        "Worst payload",
+        "The largest share of its cap that a payload took, as the upper bound of its bucket. From "
+        f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime refuses it or stalls. Look "
+        "under What fills it.",
+        S.quantile(1, catalogue.UTILIZATION),
+        SHARE,
+        NEAR,
+    ),
+    stat_of(
+        "Room left",
+        "Bytes that the payload nearest to its cap has left. Red: less than one large result, and the next call "
+        "of a tool may end the execution. What fills it says whose results to drop or to store.",
+        f"min({_room(1)})",
+        BYTES,
+        _ROOM,
+    ),
+    stat_of(
+        "Fewest turns left",
+        "Turns that fit at the mean growth, for the workflow that has fewest, from the p95 of its payloads. Below "
+        "3: drop old results from the state, or store them and carry a reference. None: nothing grows.",
+        f"min({_turns_left()})",
+        COUNT,
+        _FEW,
+    ),
+    stat_of(
+        "Executions near their end",
+        "Executions whose own payload had room for fewer than 3 more turns. Each is one that dies if it goes on.",
+        or_zero(S.sum(catalogue.FEW_TURNS_LEFT)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Near the cap",
+        f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. A warning with "
+        "time left.",
+        or_zero(S.sum(catalogue.PAYLOAD_NEAR_CAP)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Over the cap",
+        "Payloads above their cap: refused, stalled, or taken by an engine that is configured for more (set "
+        "AGENT_OTEL_CAPS then).",
+        or_zero(S.sum(catalogue.PAYLOAD_OVER_CAP)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Refused",
+        "Payloads that the runtime refused. The execution has failed, or is about to be retried in vain.",
+        or_zero(S.sum(catalogue.PAYLOADS_REJECTED)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
+        "Stuck retries",
+        "Refusals of what the same execution had refused before. No retry can succeed: end the execution, then "
+        "make its state smaller.",
+        or_zero(S.sum(catalogue.STUCK_RETRIES)),
+        COUNT,
+        NONE_IS_GOOD,
     ),
 )
 

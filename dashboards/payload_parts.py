@@ -52,9 +52,10 @@ LINKS = links.of_workflow(links.field(WORKFLOW))
 _TOOL_LINKS = (links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),)
 
 
-def cap(*by: str, matchers: tuple[str, ...] = ()) -> str:
-    """Return the caps of the chosen runtimes in bytes."""
-    return f"max by ({', '.join(by)}) ({S.select(catalogue.PAYLOAD_CAP, matchers=matchers)})"
+def cap(*by: str, matchers: tuple[str, ...] = (), over: str = WINDOW) -> str:
+    """Return the caps of the chosen runtimes in bytes, with those of processes that have just ended."""
+    caps = S.select(catalogue.PAYLOAD_CAP, matchers=matchers)
+    return f"max by ({', '.join(by)}) (last_over_time({caps}[{over}]))"
 
 
 def _filled(*by: str) -> str:

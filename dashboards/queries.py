@@ -111,9 +111,13 @@ def gained(series: str, over: str) -> str:
     return f"({newborn}) > {increase} or {increase}"
 
 
-def or_zero(expression: str) -> str:
-    """Return 0 where a counter does not exist."""
-    return f"{expression} or vector(0)"
+#: The processes that report, of the chosen jobs.
+PROCESSES = f'{catalogue.BUILD_INFO.exposed_name}{{{JOB}=~"$job"}}'
+
+
+def or_zero(expression: str, over: str = RANGE) -> str:
+    """Return 0 for a missing counter, and nothing where no process reported in the range of time."""
+    return f"{expression} or 0 * max(last_over_time({PROCESSES}[{over}]))"
 
 
 def share(part: str, whole: str) -> str:

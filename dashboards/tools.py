@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_otel import catalogue
 from agent_otel.settings import Settings
 from dashboards import links
-from dashboards.frame import Frame, Row
+from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
     BYTES_A_SECOND,
@@ -54,74 +54,71 @@ _FAILURE = (f'{ERROR}!=""',)
 
 _CUTS = S.sum(catalogue.RESULTS_TRUNCATED, matchers=_REAL_CUT)
 
-_GLANCE = Row(
-    "At a glance",
-    (
-        stat_of(
-            "Tool calls",
-            "Calls of all chosen tools in the time range, failed ones included. None: the agent is idle, or not "
-            "instrumented; see Instrumentation health.",
-            or_zero(S.sum(catalogue.ARGS_SIZE, "_count")),
-            COUNT,
+_GLANCE = glance(
+    stat_of(
+        "Tool calls",
+        "Calls of all chosen tools in the time range, failed ones included. None: the agent is idle, or not "
+        "instrumented; see Instrumentation health.",
+        or_zero(S.sum(catalogue.ARGS_SIZE, "_count")),
+        COUNT,
+    ),
+    stat_of(
+        "Large results",
+        f"Results above AGENT_OTEL_LARGE_RESULT_BYTES, {_LARGE_BYTES:,} bytes unless set. Each is carried in "
+        "every later turn. Look up the tool under Worst tools and give it paging or a filter.",
+        or_zero(S.sum(catalogue.RESULTS_LARGE, matchers=_WARN)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Largest result",
+        f"Upper bound of the bucket that holds the largest result. Orange: above {_LARGE_BYTES:,} bytes. From "
+        "about 100 KiB on, layers begin to cut, and durable runtimes to refuse.",
+        S.quantile(1, catalogue.RESULT_SIZE),
+        BYTES,
+        _LARGE,
+    ),
+    stat_of(
+        "Cut results",
+        "Results that the model does not see whole. It answers from what is left and does not know. Find the "
+        "layer under Cuts: only some of them can be configured.",
+        or_zero(_CUTS),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Share cut",
+        "Cut results of all results. Above a half, the model works on fragments most of the time: make the tool "
+        "return less, or in pages.",
+        share(_CUTS, S.sum(catalogue.RESULT_SIZE, "_count")),
+        SHARE,
+        _CUT,
+    ),
+    stat_of(
+        "Kept from the model",
+        "Share of the bytes that tools produced and no model was sent. High without cuts: the agent fetches what "
+        "it does not use. None where model requests are not seen.",
+        f"clamp_min(1 - {mean(S.sum(catalogue.RESULT_DELIVERED), S.sum(catalogue.RESULT_PRODUCED))}, 0)",
+        SHARE,
+    ),
+    stat_of(
+        "Repeated calls",
+        "Calls with the same arguments again in one execution. The agent did not understand the answer, often "
+        "because it was cut.",
+        or_zero(S.sum(catalogue.TOOL_REPEATS)),
+        COUNT,
+        FEW_IS_GOOD,
+    ),
+    stat_of(
+        "Calls that failed",
+        "Share of calls that ended in an error. Above a fifth the agent mostly retries: see Errors and latency. "
+        "None where another instrumentation emits the durations.",
+        share(
+            or_zero(S.sum(catalogue.TOOL_DURATION, "_count", matchers=_FAILURE)),
+            S.sum(catalogue.TOOL_DURATION, "_count"),
         ),
-        stat_of(
-            "Large results",
-            f"Results above AGENT_OTEL_LARGE_RESULT_BYTES, {_LARGE_BYTES:,} bytes unless set. Each is carried in "
-            "every later turn. Look up the tool under Worst tools and give it paging or a filter.",
-            or_zero(S.sum(catalogue.RESULTS_LARGE, matchers=_WARN)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Largest result",
-            f"Upper bound of the bucket that holds the largest result. Orange: above {_LARGE_BYTES:,} bytes. From "
-            "about 100 KiB on, layers begin to cut, and durable runtimes to refuse.",
-            S.quantile(1, catalogue.RESULT_SIZE),
-            BYTES,
-            _LARGE,
-        ),
-        stat_of(
-            "Cut results",
-            "Results that the model does not see whole. It answers from what is left and does not know. Find the "
-            "layer under Cuts: only some of them can be configured.",
-            or_zero(_CUTS),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Share cut",
-            "Cut results of all results. Above a half, the model works on fragments most of the time: make the tool "
-            "return less, or in pages.",
-            share(_CUTS, S.sum(catalogue.RESULT_SIZE, "_count")),
-            SHARE,
-            _CUT,
-        ),
-        stat_of(
-            "Kept from the model",
-            "Share of the bytes that tools produced and no model was sent. High without cuts: the agent fetches what "
-            "it does not use. None where model requests are not seen.",
-            f"clamp_min(1 - {mean(S.sum(catalogue.RESULT_DELIVERED), S.sum(catalogue.RESULT_PRODUCED))}, 0)",
-            SHARE,
-        ),
-        stat_of(
-            "Repeated calls",
-            "Calls with the same arguments again in one execution. The agent did not understand the answer, often "
-            "because it was cut.",
-            or_zero(S.sum(catalogue.TOOL_REPEATS)),
-            COUNT,
-            FEW_IS_GOOD,
-        ),
-        stat_of(
-            "Calls that failed",
-            "Share of calls that ended in an error. Above a fifth the agent mostly retries: see Errors and latency. "
-            "None where another instrumentation emits the durations.",
-            share(
-                or_zero(S.sum(catalogue.TOOL_DURATION, "_count", matchers=_FAILURE)),
-                S.sum(catalogue.TOOL_DURATION, "_count"),
-            ),
-            SHARE,
-            _FAILED,
-        ),
+        SHARE,
+        _FAILED,
     ),
 )
 

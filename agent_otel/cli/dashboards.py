@@ -25,6 +25,9 @@ _FORMATS: Final = {
     "provisioning": {"provisioning/agent-otel.yaml": "provisioning/dashboards/", "*.json": "dashboards/agent-otel/"},
 }
 _HEAD: Final = "# Written by `agent-otel dashboards export`.\n"
+#: Variables are hidden that hold a data source of traces, and no others: see ``dashboards/frame.py``.
+_HIDDEN: Final = '"hide": 2'
+_SHOWN: Final = '"hide": 0'
 #: Lines that say why one dashboard is refused.
 _REASONS: Final = 8
 
@@ -47,11 +50,12 @@ def list_() -> None:
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
+@click.option("--traces", is_flag=True, help="Show the choice of a Tempo and of a Jaeger at the top.")
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
-def export(folder: Path, form: str, overwrite: bool) -> None:  # noqa: FBT001 - click passes it by name
+def export(folder: Path, form: str, traces: bool, overwrite: bool) -> None:  # noqa: FBT001 - click passes them by name
     """Write the dashboards into a folder. Its other files are left alone."""
     found = {
-        below + Path(name).name: _headed(name, text)
+        below + Path(name).name: _headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text)
         for pattern, below in _FORMATS[form].items()
         for name, text in shipped.files("dashboards", pattern).items()
     }

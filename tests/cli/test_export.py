@@ -48,6 +48,18 @@ def test_files_to_import(tmp_path: Path) -> None:
         assert (ROOT / "dashboards" / name).read_bytes() == (tmp_path / "new" / "folder" / name).read_bytes()
 
 
+def test_data_sources_of_traces_are_shown_on_request(tmp_path: Path) -> None:
+    for form, names in (("json", DASHBOARDS), ("configmap", ["agent-otel-tools.yaml"])):
+        folder = tmp_path / form
+        assert 0 == run("dashboards", "export", folder, "--format", form, "--traces").code
+        for name in names:
+            text = (folder / name).read_text()
+            board = json.loads(text if form == "json" else yaml.safe_load(text)["data"]["agent-otel-tools.json"])
+            variables = {one["name"]: one.get("hide", 0) for one in board["templating"]["list"]}
+            assert {0} == set(variables.values())
+            assert ("traces" in variables) == (name != "agent-otel-health.json")
+
+
 def test_config_maps(tmp_path: Path) -> None:
     assert 0 == run("dashboards", "export", tmp_path, "--format", "configmap").code
     maps = [yaml.safe_load(path.read_text()) for path in sorted(tmp_path.iterdir())]

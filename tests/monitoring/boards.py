@@ -16,7 +16,17 @@ UIDS = tuple(path.stem for path in PATHS)
 
 _REFERENCE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
 #: What Grafana itself knows.
-BUILT_IN = {"__all", "__from", "__to", "__range", "__rate_interval", "__url_time_range", "__field", "__data"}
+BUILT_IN = {
+    "__all",
+    "__interval",
+    "__from",
+    "__to",
+    "__range",
+    "__rate_interval",
+    "__url_time_range",
+    "__field",
+    "__data",
+}
 #: For half an hour on a screen, of data that is scraped each 15 seconds.
 VALUES = {"__range": "30m", "__rate_interval": "1m", "window": "5m"}
 

@@ -22,9 +22,15 @@ OLDEST, NEWEST = "11.0.0", "13.1.1"
 #: Grafana's ids of units that are used; an unknown one is shown as text behind the number.
 UNITS = {"binBps", "bytes", "locale", "ops", "percentunit", "s"}
 WIDTH = 24
+_NO_DATA = {
+    "type": "special",
+    "options": {"match": "null+nan", "result": {"text": "no data", "color": "#8e8e8e"}},
+}
 _PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 _TEMPO = {"type": "tempo", "uid": "${traces}"}
 #: What Grafana reads of an annotation of Prometheus and its types do not have.
+_FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+_BEGINNING = f"{_FIRING} unless {_FIRING} offset $__interval"
 _ANNOTATION = {"expr", "step", "textFormat", "titleFormat"}
 _TWO_SENTENCES = re.compile(r"[.:?!] \S.*\.$", re.DOTALL)
 
@@ -74,12 +80,14 @@ def _frame(board: dict[str, Any]) -> Iterator[str]:
         yield "a provisioned dashboard is edited in Python"
     if not board["description"] or board["tags"] != ["agent-otel"]:
         yield "no description, or not our tag"
+    if next(boards.panels(board))["title"] != "Processes reporting":
+        yield "the first tile does not say whether anything reports"
     (link,) = board["links"]
     if not (link["asDropdown"] and link["includeVars"] and link["keepTime"] and link["tags"] == board["tags"]):
         yield "the dropdown does not keep what was chosen"
     (alerts,) = board["annotations"]["list"]
-    if alerts["expr"] != 'ALERTS{alertname=~"Agent.*",alertstate="firing"}' or alerts["datasource"] != _PROMETHEUS:
-        yield "no marks of firing alerts"
+    if alerts["expr"] != _BEGINNING or alerts["datasource"] != _PROMETHEUS:
+        yield "no single mark where an alert begins to fire"
     if "inControlsMenu" in json.dumps(board):
         yield "a link or switch is hidden in a menu"
 
@@ -96,6 +104,8 @@ def _variables(board: dict[str, Any]) -> Iterator[str]:
     yield from (f"${name} is not defined" for name in sorted(used - known))
     yield from (f"${name} is not used" for name in sorted(set(variables) - boards.references(json.dumps(without))))
     for name, one in variables.items():
+        if one["type"] == "datasource" and name != "datasource" and one["hide"] != 2:
+            yield f"${name} shows a red triangle where there is no such data source"
         if one["type"] != "query":
             continue
         if one["datasource"] != _PROMETHEUS or one["refresh"] != 2:
@@ -138,7 +148,11 @@ def _panel(panel: dict[str, Any]) -> Iterator[str]:
         yield "its data source is not the one that was chosen"
     if not _TWO_SENTENCES.search(panel["description"]):
         yield "the description does not say what is bad and what to do"
+    if "repeatDirection" in panel and not panel.get("repeat"):
+        yield "Grafana makes it as wide as the screen"
     defaults = panel["fieldConfig"]["defaults"]
+    if panel["type"] in {"bargauge", "stat"} and _NO_DATA not in defaults.get("mappings", []):
+        yield "a missing value has the colour of a good or a bad one"
     for unit in (defaults["unit"], *_overridden(panel, "unit")):
         if unit not in UNITS:
             yield f"unknown unit {unit}"
@@ -170,6 +184,10 @@ def _targets(panel: dict[str, Any]) -> Iterator[str]:
 
 def _target(target: dict[str, Any], kind: str) -> Iterator[str]:
     whole = kind in {"bargauge", "stat", "table"}
+    if "vector(" in target["expr"]:
+        yield "shows 0 where nothing reports"
+    if re.search(r"payload_cap_bytes\{[^}]*\}(?!\[)", target["expr"]):
+        yield "the cap is gone five minutes after its process"
     if target["instant"] != whole or target.get("range", False) == whole:
         yield "numbers are of the whole time range, and graphs are over time"
     if whole and "$window" in target["expr"]:

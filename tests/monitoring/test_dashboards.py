@@ -152,6 +152,19 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     ].reverse(),
     "old model": lambda board: board.update(schemaVersion=41),
     "no alerts": lambda board: board["annotations"]["list"][0].update(expr="ALERTS"),
+    "a mark for each minute of an alert": lambda board: board["annotations"]["list"][0].update(
+        expr='ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+    ),
+    "one column": lambda board: _first(board, "stat").update(repeatDirection="h"),
+    "nothing in the colour of the worst": lambda board: _first(board, "stat")["fieldConfig"]["defaults"].update(
+        mappings=[]
+    ),
+    "0 of nothing": lambda board: _first(board, "stat")["targets"][0].update(expr="sum(up) or vector(0)"),
+    "a cap of now": lambda board: _first(board, "stat")["targets"][0].update(
+        expr='max(agent_otel_workflow_payload_cap_bytes{job=~"$job"})'
+    ),
+    "a red triangle": lambda board: board["templating"]["list"][-1].update(hide=0),
+    "not whether anything reports": lambda board: board["panels"].pop(1),
 }
 
 
