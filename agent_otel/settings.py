@@ -157,6 +157,13 @@ class Settings:
         "A result above this size is stored, and so much of it is what the model gets.",
         needs=("AGENT_OTEL_CLAIM_CHECK",),
     )
+    claim_check_max_bytes: int = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_MAX_BYTES",
+        LIMIT,
+        32 * 1024 * 1024,
+        "A result above this size is not stored: it is neither hashed nor serialised.",
+        needs=("AGENT_OTEL_CLAIM_CHECK",),
+    )
     claim_check_ttl_seconds: float = _setting(
         "AGENT_OTEL_CLAIM_CHECK_TTL",
         SECONDS,

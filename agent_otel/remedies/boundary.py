@@ -11,7 +11,7 @@ from agent_otel.reading import LEFT_ALONE, Replacement
 from agent_otel.remedies import ceiling, claim_check
 from agent_otel.remedies.claim_check import GET_TOOL_RESULT
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
-from agent_otel.remedies.raw import Raw, raw_of
+from agent_otel.remedies.raw import Content, raw_of, size_up_to
 from agent_otel.remedies.room import hand_on
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class Remedies:
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """Return what goes on: the value itself, or a replacement for what was read of it."""
         found, check = None, self._claim_check
-        raw = self._claimed(record, reader, read)
-        if raw is not None and check is not None:
-            found = _shown(check.view(record, raw, check.store(record, raw)))
+        content = self._claimed(record, reader, read)
+        if content is not None and check is not None:
+            found = _shown(check.view(record, content, check.store(record, content)))
         put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
         self._count(record, read)
         return put
@@ -78,24 +78,27 @@ class Remedies:
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """As `applied`, off the event loop where something takes time."""
         found, check = None, self._claim_check
-        raw = self._claimed(record, reader, read)
-        if raw is not None and check is not None:
-            found = _shown(check.view(record, raw, await check.astore(record, raw)))
+        content = self._claimed(record, reader, read)
+        if content is not None and check is not None:
+            found = _shown(check.view(record, content, await check.astore(record, content)))
         put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
         self._count(record, read)
         return put
 
-    def _claimed(self, record: Record, reader: ToolReader, read: object) -> Raw | None:
-        """The bytes of a result that is to be stored; None when it is not."""
-        if self._claim_check is None or record.produced is None or record.name == GET_TOOL_RESULT:
+    def _claimed(self, record: Record, reader: ToolReader, read: object) -> Content | None:
+        """Return a result that is to be stored; None when it is not."""
+        produced = record.produced
+        if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
             return None
         least_bytes = self._claim_bytes
         if reader.offloads_above is not None:
             least_bytes = max(least_bytes, reader.offloads_above())
-        if record.produced.exact and record.produced.bytes <= least_bytes:
-            return None
-        raw = raw_of(read)
-        return raw if _exact(record, raw) > least_bytes else None
+        if produced.bytes <= least_bytes:
+            size_bytes = produced.bytes if produced.exact else size_up_to(read, least_bytes)
+            if size_bytes is not None:
+                record.produced = Size(size_bytes, exact=True)
+                return None
+        return Content(read, produced.bytes)
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
         """The error in place of a result that is above the ceiling."""
@@ -148,14 +151,10 @@ def _shown(view: View | None) -> Remedied | None:
 
 
 def _exact(record: Record, read: object) -> int:
-    """The size to hold against a limit: near one, the lower bound of a large structured result is no answer.
-
-    ``read`` is the result, or its bytes where somebody has them already.
-    """
+    """Return the exact size of a result: near a limit, the lower bound of a large structured one is no answer."""
     produced = record.produced
     if produced is None:
         return 0
     if not produced.exact:
-        raw = read if isinstance(read, Raw) else raw_of(read)
-        produced = record.produced = Size(len(raw.data), exact=True)
+        produced = record.produced = Size(len(raw_of(read).data), exact=True)
     return produced.bytes

@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import _shield, _startup, carried, catalogue, settings
-from agent_otel.measure.size import text_bytes
+from agent_otel.measure.size import Size, text_bytes
 from agent_otel.reading import Replacement
 from agent_otel.remedies.claims import Claims, current_owner
 from agent_otel.remedies.cutting import head
@@ -22,7 +22,7 @@ from agent_otel.remedies.stores import StoreError, open_store
 
 if TYPE_CHECKING:
     from agent_otel.record import Record
-    from agent_otel.remedies.raw import Raw
+    from agent_otel.remedies.raw import Content, Raw
     from agent_otel.remedies.resolving import Resolved
     from agent_otel.remedies.stores import ClaimStore
     from agent_otel.remedies.web import Authorize, ResultsApp
@@ -38,7 +38,6 @@ GET_TOOL_RESULT: Final = "get_tool_result"
 #: 2 MiB, which is the smallest cap on a payload that durable runtimes have in common (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-_NODE_DIGITS: Final = 16
 #: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
 _SHARES: Final = 16
 #: What a model sees of a result as long as the state is not near its cap: enough to tell whether to read on.
@@ -73,46 +72,39 @@ class ClaimCheck:
             report=report,
         )
         self._writer = ClaimWriter(
-            self._claims, budget=chosen.claim_check_budget_seconds, ttl=chosen.claim_check_ttl_seconds
+            self._claims,
+            budget=chosen.claim_check_budget_seconds,
+            ttl=chosen.claim_check_ttl_seconds,
+            max_bytes=chosen.claim_check_max_bytes,
         )
         self.reader = ClaimReader(self._claims)
 
-    def store(self, record: Record, raw: Raw) -> Stored | NotStored:
+    def store(self, record: Record, content: Content) -> Stored | NotStored:
         """Store a result, within the budget."""
-        return self._writer.put(raw.content, self._origin(record, raw), content_type=raw.content_type)
+        return self._writer.put(content, _origin(record), distinct=True)
 
-    async def astore(self, record: Record, raw: Raw) -> Stored | NotStored:
+    async def astore(self, record: Record, content: Content) -> Stored | NotStored:
         """Store a result, within the budget, while the event loop goes on."""
-        return await self._writer.aput(raw.content, self._origin(record, raw), content_type=raw.content_type)
+        return await self._writer.aput(content, _origin(record), distinct=True)
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store something that a tool makes of its own accord, for the execution that the call is made in."""
         owner = current_owner() or ""
-        origin = Origin(owner, owner, self._digest(raw, tool), tool, call_id)
-        return self._writer.put(raw.content, origin, content_type=raw.content_type)
+        origin = Origin(owner, owner, tool, tool, call_id)
+        return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
-    def view(self, record: Record, raw: Raw, outcome: Stored | NotStored) -> View | None:
-        """What goes on instead of the result; None when it was not stored and goes on whole."""
-        ref = str(outcome.reference) if isinstance(outcome, Stored) else None
-        if isinstance(outcome, NotStored) and outcome.reason == "no_owner":
+    def view(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
+        """Return what goes on instead of the result; None when it was not stored and goes on whole."""
+        if isinstance(outcome, Stored):
+            record.produced = Size(outcome.size, exact=True)
+            return view(record.name, outcome.text, record.produced, str(outcome.reference), self._view_bytes(record))
+        if outcome.reason == "no_owner":
             _shield.say_once("claim check owner", _NO_OWNER)
-        if ref is None and self._fits(record, len(raw.data)):
+        if self._fits(record, content):
             return None
-        return view(record.name, raw, ref, self._view_bytes(record))
-
-    def _origin(self, record: Record, raw: Raw) -> Origin:
-        """Return the owner and the place of a result, from what this process knows, never from what the model says."""
-        step = carried.current_step()
-        owner = current_owner() or record.call.execution or ""
-        place = (step.activity if step is not None else None) or record.agent or "agent"
-        # Some models number the calls of each turn anew, some not at all: the result itself tells them apart, and a
-        # retry that has the same result has the same key.
-        node = f"{place}-{self._digest(raw, record.name)}"
-        return Origin(owner, owner, node, record.name, record.call.call_id or "call")
-
-    def _digest(self, raw: Raw, tool: str) -> str:
-        """Return a digest that tells results apart, keyed: the reference that it stands in leaves the process."""
-        return self._claims.signer.seal("node", tool.encode("utf-8", "surrogatepass"), raw.data)[:_NODE_DIGITS]
+        limit_bytes = self._view_bytes(record)
+        size = record.produced or Size(content.least_bytes, exact=False)
+        return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
     def _view_bytes(self, record: Record) -> int:
         """Return how much of a result the model gets: less, the fuller the state is that carries it in later turns."""
@@ -127,25 +119,41 @@ class ClaimCheck:
             most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
         return max(most_bytes, 0)
 
-    def _fits(self, record: Record, raw_bytes: int) -> bool:
+    def _fits(self, record: Record, content: Content) -> bool:
         """Return whether a result that could not be stored may go on whole."""
         left_bytes = room_of(record).left_bytes(self._settings.payload_warn_ratio)
         limits = (left_bytes, self._settings.result_ceiling_bytes)
-        return raw_bytes <= min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
+        most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
+        if content.least_bytes > most_bytes:
+            return False
+        if record.produced is None or not record.produced.exact:
+            record.produced = Size(len(content.raw().data), exact=True)
+        return record.produced.bytes <= most_bytes
 
 
-def view(tool: str, raw: Raw, ref: str | None, limit_bytes: int) -> View:
-    """Return the beginning of a result, at most ``limit_bytes``, and what became of the rest."""
-    shown = "" if raw.text is None else head(raw.text, limit_bytes)
+def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int) -> View:
+    """Return the beginning of a result of this size, at most ``limit_bytes``, and what became of the rest."""
+    shown = "" if text is None else head(text, limit_bytes)
     shown_bytes = text_bytes(shown)
     if ref is None:
         rest = "the rest could not be stored and is lost; ask for something smaller"
     else:
         rest = f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
-    marker = f"[{shown_bytes} of {len(raw.data)} bytes of {tool}'s result shown; {rest}]"
+    whole = f"{'' if size.exact else 'more than '}{size.bytes} bytes"
+    marker = f"[{shown_bytes} of {whole} of {tool}'s result shown; {rest}]"
     text = f"{shown}\n{marker}" if shown else marker
-    data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": len(raw.data), "ref": ref, "note": rest}
+    data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": size.bytes, "ref": ref, "note": rest}
     return View(Replacement(text, data), text_bytes(text), ref)
+
+
+def _origin(record: Record) -> Origin:
+    """Return the owner and the place of a result, from what this process knows, never from what the model says."""
+    step = carried.current_step()
+    owner = current_owner() or record.call.execution or ""
+    place = (step.activity if step is not None else None) or record.agent or "agent"
+    # Some models number the calls of each turn anew, some not at all: the writer adds a digest of the result, which
+    # tells them apart, and a retry that has the same result has the same key.
+    return Origin(owner, owner, place, record.name, record.call.call_id or "call")
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.stores.base import ClaimStore
 
 Operation = Literal["put", "get", "range", "head", "delete"]
-Result = Literal["ok", "error", "timeout", "open", "not_found", "denied", "expired", "corrupt"]
+Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
 
 
 class Report(Protocol):

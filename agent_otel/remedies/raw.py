@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.measure.size import block_text
+from agent_otel.measure.size import block_text, text_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 BINARY = "application/octet-stream"
+
+#: Members of a container that are encoded in one call of the JSON encoder, during which no other thread runs.
+_BATCH: Final = 256
+#: Levels of small containers whose members are encoded one by one.
+_LEVELS: Final = 3
 
 
 class Raw(NamedTuple):
@@ -25,6 +34,38 @@ class Raw(NamedTuple):
         return self.data if self.text is None else self.text
 
 
+class Content:
+    """A result that is to be stored: the thread that stores it makes its bytes.
+
+    ``least_bytes`` is its size, or a lower bound.
+    """
+
+    __slots__ = ("_value", "least_bytes")
+
+    def __init__(self, value: object, least_bytes: int) -> None:
+        self._value = value
+        self.least_bytes = least_bytes
+
+    def raw(self) -> Raw:
+        """Return all of it; raises what `raw_of` raises."""
+        return raw_of(self._value)
+
+    def beginning(self, limit_bytes: int) -> str | None:
+        """Return more than ``limit_bytes`` of its text, or all there is; None for binary data."""
+        if isinstance(self._value, bytes | bytearray | memoryview):
+            return None
+        texts, length = [], 0
+        try:
+            for text in _lazily(self._value):
+                texts.append(text[: limit_bytes + 1])
+                length += len(text)
+                if length > limit_bytes:
+                    break
+        except (TypeError, ValueError, RecursionError):  # what was read so far is its beginning
+            pass
+        return "".join(texts)
+
+
 def raw_of(value: object) -> Raw:
     """Return the bytes of a result: a text's own, the joined text of text blocks, else compact JSON.
 
@@ -35,23 +76,123 @@ def raw_of(value: object) -> Raw:
         return _text(value)
     if isinstance(value, bytes | bytearray | memoryview):
         return Raw(bytes(value), BINARY, None)
-    if isinstance(value, list):
-        texts = [block if isinstance(block, str) else block_text(block) for block in value]
-        if texts and all(text is not None for text in texts) and not all(isinstance(one, str) for one in value):
-            return _text("".join(text for text in texts if text is not None))
+    texts = _block_texts(value)
+    if texts is not None:
+        return _text("".join(texts))
     try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
+        text = "".join(_pieces(value, _LEVELS))
+    except RecursionError:
+        text = "".join(_nested(value))
     except (TypeError, ValueError):
         return _text(str(value))
     return Raw(text.encode("utf-8", "surrogatepass"), JSON, text)
+
+
+def size_up_to(value: object, limit_bytes: int) -> int | None:
+    """Return the size of a result's text in UTF-8 bytes; None when it is above ``limit_bytes``, where reading ends."""
+    total = 0
+    try:
+        for text in _lazily(value):
+            total += text_bytes(text)
+            if total > limit_bytes:
+                return None
+    except (TypeError, ValueError, RecursionError):
+        total = len(raw_of(value).data)
+    return total if total <= limit_bytes else None
+
+
+def _lazily(value: object) -> Iterator[str]:
+    """Yield the text of `raw_of` piece by piece, so that its beginning costs no more than that."""
+    if isinstance(value, str):
+        return iter((value,))
+    texts = _block_texts(value)
+    return _ENCODER.iterencode(value) if texts is None else iter(texts)
+
+
+def _block_texts(value: object) -> list[str] | None:
+    """Return the texts of a list of text blocks, None for anything else."""
+    if not isinstance(value, list) or not value or all(isinstance(block, str) for block in value):
+        return None
+    texts: list[str] = []
+    for block in value:
+        text = block if isinstance(block, str) else block_text(block)
+        if text is None:
+            return None
+        texts.append(text)
+    return texts
 
 
 def _text(text: str) -> Raw:
     return Raw(text.encode("utf-8", "surrogatepass"), TEXT, text)
 
 
+def _pieces(value: object, levels: int) -> Iterator[str]:
+    """Yield compact JSON in pieces: the encoder lets no other thread run, so that no call of it may take long."""
+    if not levels or type(value) not in (dict, list, tuple) or not value:
+        yield _ENCODER.encode(value)
+        return
+    members: Any = value
+    is_object, separator = type(value) is dict, ""
+    yield "{" if is_object else "["
+    if len(members) > _BATCH:
+        rest = iter(members.items() if is_object else members)
+        while batch := list(islice(rest, _BATCH)):
+            yield separator + _ENCODER.encode(dict(batch) if is_object else batch)[1:-1]
+            separator = ","
+    elif is_object:
+        for key, member in members.items():
+            yield separator + _key(key)
+            yield from _pieces(member, levels - 1)
+            separator = ","
+    else:
+        for member in members:
+            yield separator
+            yield from _pieces(member, levels - 1)
+            separator = ","
+    yield "}" if is_object else "]"
+
+
+def _nested(root: object) -> Iterator[str]:
+    """Yield compact JSON of what is nested too deeply for the encoder; ValueError where it holds itself."""
+    opened: set[int] = set()
+    pending: list[tuple[str, Any]] = [("", root)]
+    while pending:
+        before, value = pending.pop()
+        yield before
+        if type(value) is _Closed:
+            opened.discard(value.id)
+            continue
+        if not isinstance(value, dict | list | tuple):
+            yield _ENCODER.encode(value)
+            continue
+        if id(value) in opened:
+            raise ValueError("a value holds itself")
+        opened.add(id(value))
+        is_object = isinstance(value, dict)
+        yield "{" if is_object else "["
+        pending.append(("}" if is_object else "]", _Closed(id(value))))
+        if isinstance(value, dict):
+            members = [(_key(key), member) for key, member in value.items()]
+        else:
+            members = [("", member) for member in value]
+        for number in range(len(members) - 1, -1, -1):
+            name, member = members[number]
+            pending.append(("," + name if number else name, member))
+
+
+class _Closed(NamedTuple):
+    """The end of a container with this id."""
+
+    id: int
+
+
+def _key(key: object) -> str:
+    """Return an object's key as JSON has it, with the colon."""
+    return _ENCODER.encode({key: 0})[1:-2]
+
+
 def _plain(value: Any) -> Any:
-    """What JSON has for an object: its fields, its items, else its text."""
+    """Return what JSON has for an object: its fields, its items, else its text."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if isinstance(value, set | frozenset | tuple):
@@ -61,3 +202,6 @@ def _plain(value: Any) -> Any:
         return dump(mode="json")
     fields = getattr(value, "__dict__", None)
     return dict(fields) if fields else str(value)
+
+
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_plain)

@@ -12,9 +12,9 @@ import pytest
 
 import agent_otel
 from agent_otel import identity, observer
+from agent_otel.measure.size import Size
 from agent_otel.reading import PRODUCED, Call, Carried, Replacement, Result, Step, StepReader, ToolReader
 from agent_otel.remedies import claim_check
-from agent_otel.remedies.raw import raw_of
 from agent_otel.remedies.stores import NotFoundError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def ref_of(found: Any) -> str:
 
 
 def test_the_view_is_the_beginning_and_what_became_of_the_rest() -> None:
-    found = claim_check.view("search", raw_of("one\ntwo\nthree"), "claim:v2:x", 8)
+    found = claim_check.view("search", "one\ntwo\nthree", Size(13, exact=True), "claim:v2:x", 8)
     note = 'the whole is stored: read on with get_tool_result(ref="claim:v2:x")'
     assert found.replacement.text == f"one\ntwo\n\n[8 of 13 bytes of search's result shown; {note}]"
     assert found.replacement.data == {
@@ -67,8 +67,8 @@ def test_the_view_is_the_beginning_and_what_became_of_the_rest() -> None:
 
 
 def test_binary_results_and_full_states_show_nothing() -> None:
-    for raw, limit_bytes in ((raw_of(b"\x00" * 10), 8), (raw_of("x" * 10), 0)):
-        found = claim_check.view("search", raw, None, limit_bytes)
+    for text, limit_bytes in ((None, 8), ("x" * 10, 0)):
+        found = claim_check.view("search", text, Size(10, exact=True), None, limit_bytes)
         lost = "the rest could not be stored and is lost; ask for something smaller"
         assert found.replacement.text == f"[0 of 10 bytes of search's result shown; {lost}]"
 
@@ -193,6 +193,36 @@ def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_ste
 def test_without_a_store_and_without_a_known_cap_results_go_on_whole_up_to_1_mib() -> None:
     with agent_otel.execution("run-without-cap"):
         assert [_shown_bytes(goes_on("x" * size)) for size in (MIB, MIB + 1)] == [MIB, 32_768]
+
+
+def test_a_result_above_the_maximum_is_cut_and_others_are_stored(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_CLAIM_CHECK_MAX_BYTES="2MiB")
+    with agent_otel.execution("run-hostile"):
+        for value in ("x" * 3 * MIB, {"rows": ["x" * MIB] * 3}):
+            found = goes_on(value)
+            assert _shown_bytes(found) == 32_768
+            assert found.data["ref"] is None
+        assert found.data["content"].startswith('{"rows":["xxx')
+    with agent_otel.execution("run-other"):
+        assert ref_of(goes_on("x" * 40_000))
+
+
+def test_what_is_nested_deeply_is_stored_like_anything_else() -> None:
+    nested: Any = "x" * 40_000
+    for _ in range(2_000):
+        nested = [nested]
+    with agent_otel.execution("run-nested"):
+        text = agent_otel.resolve(ref_of(goes_on(nested))).text
+    assert text == "[" * 2_000 + '"' + "x" * 40_000 + '"' + "]" * 2_000
+
+
+def test_what_is_nested_deeply_is_above_the_ceiling(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_CLAIM_CHECK="", AGENT_OTEL_RESULT_CEILING_BYTES="30000")
+    nested: Any = "x" * 40_000
+    for _ in range(2_000):
+        nested = [nested]
+    found = goes_on(nested)
+    assert (found.data["error"], found.data["size_bytes"]) == ("result_too_large", 44_002)
 
 
 def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:

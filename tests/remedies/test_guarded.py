@@ -175,7 +175,7 @@ def test_a_result_that_is_too_large_says_so_and_the_store_counts_as_well(put: Pu
 
     assert NotStored("too_large") == outcomes[0]
     assert isinstance(outcomes[1], Stored)
-    assert [("put", "error", 0), ("put", "ok", 10)] == reports
+    assert [("put", "too_large", 0), ("put", "ok", 10)] == reports
 
 
 def test_what_nobody_owns_is_not_stored(put: Put) -> None:
