@@ -357,7 +357,7 @@ def test_no_thread_is_started_before_the_first_write() -> None:
         print([thread.name for thread in threading.enumerate() if thread is not threading.main_thread()])
     """
 
-    assert ["1", "['agent_otel-claim-check']"] == _run(program)
+    assert ["1", "['agent_otel-claim-check', 'agent_otel-sweeper']"] == _run(program)
 
 
 # --- a real Redis --------------------------------------------------------------------------------------------------
