@@ -62,7 +62,9 @@ class Settings:
         choice("auto", "prometheus", "otel", "both", "off"),
         "auto",
         "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name "
-        "an exporter, else `prometheus_client`'s registry, and that as well when a port is set.",
+        "an exporter, else `prometheus_client`'s registry, and that as well when a port is set. An OTLP endpoint alone "
+        "leaves them in a registry that the program serves, and where only `OTEL_TRACES_EXPORTER` names an exporter. "
+        "The choice is logged once, at INFO.",
     )
     prometheus_port: int | None = _setting(
         "AGENT_OTEL_PROMETHEUS_PORT", PORT, None, "Serve `/metrics` on this port from the first use on."

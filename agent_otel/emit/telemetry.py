@@ -12,7 +12,7 @@ from opentelemetry import trace
 
 import agent_otel
 from agent_otel import _shield, catalogue, settings
-from agent_otel.emit import lifecycle, providers
+from agent_otel.emit import destinations, lifecycle, providers
 from agent_otel.emit.metrics import Metrics
 from agent_otel.emit.payloads import PayloadMetrics
 
@@ -103,8 +103,10 @@ def _resolve(chosen: Settings) -> Telemetry:
 
 def _sinks(chosen: Settings) -> list[Sink]:
     sinks: list[Sink] = []
+    owned = False
+    keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
     if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
-        provider, owned = providers.shielded_meter_provider(build=chosen.sdk)
+        provider, owned = providers.shielded_meter_provider(build=chosen.sdk and not keeps)
         if provider is None and chosen.metrics != "auto":
             from opentelemetry import metrics  # noqa: PLC0415 - a proxy, until the program sets its provider
 
@@ -115,6 +117,8 @@ def _sinks(chosen: Settings) -> list[Sink]:
             sinks.append(OTelSink(provider.get_meter(catalogue.SCOPE, agent_otel.__version__)))
             if owned:
                 _own(provider)
+    if chosen.metrics == "auto":
+        destinations.say(keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
         from agent_otel.emit.prometheus import PrometheusSink  # noqa: PLC0415

@@ -102,6 +102,69 @@ def test_exporters_named_by_the_environment(
     assert (0 if variables == "metrics endpoint" else 1) == len(receiver.spans), "a common endpoint is for spans too"
 
 
+_SERVED = {
+    "server": "import prometheus_client; prometheus_client.start_http_server(0, '127.0.0.1')",
+    "asgi": "import prometheus_client; served = [prometheus_client.make_asgi_app()]",
+    "wsgi": "from prometheus_client import make_wsgi_app as make; served = {'/metrics': make()}",
+    "handler": "from prometheus_client import generate_latest",
+    # Nothing of ours would be in it.
+    "a registry of its own": "import prometheus_client as p; served = p.make_asgi_app(p.CollectorRegistry())",
+}
+_SAYS = """
+import json, logging, sys
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+call("search", "x")
+call("search", "x")
+print(json.dumps(exposed()))
+"""
+_KEPT = "Metrics stay in prometheus_client's registry, because {}. OTEL_METRICS_EXPORTER=otlp pushes them instead, "
+_PUSHED = "Metrics are pushed by the exporter that the OTEL_* variables name."
+
+
+def _says(environment: Environment, program: str, env: dict[str, str]) -> tuple[str, Any]:
+    """Return what the program logs, and what its registry exposes."""
+    child = environment.run(CALL + program + _REGISTRY + _SAYS, env={"AGENT_OTEL": "1", **env}, check=True)
+    *said, exposed = child.stdout.splitlines()
+    assert "" == child.stderr
+    return "\n".join(line for line in said if line.startswith("Metrics ")), wire.scraped(json.loads(exposed))
+
+
+@pytest.mark.parametrize("served", _SERVED)
+def test_a_registry_that_is_served_keeps_the_metrics_from_an_endpoint(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver, served: str
+) -> None:
+    """The endpoint is for traces then; metrics would vanish from ``/metrics``, or be there and in the collector."""
+    env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_endpoint}
+    said, exposed = _says(environment("bare"), _SERVED[served] + "\n", env)
+
+    kept = "own" not in served
+    assert said == (_KEPT.format("the program exposes it") + "AGENT_OTEL_METRICS=both does both." if kept else _PUSHED)
+    assert (2 if kept else None) == exposed.get(_COUNT)
+    assert ([] if kept else [2]) == [point.count for point in receiver.latest(_SIZE)]
+    assert 2 == len(receiver.spans)
+
+
+def test_an_exporter_of_traces_is_none_of_metrics(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    said, exposed = _says(environment("bare"), "", receiver.environment())
+
+    assert said.startswith(_KEPT.format("only OTEL_TRACES_EXPORTER names an exporter"))
+    assert 2 == exposed[_COUNT]
+    assert ([], 2) == (receiver.points, len(receiver.spans))
+
+
+def test_an_exporter_of_metrics_that_is_named_is_used(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "otlp"}
+    said, exposed = _says(environment("bare"), _SERVED["asgi"] + "\n", env)
+
+    assert _PUSHED == said
+    assert _COUNT not in exposed
+    assert [2] == [point.count for point in receiver.latest(_SIZE)]
+
+
 def test_none_is_no_exporter(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
     env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "none"}
     exposed = _run(environment("bare"), 'import json; call("search", "x"); print(json.dumps(exposed()))', env)

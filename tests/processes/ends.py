@@ -32,6 +32,7 @@ CALLS = 40
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- ends: written by scripts/process-ends -->\n", "<!-- ends: end -->\n"
 _PROGRAMS = Path(__file__).parent
+PROGRAM = _PROGRAMS / "ends_program.py"
 #: So long that nothing is sent but at an end.
 _LONG = {"OTEL_BSP_SCHEDULE_DELAY": "600000", "OTEL_METRIC_EXPORT_INTERVAL": "600000"}
 _DELTA = {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"}
@@ -84,7 +85,7 @@ def measure(end: End, servers: Environment, *, flush: bool) -> Arrived:
 
 def _script(how: str, number: signal.Signals | None = None) -> Callable[[Environment, dict[str, str], Path], None]:
     def run(servers: Environment, env: dict[str, str], folder: Path) -> None:
-        command = (str(servers.python), str(_PROGRAMS / "ends_program.py"), how, str(CALLS))
+        command = (str(servers.python), str(PROGRAM), how, str(CALLS))
         with servers.start(*command, env=env, cwd=folder) as running:
             if number is not None:
                 assert running.stdout is not None

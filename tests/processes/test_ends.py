@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes.ends import CALLS, ENDS, LOST, PAGE, Arrived, End, measure
+from tests.processes.ends import CALLS, ENDS, LOST, PAGE, PROGRAM, Arrived, End, measure
+from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,3 +35,30 @@ def test_celery_needs_no_setting(environment: Callable[[str], Environment], end:
 def test_the_page_has_all_ends() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert [end.title for end in (*ENDS, *LOST) if f"\n| {end.title} | " not in page] == []
+
+
+def test_a_job_that_is_killed_in_its_first_minute_has_metrics(environment: Callable[[str], Environment]) -> None:
+    """OpenTelemetry's own interval is a minute, from the first call on."""
+    bare = environment("bare")
+    with OtlpReceiver() as receiver:
+        env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "otlp", "AGENT_OTEL": "1"}
+        with bare.start(str(bare.python), str(PROGRAM), "signal", "3", env=env) as child:
+            points = receiver.wait_for_metric("agent_otel.tool.args.size", timeout=50)
+            child.kill()
+
+    assert [3] == [point.count for point in points]
+
+
+_IGNORES = """
+import signal
+print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)
+"""
+
+
+def test_a_signal_that_is_ignored_stays_so(environment: Callable[[str], Environment]) -> None:
+    bare = environment("bare")
+    command = ("sh", "-c", 'trap "" HUP; exec "$0" -c "$1"', str(bare.python), _IGNORES)
+    with bare.start(*command, env={"AGENT_OTEL": "1", "AGENT_OTEL_FLUSH_ON_SIGTERM": "1"}) as child:
+        stdout, stderr = child.communicate(timeout=60)
+
+    assert ("True False\n", "") == (stdout, stderr)
