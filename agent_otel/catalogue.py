@@ -285,6 +285,8 @@ INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}
     "Failures of this package, none of which reached you.")
 INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
     "1 for each integration: the version found and the function wrapped; target `unmatched` when none was found.")
+PROCESS_START: Final = _metric("agent_otel.process.start_time", GAUGE, "s", (),
+    "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0.")
 BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON), "1; versions of this package.")
 # fmt: on
 

@@ -195,7 +195,9 @@ class _ClientMetric:
         elif metric.kind == catalogue.COUNTER:
             self._metric = prometheus_client.Counter(**arguments)
         else:
-            self._metric = prometheus_client.Gauge(**arguments, multiprocess_mode="max")
+            # Files of processes that have ended are added up with the others: together they count since the first.
+            arguments["multiprocess_mode"] = "min" if metric is catalogue.PROCESS_START else "max"
+            self._metric = prometheus_client.Gauge(**arguments)
 
     def series(self, values: tuple[str, ...]) -> Series:
         return _ClientSeries(self._metric.labels(*values), self._kind)

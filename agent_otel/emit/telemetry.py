@@ -6,6 +6,7 @@ import logging
 import platform
 import secrets
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
@@ -96,6 +97,7 @@ def _resolve(chosen: Settings) -> Telemetry:
         _shield.say_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
     metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
     metrics.announce(chosen.limits)
+    metrics.set(catalogue.PROCESS_START, (), time.time())
     metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version()), 1)
     _shield.handler = metrics.count_internal_error(_shield.handler)
     return Telemetry(chosen, tracer, metrics)

@@ -101,6 +101,7 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
     present = {name for name, state in _states(report, "metrics").items() if state == "present"}
     assert {
         "agent_otel_build_info",
+        "agent_otel_process_start_time_seconds",
         "agent_otel_tool_args_size_bytes",
         "agent_otel_tool_repeats_total",
         "agent_otel_tool_result_delivered_bytes_total",
@@ -119,7 +120,7 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
 
 def test_an_alert_that_fires(engine: Prometheus) -> None:
     (alert,) = _report(engine)["alerts"]
-    labels = {"component": "agent_otel", "gen_ai_tool_name": "search", "job": "agents", "severity": "warning"}
+    labels = {"component": "agent_otel", "gen_ai_tool_name": "search", "job": "agents", "severity": "info"}
     assert ("AgentToolResultTooLarge", "firing", labels) == (alert["name"], alert["state"], alert["labels"])
     assert "Tool search gave large results" == alert["summary"]
 

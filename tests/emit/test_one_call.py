@@ -124,6 +124,7 @@ _UNITS = {
     "agent_otel.tool.repeats": "{call}",
     "agent_otel.execution.tool_calls": "{call}",
     "agent_otel.execution.result.size": "By",
+    "agent_otel.process.start_time": "s",
     "agent_otel.build_info": "",
 }
 

@@ -18,7 +18,7 @@ import prometheus_client
 from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR, CollectorRegistry, Histogram
 
 import agent_otel
-from agent_otel import observer
+from agent_otel import catalogue, observer
 from agent_otel.emit.telemetry import telemetry
 from agent_otel.reading import ModelReader
 from agent_otel.remedies.claims import Claims
@@ -257,6 +257,7 @@ def run(number: int, file: Path) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR):
         prometheus_client.REGISTRY.unregister(collector)
+    telemetry().metrics.set(catalogue.PROCESS_START, (), started)
     targets = [Target(prometheus_client.REGISTRY, process.job, process.instance, started)]
     going: list[tuple[contextvars.Context, Work]] = []
     if process.job == SUPPORT:

@@ -102,13 +102,13 @@ def _calls(query: Query, window: str) -> str:
 
 
 def too_large(query: Query) -> Alert:
-    """A warning: somebody should look at the tool, and nothing breaks because of one result."""
+    """For information: a large result now and then is ordinary for tools that search, fetch or read."""
     chosen = query.thresholds
     window = chosen.large_results_window
     large = query.events(query.counter(catalogue.RESULTS_LARGE, _WARN), window, _NAME)
     return Alert(
         "AgentToolResultTooLarge",
-        WARNING,
+        INFO,
         promql.at_least(large, chosen.large_results_min),
         summary=f"Tool {TOOL} gave large results",
         description=f"Results of tool {TOOL}{IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within {window}: {COUNT}.",
