@@ -355,18 +355,9 @@ MESSAGE: Final = "message"
 # What can be found at the tool boundary: these counters exist at 0 from a tool's first call, so that the first cut
 # is an increase and not a newborn series.
 TRUNCATION_CASES: Final = (
-    (LAYER_TOOL, "marker"),
-    (LAYER_TOOL, "cut_json"),
-    (LAYER_TOOL, "offloaded"),
-    (LAYER_TOOL, "cleared"),
-    (LAYER_TOOL, SUSPECTED),
-    (LAYER_FRAMEWORK, SHRUNK),
-    (LAYER_FRAMEWORK, "marker"),
-    (LAYER_FRAMEWORK, "offloaded"),
-    (LAYER_MODEL_REQUEST, SHRUNK),
-    (LAYER_MODEL_REQUEST, "marker"),
-    (LAYER_MODEL_REQUEST, "offloaded"),
-    (LAYER_MODEL_REQUEST, "cleared"),
+    *((LAYER_TOOL, reason) for reason in ("marker", "cut_json", "offloaded", "cleared", SUSPECTED)),
+    *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
+    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded", "cleared")),
 )
 
 # How many distinct names become label values; the rest share `_other`.
