@@ -364,7 +364,7 @@ def boundary_of(step: Step, direction: str) -> str:
 
 def step_attributes(step: Step) -> dict[str, Any]:
     """What the span says of the step."""
-    found: dict[str, Any] = {catalogue.RUNTIME: step.runtime}
+    found: dict[str, Any] = {catalogue.RUNTIME: clean(step.runtime)}
     if step.workflow:
         found[catalogue.WORKFLOW_NAME] = clean(step.workflow)
     if step.activity:

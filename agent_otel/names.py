@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 from agent_otel import catalogue
 from agent_otel.identity import text_or_none
+from agent_otel.setting_kinds import BOUNDARIES
 
 if TYPE_CHECKING:
     from agent_otel.reading import Call, Part, Request, Step
+
+_DIRECTIONS = {*BOUNDARIES, catalogue.INPUT, catalogue.OUTPUT}
 
 
 def plain_call(call: Call | None) -> Call | None:
@@ -57,11 +60,19 @@ def plain_part(part: Part) -> Part:
     return part._replace(call_id=text_or_none(call_id), name=text_or_none(name), message_id=text_or_none(message_id))
 
 
+def plain_direction(direction: object) -> str:
+    """Return the direction that a program gives a payload; any text but those that there are is another one."""
+    text = text_or_none(direction)
+    return text if text in _DIRECTIONS else catalogue.OTHER
+
+
 def plain_step(step: Step) -> Step:
-    """Return a step whose names and ids are text."""
-    if all(value is None or type(value) is str for value in (step.activity, step.workflow, step.execution)):
+    """Return a step whose names and ids are text; one whose runtime is none belongs to another runtime."""
+    names = (step.activity, step.workflow, step.execution)
+    if type(step.runtime) is str and all(value is None or type(value) is str for value in names):
         return step
     return step._replace(
+        runtime=text_or_none(step.runtime) or catalogue.OTHER,
         activity=text_or_none(step.activity),
         workflow=text_or_none(step.workflow),
         execution=text_or_none(step.execution),

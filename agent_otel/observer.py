@@ -17,7 +17,7 @@ from opentelemetry import context
 from agent_otel import _shield, carried, delivered, identity, model_visit, settings
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size, text_bytes
-from agent_otel.names import plain_call, plain_part, plain_request
+from agent_otel.names import plain_call, plain_direction, plain_part, plain_request
 from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
 from agent_otel.record import current as _current
@@ -267,6 +267,7 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
     """A program reports a payload itself: serialised, or the object that will be."""
     if not enabled or muted.get():
         return
+    direction = plain_direction(direction)
     # By the class alone: isinstance() would read __class__ from the value, which may be a lazy proxy.
     if issubclass(type(value), str | bytes | bytearray | memoryview):
         reading = Carried(direction, size(value).bytes, data=value)

@@ -127,7 +127,7 @@ class Record:
             catalogue.OPERATION_NAME: catalogue.EXECUTE_TOOL,
             catalogue.GEN_AI_TOOL_NAME: self.name,
             catalogue.TOOL_NAME: self.name,
-            catalogue.TOOL_TYPE: call.type,
+            catalogue.TOOL_TYPE: clean(call.type),
             catalogue.ARGS_HASH: self.args_hash,
             catalogue.ARGS_BYTES: self.args_bytes,
         }

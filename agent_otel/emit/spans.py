@@ -105,7 +105,7 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
-    title = f"{catalogue.EXECUTE_ACTIVITY} {name}"
+    title = f"{catalogue.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
 
 
@@ -113,7 +113,7 @@ def open_payload_span(
     tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
 ) -> OpenSpan:
     """Open the span of a payload that is read behind its step, or belongs to none; it is not made current."""
-    title = f"{catalogue.PAYLOAD_CHILD if start_ns is None else catalogue.EXECUTE_ACTIVITY} {name}".rstrip()
+    title = f"{catalogue.PAYLOAD_CHILD if start_ns is None else catalogue.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     within = trace.set_span_in_context(parent) if parent is not None else None
     return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
 

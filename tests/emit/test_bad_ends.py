@@ -276,3 +276,61 @@ with agent_otel.execution("run" + bad, workflow="flow" + bad, agent="agent" + ba
     }
     assert {"tool?": 1, "fails?": 1, "fine": 1} == names
     assert "" == child.stderr
+
+
+_STEPS = (
+    CALL
+    + """
+from agent_otel import observer
+from agent_otel.reading import Carried, Step, StepReader
+
+bad = "\\ud800"
+
+
+def step_reader(activity):
+    step = Step("runtime" + bad, activity, "flow" + bad, "run" + bad)
+    return StepReader(
+        lambda *_: step, lambda *_: Carried("input", 9, data='{"a": 10}'), lambda *_: None, lambda _error: None
+    )
+
+
+with observer.enter_step(step_reader("step" + bad), None, (), {}) as visit:
+    visit.returned(None)
+with observer.enter_step(step_reader(7), None, (), {}) as visit:
+    visit.returned(None)
+big = '{"' + "k" * 10 + '": "' + "x" * 2_000_000 + '"}'
+agent_otel.payload(big, runtime="temporal" + bad, direction="output" + bad, workflow="w" + bad, activity="sent" + bad)
+agent_otel.payload(big, runtime=b"temporal", direction=None, workflow=object(), activity=[1], execution=5)
+agent_otel.payload(big, runtime="temporal", direction="output", workflow="fine", activity="fine")
+call("fine", "x")
+"""
+)
+
+
+def test_lone_surrogates_in_names_of_steps_lose_nothing(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "both", **receiver.environment()}
+    child = environment("bare").run(_STEPS, env=env, check=True)
+
+    assert [
+        "execute_activity",
+        "execute_activity step?",
+        "execute_tool fine",
+        "workflow_payload",
+        "workflow_payload fine",
+        "workflow_payload sent?",
+    ] == sorted(span.name for span in receiver.wait_for_spans(6))
+    labels = ("workflow.runtime", "gen_ai.workflow.name", "workflow.activity", "direction")
+    counts = {
+        tuple(point.attributes.get(label, "") for label in labels): point.count
+        for point in receiver.latest("agent_otel.workflow.payload.size")
+    }
+    assert {
+        ("runtime?", "flow?", "step?", "input"): 1,
+        ("runtime?", "flow?", "", "input"): 1,
+        ("temporal?", "w?", "sent?", "_other"): 1,
+        ("_other", "", "", "_other"): 1,
+        ("temporal", "fine", "fine", "output"): 1,
+    } == counts
+    assert "" == child.stderr
