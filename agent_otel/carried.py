@@ -16,6 +16,7 @@ from agent_otel import _shield, analysis, catalogue, identity
 from agent_otel.caps import cap_for
 from agent_otel.emit import spans
 from agent_otel.emit.telemetry import telemetry
+from agent_otel.keys import shown
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.names import plain_step
@@ -328,6 +329,7 @@ class _Explanation:
     def found(self, breakdown: Breakdown | None) -> None:
         """Write what was found, if anything, and end the span at the time the step ended."""
         if breakdown is not None:
+            breakdown = shown(breakdown, self._step.execution)
             self._out.payloads.analysed(
                 self._step.workflow,
                 breakdown.paths,

@@ -98,7 +98,7 @@ PAYLOAD_TURNS_TO_CAP: Final = _attribute("workflow.payload.turns_to_cap", "int",
     "turns that still fit at the recent growth")
 PAYLOAD_REJECTED: Final = _attribute("workflow.payload.rejected", "bool", "only when true", "the runtime refused it")
 PAYLOAD_LARGEST_PATH: Final = _attribute("workflow.payload.largest_path", "string", _ANALYSED,
-    "JSON path with most bytes, list indexes folded to `[]`")
+    "JSON path with most bytes, list indexes folded to `[]`, keys that may be data to `*`")
 PAYLOAD_LARGEST_PATH_BYTES: Final = _attribute("workflow.payload.largest_path_bytes", "int", _ANALYSED, "its bytes")
 PAYLOAD_LARGEST_TOOL: Final = _attribute("workflow.payload.largest_tool", "string", _ANALYSED,
     "the tool whose results fill most of it")

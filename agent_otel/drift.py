@@ -6,6 +6,7 @@ import threading
 from typing import NamedTuple
 
 from agent_otel.emit import lifecycle
+from agent_otel.keys import always_seen, path
 from agent_otel.measure.paths import keys_of
 
 #: Results of a tool from which its keys are learned before a change is told.
@@ -37,7 +38,8 @@ class _Contract:
         self.always &= keys
         if self.seen <= LEARNED_FROM or not (added or removed):
             return None
-        return Change(tuple(sorted(added)), tuple(sorted(removed)))
+        # What is new was seen once; what is gone, in all results before.
+        return Change(tuple(sorted(set(map(path, added)))), tuple(sorted(set(map(always_seen, removed)))))
 
 
 class Drift:

@@ -5,6 +5,7 @@ Each is one warning. A safeguard that is believed to be on must not be off witho
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -93,7 +94,7 @@ def _contradicts(variable: str, message: str) -> None:
 
 
 def _runtimes(configured: Collection[str]) -> None:
-    """Warn of runtimes with a cap that this package has not heard of; a program may report payloads of its own."""
+    """Warn of runtimes with a cap that are written much like another; a program may have runtimes of its own."""
     from agent_otel.caps import caps  # noqa: PLC0415 - reading the table takes 10 ms: where caps are set, only
 
     known = {cap.runtime for cap in caps()}
@@ -104,4 +105,5 @@ def _runtimes(configured: Collection[str]) -> None:
             f"setting AGENT_OTEL_CAPS {runtime}",
             f"AGENT_OTEL_CAPS: {runtime!r} is no runtime that agent_otel knows; the cap counts for payloads that your "
             f"program reports under this name, only.{hint}",
+            level=logging.WARNING if nearest else logging.INFO,
         )

@@ -128,6 +128,14 @@ class Settings:
         0.5,
         "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
     )
+    show_keys: bool = _setting(
+        "AGENT_OTEL_SHOW_KEYS",
+        SWITCH,
+        False,
+        "Show all keys of payloads and results in paths, for agents whose keys are all fields. By default `*` stands "
+        "for keys that may be data, such as names of customers: all that are neither made of common words nor seen in "
+        "several executions.",
+    )
     payload_near_ratio: float = _setting(
         "AGENT_OTEL_PAYLOAD_NEAR_RATIO", RATIO, 0.8, "From this share of its cap up a payload counts as near it."
     )
