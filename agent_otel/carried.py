@@ -323,7 +323,7 @@ class _Explanation:
 
     def tool_of(self, call_id: str) -> str | None:
         """The tool that was asked by this call id, if this execution asked it."""
-        known = self._calls.get(call_id)
+        known = self._calls.get(identity.short(call_id))
         return known.tool if known else None
 
     def found(self, breakdown: Breakdown | None) -> None:

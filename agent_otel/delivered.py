@@ -17,20 +17,19 @@ from agent_otel.measure.size import size
 from agent_otel.measure.truncation import find_cut, has_shrunk
 from agent_otel.reading import Request
 from agent_otel.record import ledger
-from agent_otel.remembered import Noted, Stream
+from agent_otel.remembered import Noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from agent_otel.emit.telemetry import Telemetry
     from agent_otel.reading import Part
-    from agent_otel.remembered import Execution
+    from agent_otel.remembered import Execution, Stream
 
 #: Model requests after which a cut result that nobody followed up counts as ignored.
 IGNORED_AFTER = 3
 _HEAD = 64  # characters of a part in its fingerprint
 _MOST_PARTS = 2_048
-_MOST_STREAMS = 8
 
 
 class Sized(NamedTuple):
@@ -276,21 +275,13 @@ def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequ
         total = sum(one.bytes for one in sized)
         if total:
             out.metrics.stable(_stable_bytes(stream, sized) / total)
-    stream.requests += 1
-    stream.prints = [one.print for one in sized[:_MOST_PARTS]]
+    ledger.requested(execution, stream, (one.print for one in sized[:_MOST_PARTS]))
 
 
 def _stream(execution: Execution, sized: Sequence[Sized]) -> Stream:
     """The transcript a request belongs to: a sub-agent has another system prompt, or other tools."""
-    if execution.streams is None:
-        execution.streams = {}
     key = hash(tuple(one.print for one in sized if one.part.part in (catalogue.SYSTEM, catalogue.TOOLS)))
-    stream = execution.streams.get(key)
-    if stream is None:
-        if len(execution.streams) >= _MOST_STREAMS:
-            del execution.streams[next(iter(execution.streams))]
-        stream = execution.streams[key] = Stream()
-    return stream
+    return ledger.stream(execution, key)
 
 
 def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:

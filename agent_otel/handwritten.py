@@ -237,7 +237,9 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
     __slots__ = ("_identity", "_token")
 
     def __init__(self, id: str, *, workflow: str | None = None, agent: str | None = None) -> None:  # noqa: A002
-        self._identity = identity.Identity(str(id), identity.text_or_none(workflow), identity.text_or_none(agent))
+        self._identity = identity.Identity(
+            identity.short(str(id)), identity.text_or_none(workflow), identity.text_or_none(agent)
+        )
         self._token: Token[Identity | None] | None = None
 
     def __enter__(self) -> Self:

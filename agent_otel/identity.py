@@ -14,6 +14,25 @@ def text_or_none(value: object) -> str | None:
     return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
 
 
+#: A longer id is not kept: a client may choose one of any length.
+LONGEST_ID = 128
+
+
+def short(text: str) -> str:
+    """Return an id as it is kept and shown: above 128 characters its digest, which costs the same at any length."""
+    if len(text) <= LONGEST_ID:
+        return text
+    import hashlib  # noqa: PLC0415 - nothing that starts up needs it
+
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def id_or_none(value: object) -> str | None:
+    """Return an id as `short` does; None for anything that is no text by its type."""
+    text = text_or_none(value)
+    return text if text is None else short(text)
+
+
 class Identity(NamedTuple):
     """An execution as the program named it."""
 

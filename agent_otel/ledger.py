@@ -10,31 +10,34 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from array import array
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_otel.measure.forecast import LOOK_BACK
-from agent_otel.remembered import Execution, Noted, Track
+from agent_otel.remembered import Execution, Noted, Stream, Track
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-_MAX_ID_LENGTH = 128
 _MAX_KINDS = 64
 _MAX_SMALL = 4_096
 _MAX_UNNAMED = 256
 #: Executions, the latest first, that are asked whether a call id is theirs.
 _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
+#: A sub-agent has a transcript of its own.
+_MAX_STREAMS = 8
 
 
 class Ledger:
     """Executions, the oldest forgotten first.
 
     ``max_executions`` and ``max_entries`` bound the memory: 10,000 executions with 16 calls each take under 32 MB
-    (measured by ``benchmarks/budgets.py``). ``idle_seconds`` is how long an execution is kept after its last call.
+    (measured by ``benchmarks/budgets.py``), and so do fewer with transcripts. Ids are of 128 characters at most, as
+    ``names`` makes them. ``idle_seconds`` is how long an execution is kept after its last call.
     """
 
     def __init__(
@@ -74,7 +77,6 @@ class Ledger:
         with self._lock:
             execution = self._touch(execution_id)
             if call_id is not None:
-                call_id = call_id[:_MAX_ID_LENGTH]
                 known = execution.call_ids.get(call_id)
                 if known is None:
                     self._remember(execution, execution.call_ids, call_id, Noted(tool))
@@ -95,10 +97,7 @@ class Ledger:
             if execution is None:
                 return None
             execution.result_bytes += result_bytes
-            if call_id is not None:
-                noted = execution.call_ids.get(call_id[:_MAX_ID_LENGTH])
-            else:
-                noted = self._unnamed(execution, tool)
+            noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes
             return noted
@@ -109,7 +108,6 @@ class Ledger:
         None for an id that has been seen before: there may be several runs whose models number their calls alike.
         """
         with self._lock:
-            call_id = call_id[:_MAX_ID_LENGTH]
             noted = None if call_id in self._unowned else Noted(tool)
             self._unowned[call_id] = noted
             if noted is not None:
@@ -120,7 +118,6 @@ class Ledger:
 
     def answered(self, execution: Execution | None, call_id: str) -> Noted | None:
         """What is noted of the call with this id: of an execution's, or of one of nobody's."""
-        call_id = call_id[:_MAX_ID_LENGTH]
         noted = execution.call_ids.get(call_id) if execution is not None else None
         return noted or self._unowned.get(call_id)
 
@@ -129,7 +126,7 @@ class Ledger:
 
         ``likely`` is asked first: some models number the calls of each run anew.
         """
-        wanted = [call_id[:_MAX_ID_LENGTH] for call_id in call_ids]
+        wanted = list(call_ids)
         with self._lock:
             busy = itertools.islice(reversed(self._executions), _LOOK_BACK)
             first = () if likely is None or likely not in self._executions else (likely,)
@@ -142,13 +139,34 @@ class Ledger:
     def noted(self, execution: Execution, call_id: str, noted: Noted) -> Noted:
         """Note a call under an id that a model request knows it by."""
         with self._lock:
-            self._remember(execution, execution.call_ids, call_id[:_MAX_ID_LENGTH], noted)
+            self._remember(execution, execution.call_ids, call_id, noted)
             return noted
 
     def touched(self, execution_id: str) -> Execution:
         """The execution, which is thereby the latest."""
         with self._lock:
             return self._touch(execution_id)
+
+    def stream(self, execution: Execution, key: int) -> Stream:
+        """Return the transcript of an execution that has this key; of too many the first is forgotten."""
+        with self._lock:
+            if execution.streams is None:
+                execution.streams = {}
+            stream = execution.streams.get(key)
+            if stream is None:
+                if len(execution.streams) >= _MAX_STREAMS:
+                    self._count(execution, -len(execution.streams.pop(next(iter(execution.streams)))))
+                stream = execution.streams[key] = Stream()
+                self._count(execution, len(stream))
+            return stream
+
+    def requested(self, execution: Execution, stream: Stream, prints: Iterable[int]) -> None:
+        """Note the fingerprints of a transcript's latest request, in place of those of the one before."""
+        with self._lock:
+            before = len(stream)
+            stream.requests += 1
+            stream.prints = array("q", prints)
+            self._count(execution, len(stream) - before)
 
     def follow(self, execution_id: str, tool: str) -> None:
         """Note that a tool's result invites another call of it."""
@@ -281,7 +299,15 @@ class Ledger:
         execution = self._executions.pop(execution_id, None)
         if execution is not None:
             self._entries -= len(execution)
+            execution.forgotten = True
         return execution
+
+    def _count(self, execution: Execution, entries: int) -> None:
+        """Add to the entries, for an execution that is still remembered."""
+        if not execution.forgotten:
+            self._entries += entries
+            if self._entries > self._max_entries:
+                self._evict(execution.seen_at)
 
     def _remember(self, execution: Execution, memory: dict[_K, _V], key: _K, value: _V) -> None:
         if len(memory) >= self._max_per_execution:

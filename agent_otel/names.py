@@ -1,4 +1,4 @@
-"""Names and ids as adapters read them out of objects of others: text, or nothing.
+"""Names and ids as adapters read them out of objects of others: text, or nothing; a long id is its digest.
 
 A framework's attribute may hold anything, such as a test's stand-in or a lazy translation. None of its code runs.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import catalogue
-from agent_otel.identity import text_or_none
+from agent_otel.identity import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.setting_kinds import BOUNDARIES
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ def plain_call(call: Call | None) -> Call | None:
     name, _, call_id, agent, execution, kind, _ = call
     if (
         type(name) is str
-        and (call_id is None or type(call_id) is str)
+        and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
         and (agent is None or type(agent) is str)
-        and (execution is None or type(execution) is str)
+        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
         and type(kind) is str
     ):
         return call
     return call._replace(
         name=text_or_none(name) or catalogue.OTHER,
-        call_id=text_or_none(call_id),
+        call_id=id_or_none(call_id),
         agent=text_or_none(agent),
-        execution=text_or_none(execution),
+        execution=id_or_none(execution),
         type=text_or_none(kind) or "function",
     )
 
@@ -44,7 +44,7 @@ def plain_request(request: Request) -> Request:
     return request._replace(
         parts=map(plain_part, request.parts),
         agent=text_or_none(request.agent),
-        execution=text_or_none(request.execution),
+        execution=id_or_none(request.execution),
     )
 
 
@@ -52,12 +52,12 @@ def plain_part(part: Part) -> Part:
     """Return a part of a request whose ids are text."""
     _, _, call_id, name, message_id, _ = part
     if (
-        (call_id is None or type(call_id) is str)
+        (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
         and (name is None or type(name) is str)
-        and (message_id is None or type(message_id) is str)
+        and (message_id is None or (type(message_id) is str and len(message_id) <= LONGEST_ID))
     ):
         return part
-    return part._replace(call_id=text_or_none(call_id), name=text_or_none(name), message_id=text_or_none(message_id))
+    return part._replace(call_id=id_or_none(call_id), name=text_or_none(name), message_id=id_or_none(message_id))
 
 
 def plain_direction(direction: object) -> str:
@@ -68,12 +68,14 @@ def plain_direction(direction: object) -> str:
 
 def plain_step(step: Step) -> Step:
     """Return a step whose names and ids are text; one whose runtime is none belongs to another runtime."""
-    names = (step.activity, step.workflow, step.execution)
-    if type(step.runtime) is str and all(value is None or type(value) is str for value in names):
+    execution = id_or_none(step.execution)
+    names = (step.activity, step.workflow)
+    is_plain = type(step.runtime) is str and all(value is None or type(value) is str for value in names)
+    if is_plain and execution is step.execution:
         return step
     return step._replace(
         runtime=text_or_none(step.runtime) or catalogue.OTHER,
         activity=text_or_none(step.activity),
         workflow=text_or_none(step.workflow),
-        execution=text_or_none(step.execution),
+        execution=execution,
     )

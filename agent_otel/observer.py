@@ -91,7 +91,7 @@ def finish_execution(named: identity.Identity) -> None:
 @_shield.shielded("execution.finish")
 def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     """A runtime says that an execution has come to its end, with whatever outcome."""
-    plain_id = identity.text_or_none(execution_id)
+    plain_id = identity.id_or_none(execution_id)
     execution = ledger.known(plain_id) if plain_id is not None else None
     if enabled and plain_id is not None and execution is not None:
         named = identity.text_or_none(workflow) or execution.workflow
@@ -233,7 +233,7 @@ def step_started() -> None:
 @_shield.shielded("execution.named")
 def execution_named(execution_id: str, workflow: str) -> None:
     """A runtime says which workflow an execution runs; its steps may be read where only the id is known."""
-    plain_id, plain_workflow = identity.text_or_none(execution_id), identity.text_or_none(workflow)
+    plain_id, plain_workflow = identity.id_or_none(execution_id), identity.text_or_none(workflow)
     if plain_id is not None and plain_workflow is not None:
         ledger.named(plain_id, plain_workflow)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,14 +31,24 @@ class Noted:
         self.span: SpanContext | None = None
 
 
+_STREAM_ENTRIES = 2
+_PRINTS_PER_ENTRY = 25
+
+
 class Stream:
-    """The model requests of one transcript: what the last one consisted of, as fingerprints of its parts."""
+    """The model requests of one transcript: what the last one consisted of, as fingerprints of its parts.
+
+    Its length is in entries of the ledger, of about 200 bytes: a fingerprint has eight.
+    """
 
     __slots__ = ("prints", "requests")
 
     def __init__(self) -> None:
-        self.prints: list[int] = []
+        self.prints = array("q")
         self.requests = 0
+
+    def __len__(self) -> int:
+        return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY
 
 
 class Track:
@@ -66,6 +77,7 @@ class Execution:
         "carries",
         "few_turns",
         "followed",
+        "forgotten",
         "handed_bytes",
         "payload_bytes",
         "result_bytes",
@@ -84,6 +96,7 @@ class Execution:
         self.seen_at = 0.0
         self.analysed = -1
         self.few_turns = False
+        self.forgotten = False
         #: Bytes, cap and turns left of the payload nearest to its cap.
         self.carries: tuple[int, int | None, int | None] | None = None
         #: Bytes of the results that were handed on since that payload.
@@ -97,4 +110,5 @@ class Execution:
         self.workflow: str | None = None
 
     def __len__(self) -> int:
-        return len(self.asked) + len(self.call_ids) + len(self.tracks or ()) + len(self.unnamed or ())
+        streams = sum(map(len, (self.streams or {}).values()))
+        return len(self.asked) + len(self.call_ids) + len(self.tracks or ()) + len(self.unnamed or ()) + streams

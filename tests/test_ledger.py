@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 from agent_otel.ledger import Ledger
 
 
@@ -195,3 +197,38 @@ def test_a_refusal_may_come_before_any_size_is_known() -> None:
     assert 1 == ledger.refused("run", "input call_model")
     _, track = ledger.carried("run", "input call_model", 100)
     assert [100] == track.sizes
+
+
+def test_transcripts_count_against_the_memory() -> None:
+    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 25) + 16 = 70 entries."""
+    ledger = Ledger()
+    tracemalloc.start()
+    try:
+        for number in range(3_000):
+            for call in range(16):
+                ledger.asked(f"run {number}", "search", str(call), None)
+            execution = ledger.touched(f"run {number}")
+            for key in range(3):
+                stream = ledger.stream(execution, key)
+                ledger.requested(execution, stream, (hash((number, key, at)) for at in range(400)))
+        kept_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert 160_000 // 70 == len(ledger)
+    assert kept_bytes < 32_000_000
+
+
+def test_transcripts_that_come_and_go_leave_no_entries() -> None:
+    ledger = Ledger()
+    execution = ledger.touched("run")
+    for key in range(20):
+        stream = ledger.stream(execution, key)
+        for length in (100, 1_000, 50):
+            ledger.requested(execution, stream, range(length))
+    assert 8 == len(execution.streams or {})
+    assert 8 * (2 + 50 // 25) == len(execution) == ledger._entries
+
+    assert ledger.finish("run") is execution
+    ledger.requested(execution, ledger.stream(execution, 21), range(1_000))
+    assert 0 == ledger._entries

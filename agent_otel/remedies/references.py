@@ -15,7 +15,7 @@ import secrets
 from typing import NamedTuple
 from urllib.parse import quote
 
-from agent_otel import _shield
+from agent_otel import _shield, identity
 from agent_otel.setting_kinds import Secret, keys_of
 
 #: A longer segment of a key is replaced by its digest. Five of this length and the rest fit a header of 1 KiB.
@@ -40,9 +40,10 @@ class BadReferenceError(ValueError):
 def segment(text: str) -> str:
     """Return a text as one segment of a key: percent-encoded, or its digest when that is too long.
 
-    Different texts give different segments; none is empty, ``.`` or ``..``, or has a ``/``. ``=`` begins what is no
-    percent-encoded text.
+    An id above 128 characters is the digest that stands for it elsewhere, too. Other different texts give different
+    segments; none is empty, ``.`` or ``..``, or has a ``/``. ``=`` begins what is no percent-encoded text.
     """
+    text = identity.short(text)
     encoded = quote(text, safe="", errors="surrogatepass")
     if len(encoded) > LONGEST_SEGMENT:
         return "=" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

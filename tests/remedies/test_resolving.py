@@ -374,3 +374,17 @@ def test_a_store_that_hangs_is_given_up(way: str) -> None:
 def test_any_nonsense_is_not_found(what: Any) -> None:
     with pytest.raises(NotFoundError):
         _stored("").reader.resolve(what, caller="run-1")
+
+
+@pytest.mark.parametrize("owner", ["t" * 129, "t" * 1_000_000, "\u00e4" * 200, "t" * 101])
+def test_an_owner_with_a_long_id_reads(owner: str) -> None:
+    """The id is a digest by the time that it is kept; the caller's server knows the long one."""
+    desk = Desk()
+    place = Place(owner, "agent", "call_0")
+    reference = desk.put(owner=identity.short(owner), place=place._replace(execution=identity.short(owner)))
+
+    for what in (reference, place):
+        assert RESULT == desk.reader.resolve(what, caller=owner).text
+        assert NotFoundError is _error(functools.partial(desk.reader.resolve, what, caller=f"{owner}."))[0]
+    with agent_otel.execution(owner):
+        assert RESULT == desk.reader.resolve(reference).text

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from agent_otel.remedies.stores.base import ClaimStore, Head, NotFoundError, StoreError, TooLargeError
@@ -27,51 +27,52 @@ def open_store(url: str, timeout: float = 0.25) -> ClaimStore:
     the URL names none, or its library is not installed; the message holds nothing of the URL but its scheme.
     """
     try:
-        parts = urlsplit(url)
-        opener = _OPENERS[parts.scheme]
+        opener = _OPENERS[urlsplit(url).scheme]
     except (KeyError, ValueError):
         raise StoreError(f"not the URL of a store; known are {', '.join(f'{scheme}:' for scheme in SCHEMES)}") from None
-    return opener(url, parts, timeout)
+    return opener(url, timeout)
 
 
-def _memory(_: str, __: SplitResult, ___: float) -> ClaimStore:
+def _memory(_: str, __: float) -> ClaimStore:
     from agent_otel.remedies.stores.memory import MemoryStore  # noqa: PLC0415 - one store is used, not all
 
     return MemoryStore()
 
 
-def _files(_: str, parts: SplitResult, __: float) -> ClaimStore:
+def _files(url: str, _: float) -> ClaimStore:
     if os.name == "nt":
         raise StoreError("file: needs a system where folders are opened by descriptor, as POSIX systems do")
     from agent_otel.remedies.stores.files import FileStore  # noqa: PLC0415 - one store is used, not all
 
+    parts = urlsplit(url)
     root = Path(url2pathname(parts.path))
     if parts.netloc not in ("", "localhost") or not root.is_absolute():
         raise StoreError("file: wants the absolute path of a folder, as in file:///var/lib/agent/results")
     return FileStore(root)
 
 
-def _redis(url: str, _: SplitResult, timeout: float) -> ClaimStore:
+def _redis(url: str, timeout: float) -> ClaimStore:
     from agent_otel.remedies.stores.redis import RedisStore  # noqa: PLC0415 - one store is used, not all
 
     return RedisStore(url, timeout)
 
 
-def _objects(url: str, _: SplitResult, timeout: float) -> ClaimStore:
+def _objects(url: str, timeout: float) -> ClaimStore:
     from agent_otel.remedies.stores.objects import ObjectStore  # noqa: PLC0415 - one store is used, not all
 
     return ObjectStore(url, timeout)
 
 
-def _dapr(_: str, parts: SplitResult, __: float) -> ClaimStore:
+def _dapr(url: str, _: float) -> ClaimStore:
     from agent_otel.remedies.stores.dapr import DaprStore  # noqa: PLC0415 - one store is used, not all
 
-    if not parts.netloc:
+    component = urlsplit(url).netloc
+    if not component:
         raise StoreError("dapr: wants the name of a state store component, as in dapr://statestore")
-    return DaprStore(parts.netloc)
+    return DaprStore(component)
 
 
-_OPENERS: dict[str, Callable[[str, SplitResult, float], ClaimStore]] = {
+_OPENERS: dict[str, Callable[[str, float], ClaimStore]] = {
     "memory": _memory,
     "file": _files,
     "redis": _redis,
