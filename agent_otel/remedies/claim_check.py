@@ -64,7 +64,7 @@ class ClaimCheck:
     def __init__(self, chosen: Settings) -> None:
         store = _given or open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
         self._settings = chosen
-        self._claims = Claims(
+        self.claims = Claims(
             store,
             key=chosen.claim_check_key,
             encryption_key=chosen.claim_check_encryption_key,
@@ -72,12 +72,12 @@ class ClaimCheck:
             report=report,
         )
         self._writer = ClaimWriter(
-            self._claims,
+            self.claims,
             budget=chosen.claim_check_budget_seconds,
             ttl=chosen.claim_check_ttl_seconds,
             max_bytes=chosen.claim_check_max_bytes,
         )
-        self.reader = ClaimReader(self._claims)
+        self.reader = ClaimReader(self.claims)
 
     def store(self, record: Record, content: Content) -> Stored | NotStored:
         """Store a result, within the budget."""

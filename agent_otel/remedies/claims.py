@@ -10,6 +10,7 @@ from agent_otel.remedies import references
 from agent_otel.remedies.cipher import Cipher
 from agent_otel.remedies.envelope import Envelopes
 from agent_otel.remedies.references import Signer
+from agent_otel.remedies.stores.base import group_of
 
 if TYPE_CHECKING:
     from agent_otel.remedies.envelope import Origin
@@ -84,6 +85,10 @@ class Claims:
     def key(self, execution: str, node: str, call: str) -> str:
         """Return the key of a result of this tenant; see `references.key`."""
         return references.key(execution, node, call, tenant=self._tenant)
+
+    def group(self, execution: str) -> str:
+        """Return what the keys of all results of an execution have in common; see `group_of`."""
+        return group_of(self.key(execution, "", ""))
 
     @_shield.shielded("remedies.report")
     def report(self, operation: Operation, result: Result, size: int, started: float) -> None:

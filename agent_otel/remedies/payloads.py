@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from agent_otel import settings
@@ -36,12 +37,16 @@ _OWNER: Final = Reserved("payloads")
 
 _workers = Workers("payloads", 8)
 
+#: The stores of payloads that this process uses, for who erases an execution.
+opened: Final[weakref.WeakSet[Claims]] = weakref.WeakSet()
+
 
 class Payloads:
     """Puts payloads into a store and gets them back, byte for byte or not at all."""
 
     def __init__(self, claims: Claims, *, keep_seconds: float, timeout: float) -> None:
         self._claims = claims
+        opened.add(claims)
         self._keep_seconds = keep_seconds
         self._timeout = timeout
         self._reader = ClaimReader(claims, timeout=timeout)

@@ -82,8 +82,10 @@ class _Driver:
 
 
 def _place(target: Any) -> tuple[str, str]:
-    """Whose payload it is: the run of a workflow or activity, as far as it is known, and its type."""
+    """Return the execution that a payload belongs to, and the type of the workflow or activity.
+
+    The run, as tool results have it, so that both are forgotten together; before the run has begun, the workflow.
+    """
     if target is None:
         return "unknown", "payload"
-    known = (target.namespace, target.id, target.run_id)
-    return "/".join(each or "-" for each in known), target.type or "payload"
+    return target.run_id or f"{target.namespace or '-'}/{target.id or '-'}", target.type or "payload"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agent_otel.remedies import references
 from agent_otel.remedies.stores import Head, NotFoundError
+from agent_otel.remedies.stores.base import group_of
 from tests.patience import Deadline
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Half(Protocol):
     def get_range(self, key: str, start: int, end: int) -> bytes: ...  # noqa: D102
     def head(self, key: str) -> Head: ...  # noqa: D102
     def delete(self, key: str) -> None: ...  # noqa: D102
+    def delete_group(self, group: str) -> int: ...  # noqa: D102
 
 
 class Blocking:
@@ -56,6 +58,7 @@ class Blocking:
     def __init__(self, store: ClaimStore) -> None:
         self._store = store
         self.get, self.get_range, self.head, self.delete = store.get, store.get_range, store.head, store.delete
+        self.delete_group = store.delete_group
 
     def put(self, key: str, data: bytes, ttl: float = 60) -> None:
         """Store."""
@@ -88,6 +91,10 @@ class Asynchronous:
     def delete(self, key: str) -> None:
         """Forget."""
         self._loop.run_until_complete(self._store.adelete(key))
+
+    def delete_group(self, group: str) -> int:
+        """Forget a group."""
+        return self._loop.run_until_complete(self._store.adelete_group(group))
 
     def close(self) -> None:
         """Close what belongs to the loop, and the loop."""
@@ -182,6 +189,27 @@ def hostile_ids_are_kept_apart(store: Half) -> None:
     assert [key.encode() for key in keys] == [store.get(key) for key in keys]
 
 
+def what_a_group_has_stored_is_forgotten(store: Half) -> None:
+    """Ids that begin alike, and ids that are patterns, take nothing of another execution with them."""
+    executions = [*dict.fromkeys(("run", "run-2", "run/2", "ru", "r*", "r?n", "[r]un", "run\\", *HOSTILE))]
+    keys = {
+        execution: [references.key(execution, node, "c") for node in ("n", "n/2", "..")] for execution in executions
+    }
+    for each in keys.values():
+        store.delete_group(group_of(each[0]))
+        for key in each:
+            store.put(key, b"x")
+            store.put(key, b"again")
+
+    for execution in executions:
+        mine = keys.pop(execution)
+        assert 3 == store.delete_group(group_of(mine[0])), execution
+        assert 0 == store.delete_group(group_of(mine[0])), execution
+        assert all(is_missing(store.get, key) for key in mine), execution
+        if len(keys) in {0, 1, 20, 40}:
+            assert {b"again"} >= {store.get(key) for each in keys.values() for key in each}, execution
+
+
 CASES: tuple[Callable[[Half], None], ...] = (
     what_is_stored_comes_back,
     what_is_not_there_is_said_to_be_missing,
@@ -191,6 +219,7 @@ CASES: tuple[Callable[[Half], None], ...] = (
     what_has_expired_is_missing,
     what_is_deleted_is_missing,
     hostile_ids_are_kept_apart,
+    what_a_group_has_stored_is_forgotten,
 )
 
 

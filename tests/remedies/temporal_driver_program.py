@@ -75,7 +75,7 @@ async def run(client: Client, keep: Callable[[bytes], object]) -> dict[str, Any]
         history = await handle.fetch_history()
         keep(History(events=history.events).SerializeToString())
         described = (await handle.describe()).raw_description.workflow_execution_info
-        return {**said, "history_bytes": described.history_size_bytes}
+        return {**said, "run_id": described.execution.run_id, "history_bytes": described.history_size_bytes}
 
 
 async def replay(converter: DataConverter, kept: bytes) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from agent_otel.remedies.stores.memory import MemoryStore
 from agent_otel.remedies.stores.redis import RedisStore
 from tests.engines import redis, starting
 from tests.environments import ROOT
+from tests.patience import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
     """Wait for a sweep; the time is for a machine that has much else to do."""
-    until = time.monotonic() + seconds
+    deadline = Deadline(seconds)
     while not is_so():
-        assert time.monotonic() < until
+        assert not deadline.has_passed()
         time.sleep(0.05)
 
 

@@ -29,6 +29,7 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
     expected = [
         "",
         f"20000: 19999 of build\n{length}\n",
+        "0\n",
         "20 25 45 None\n",
         "{'failed': ['lint']}\n",
         "[trimmed 300 bytes] read success\n",
@@ -49,7 +50,7 @@ def test_the_error_is_the_one_that_tools_return() -> None:
 
 
 def test_there_are_no_other_blocks_and_links_lead_somewhere() -> None:
-    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 7, "text"]
-    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", PAGE, re.MULTILINE)}
+    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 8, "shell", "text"]
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)}
     for link in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert link[1:] in headings if link.startswith("#") else (ROOT / "docs" / link.partition("#")[0]).exists(), link

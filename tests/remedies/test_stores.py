@@ -284,14 +284,15 @@ def test_the_documented_rule_of_a_bucket_is_accepted_and_meets_what_is_stored(
     page = (ROOT / "docs" / "remedies.md").read_text()
     rules = {rule: json.loads(rule) for rule in re.findall(r"'(\{\"rules?\".*?\})'", page, re.DOTALL | re.IGNORECASE)}
     s3_rule, gs_rule, az_rule = rules.values()
+    key = references.key("run", "node", "call")
     client = boto3.client("s3", endpoint_url=bucket["AWS_ENDPOINT_URL"], region_name=bucket["AWS_REGION"])
-    open_store("s3://results/agents", timeout=5).put(references.key("run", "node", "call"), b"x", 60)
+    open_store("s3://results/agents", timeout=5).put(key, b"x", 60)
 
     client.put_bucket_lifecycle_configuration(Bucket="results", LifecycleConfiguration=s3_rule)
 
     (rule,) = client.get_bucket_lifecycle_configuration(Bucket="results")["Rules"]
     prefix = rule["Filter"]["Prefix"]
-    assert ["agents/tool-result/run/node/call"] == [
+    assert [f"agents/{key}"] == [
         found["Key"] for found in client.list_objects_v2(Bucket="results", Prefix=prefix)["Contents"]
     ]
     assert [prefix] == gs_rule["rule"][0]["condition"]["matchesPrefix"]

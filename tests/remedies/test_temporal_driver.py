@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel import _shield
+from agent_otel import _shield, remedies
 from agent_otel.remedies.claims import Claims
 from agent_otel.remedies.payloads import Payloads, open_payloads
 from agent_otel.remedies.stores import NotFoundError, StoreError
@@ -66,6 +66,19 @@ def test_a_large_result_goes_out_and_comes_back(child: Callable[..., Any], tmp_p
     assert said["history_bytes"] < 10_000
     (file,) = stored(tmp_path)
     assert SIZE < file.stat().st_size < SIZE + 10_000
+
+
+def test_payloads_are_forgotten_with_their_run(
+    child: Callable[..., Any], tmp_path: Path, set_variables: Callable[..., None]
+) -> None:
+    said = child("run")
+    set_variables(AGENT_OTEL_CLAIM_CHECK=(tmp_path / "claims").as_uri(), AGENT_OTEL_CLAIM_CHECK_KEY=KEY)
+
+    assert remedies.forget("another run") == 0
+    assert len(stored(tmp_path)) == 1
+    assert remedies.forget(said["run_id"]) == 1
+    assert stored(tmp_path) == []
+    assert "is not in the store" in child("replay")["failure"]
 
 
 def test_another_process_replays_the_history(child: Callable[..., Any], tmp_path: Path) -> None:

@@ -64,6 +64,9 @@ class ClaimStore(Protocol):
     def delete(self, key: str) -> None:
         """Forget a key."""
 
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group (see `group_of`); return how many values that were."""
+
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
 
@@ -79,6 +82,9 @@ class ClaimStore(Protocol):
     async def adelete(self, key: str) -> None:
         """Forget a key."""
 
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+
 
 class Threaded:
     """The asynchronous half of a store whose other half blocks: each call in a thread."""
@@ -88,6 +94,7 @@ class Threaded:
     get_range: Callable[[str, int, int], bytes]
     head: Callable[[str], Head]
     delete: Callable[[str], None]
+    delete_group: Callable[[str], int]
 
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
@@ -108,6 +115,10 @@ class Threaded:
     async def adelete(self, key: str) -> None:
         """Forget a key."""
         await _in_thread(lambda: self.delete(key))
+
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        return await _in_thread(lambda: self.delete_group(group))
 
 
 async def _in_thread(call: Callable[[], _T]) -> _T:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 from typing import Any
 
 from agent_otel import _shield
 from agent_otel.emit import lifecycle
 from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError, library, translated
 from agent_otel.remedies.stores.expiring import FRAME_BYTES, end, frame, unframe
+from agent_otel.remedies.stores.index import Index, added, entries_of, keys_in
+
+_index = Index()
 
 
 class DaprStore(Threaded):
@@ -27,18 +32,13 @@ class DaprStore(Threaded):
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
+        self._listing = threading.Lock()
         self._client: Any = None
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
-        seconds = {"ttlInSeconds": str(max(1, round(ttl)))}
-        with translated("dapr"):
-            try:
-                self._connected().save_state(self._component, key, frame(ttl) + data, state_metadata=seconds)
-            except Exception as error:
-                if _is_too_large(error):
-                    raise TooLargeError(f"dapr: {len(data)} bytes are more than the sidecar takes") from error
-                raise
+        self._list(key, ttl)  # first: what is stored can be found
+        self._put(key, data, ttl)
 
     def get(self, key: str) -> bytes:
         """Return what is stored."""
@@ -57,6 +57,42 @@ class DaprStore(Threaded):
         """Forget a key."""
         with translated("dapr"):
             self._connected().delete_state(self._component, key)
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values were stored that have not expired."""
+        keys: set[str] = set()
+        for entry in entries_of(group):
+            listed = self._listed(entry)
+            for key in listed:
+                self.delete(key)
+            self.delete(entry)
+            keys.update(key for key, end in listed.items() if end > time.time())
+        return len(keys)
+
+    def _list(self, key: str, ttl: float) -> None:
+        """Add a key to the index: Dapr has no way to list keys that all components know."""
+        entry = _index.entry_of(key)
+        with self._listing:
+            more = added(self._listed(entry), key, ttl)
+            self._put(entry, more.entry, more.ttl)
+        for each in more.expired:
+            self.delete(each)
+
+    def _listed(self, entry: str) -> dict[str, float]:
+        """Return the keys that an entry lists, even if it has expired: the component may have kept what it lists."""
+        with translated("dapr"), contextlib.suppress(NotFoundError):
+            return keys_in(self._get(entry)[FRAME_BYTES:])
+        return {}
+
+    def _put(self, key: str, data: bytes, ttl: float) -> None:
+        seconds = {"ttlInSeconds": str(max(1, round(ttl)))}
+        with translated("dapr"):
+            try:
+                self._connected().save_state(self._component, key, frame(ttl) + data, state_metadata=seconds)
+            except Exception as error:
+                if _is_too_large(error):
+                    raise TooLargeError(f"dapr: {len(data)} bytes are more than the sidecar takes") from error
+                raise
 
     def _get(self, key: str) -> bytes:
         with translated("dapr"):

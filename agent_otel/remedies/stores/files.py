@@ -72,6 +72,18 @@ class FileStore(Threaded):
         with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(name) as folder:
             _remove(folder, name)
 
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group, unfinished writes too; return how many values that were."""
+        prefix = f"{_group_digest(group)}-"
+        removed = 0
+        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(prefix) as folder:
+            for name in folders.names(folder):
+                form = _NAME.fullmatch(name)
+                if form is not None and name.startswith(prefix):
+                    with contextlib.suppress(FileNotFoundError):  # expired, and swept, in this moment
+                        removed += _remove(folder, name) and not form["unfinished"]
+        return removed
+
     def sweep(self) -> int:
         """Remove what has expired or was never finished, and return how many files that were."""
         with folders.own(self._root) as own:
@@ -104,8 +116,15 @@ class FileStore(Threaded):
 
 
 def _name(key: str) -> str:
-    group, whole = (hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for text in (group_of(key), key))
-    return f"{group[:32]}-{whole}"
+    return f"{_group_digest(group_of(key))}-{_digest(key)}"
+
+
+def _group_digest(group: str) -> str:
+    return _digest(group)[:32]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _shard(name: str) -> str:

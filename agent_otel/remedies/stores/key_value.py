@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 import threading
 import time
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_otel.emit import lifecycle
 from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, translated
+from agent_otel.remedies.stores.index import Index, added, entries_of, keys_in
 from agent_otel.remedies.stores.sweeper import sweeper
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 _T = TypeVar("_T")
+_index = Index()
 
 
 class KeyValueStore:
@@ -37,6 +40,7 @@ class KeyValueStore:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._listing = asyncio.Lock()
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
@@ -57,6 +61,10 @@ class KeyValueStore:
     def delete(self, key: str) -> None:
         """Forget a key."""
         self._wait(self._delete(key))
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        return self._wait(self._delete_group(group))
 
     def sweep_if_due(self, _: float) -> None:
         """Have the store remove what has expired."""
@@ -82,11 +90,33 @@ class KeyValueStore:
         """Forget a key."""
         await self._elsewhere(self._delete(key))
 
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        return await self._elsewhere(self._delete_group(group))
+
     async def _put(self, key: str, data: bytes, ttl: float) -> None:
-        value = {"base64": base64.b64encode(data).decode()}
-        await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
+        await self._list(key, ttl)  # first: what is stored can be found
+        await self._put_value(key, data, ttl)
         if hasattr(self._store, "cull"):
             sweeper.expect(self, ttl)
+
+    async def _put_value(self, key: str, data: bytes, ttl: float) -> None:
+        value = {"base64": base64.b64encode(data).decode()}
+        await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
+
+    async def _list(self, key: str, ttl: float) -> None:
+        """Add a key to the index: not every store can list its keys, and they are hashed."""
+        entry = _index.entry_of(key)
+        async with self._listing:
+            more = added(await self._listed(entry), key, ttl)
+            await self._put_value(entry, more.entry, more.ttl)
+        for each in more.expired:
+            await self._delete(each)
+
+    async def _listed(self, entry: str) -> dict[str, float]:
+        with contextlib.suppress(NotFoundError):
+            return keys_in(await self._get(entry))
+        return {}
 
     async def _get(self, key: str) -> bytes:
         return _data(key, await self._store.get(_hashed(key), collection=self._collection))
@@ -97,6 +127,14 @@ class KeyValueStore:
 
     async def _delete(self, key: str) -> None:
         await self._store.delete(_hashed(key), collection=self._collection)
+
+    async def _delete_group(self, group: str) -> int:
+        removed = 0
+        for entry in entries_of(group):
+            for key in await self._listed(entry):
+                removed += await self._store.delete(_hashed(key), collection=self._collection)
+            await self._delete(entry)
+        return removed
 
     def _wait(self, asked: Coroutine[Any, Any, _T]) -> _T:
         with translated("key_value"):

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 
 from agent_otel.emit import lifecycle
-from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError
+from agent_otel.remedies.stores.base import Head, NotFoundError, Threaded, TooLargeError, group_of
 from agent_otel.remedies.stores.sweeper import sweeper
 
 
@@ -53,6 +53,14 @@ class MemoryStore(Threaded):
         """Forget a key."""
         with self._lock:
             self._drop(key)
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        with self._lock:
+            keys = [key for key in self._values if group_of(key) == group]
+            for key in keys:
+                self._drop(key)
+        return len(keys)
 
     def sweep_if_due(self, _: float) -> None:
         """Remove what has expired."""

@@ -80,6 +80,16 @@ class ObjectStore:
         with _asking(key, missing_ok=True):
             self._obstore.delete(self._bucket, key)
 
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        removed = 0
+        with _asking(group):
+            for found in self._obstore.list(self._bucket, prefix=group):
+                paths = [each["path"] for each in found]
+                self._obstore.delete(self._bucket, paths)
+                removed += len(paths)
+        return removed
+
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         with _asking(key):
@@ -109,6 +119,16 @@ class ObjectStore:
         """Forget a key."""
         with _asking(key, missing_ok=True):
             await self._obstore.delete_async(self._bucket, key)
+
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        removed = 0
+        with _asking(group):
+            async for found in self._obstore.list(self._bucket, prefix=group):
+                paths = [each["path"] for each in found]
+                await self._obstore.delete_async(self._bucket, paths)
+                removed += len(paths)
+        return removed
 
 
 _FRAME: dict[str, Any] = {"range": (0, FRAME_BYTES)}

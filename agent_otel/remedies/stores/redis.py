@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import weakref
-from typing import Any
+from typing import Any, Final
 
 from agent_otel.remedies.stores.base import Head, NotFoundError, StoreError, library, translated
+
+#: How many keys Redis looks at before it answers other clients, when it goes through all of them.
+_SCANNED: Final = 1000
 
 
 class RedisStore:
@@ -56,6 +60,12 @@ class RedisStore:
         with translated("redis"):
             self._client.delete(key)
 
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were. Goes through all keys of the database."""
+        with translated("redis"):
+            found = self._client.scan_iter(match=_pattern(group), count=_SCANNED)
+            return sum(self._client.delete(key) for key in found)
+
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         with translated("redis"):
@@ -83,6 +93,15 @@ class RedisStore:
         with translated("redis"):
             await self._client_here().delete(key)
 
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were. Goes through all keys of the database."""
+        removed = 0
+        with translated("redis"):
+            client = self._client_here()
+            async for key in client.scan_iter(match=_pattern(group), count=_SCANNED):
+                removed += await client.delete(key)
+        return removed
+
     def close(self) -> None:
         """Close the connections of the blocking half."""
         self._client.close()
@@ -101,6 +120,10 @@ class RedisStore:
             client = self._asyncio.Redis.from_url(self._url, retry=retry, **self._options)
             self._clients[loop] = client
         return client
+
+
+def _pattern(group: str) -> str:
+    return re.sub(r"([*?\[\]\\])", r"\\\1", group) + "/*"
 
 
 def _milliseconds(ttl: float) -> int:
