@@ -1,0 +1,164 @@
+"""The program that `benchmarks.soak` measures: hand-written tools called from eight threads and an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import agent_otel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+THREADS = 8
+TOOLS = 5_000
+EXECUTIONS = 10_000
+_TEXT = "x" * 20_000
+_PAUSE_SECONDS = 0.001
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Calls numbered from 0: each with a tool's name and a size, every hundredth fails."""
+
+    calls: int
+
+    @staticmethod
+    def size(number: int) -> int:
+        """Return the bytes of the result of a call."""
+        return number * 7919 % 20_000
+
+    @staticmethod
+    def fails(number: int) -> bool:
+        """Return whether a call raises."""
+        return number % 100 == 0
+
+    @property
+    def failures(self) -> int:
+        """The calls that raise."""
+        return sum(map(self.fails, range(self.calls)))
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all results."""
+        return sum(self.size(number) for number in range(self.calls) if not self.fails(number))
+
+
+class ToolError(Exception):
+    """Raised by every hundredth call."""
+
+
+def call(number: int) -> None:
+    """Make one call, as a framework without an integration reports it."""
+    with agent_otel.tool_call(f"tool_{number % TOOLS}", {"number": number}) as measured:
+        if Plan.fails(number):
+            raise ToolError
+        measured.result(_TEXT[: Plan.size(number)])
+
+
+def _share(plan: Plan, first: int, step: int, tenths: _Tenths) -> Iterator[int]:
+    """Yield every ``step``-th call, each within one of the executions."""
+    for start in range(first, plan.calls, step * 100):
+        execution = start // max(1, plan.calls // EXECUTIONS)
+        with agent_otel.execution(f"run-{execution}-{first}", workflow="soak"):
+            for number in range(start, min(plan.calls, start + step * 100), step):
+                yield number
+                tenths.made()
+
+
+class _Tenths:
+    """Resident memory at each tenth of the calls."""
+
+    def __init__(self, calls: int) -> None:
+        self._lock = threading.Lock()
+        self._left = calls
+        self._tenth = max(1, calls // 10)
+        self.resident: list[int] = []
+
+    def made(self) -> None:
+        """Count a call."""
+        with self._lock:
+            self._left -= 1
+            if self._left % self._tenth == 0:
+                self.resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+
+
+def soak(calls: int) -> None:
+    """Make all calls, report when they are made, and end when told."""
+    counter = _count_spans()
+    plan, tenths = Plan(calls), _Tenths(calls)
+
+    def work(first: int) -> None:
+        for number in _share(plan, first, THREADS + 1, tenths):
+            with contextlib.suppress(ToolError):
+                call(number)
+
+    async def work_in_loop() -> None:
+        for number in _share(plan, THREADS, THREADS + 1, tenths):
+            with contextlib.suppress(ToolError):
+                call(number)
+            await asyncio.sleep(0)
+
+    threads = [threading.Thread(target=work, args=(first,)) for first in range(THREADS)]
+    threads.append(threading.Thread(target=lambda: asyncio.run(work_in_loop())))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print("done", flush=True)
+    sys.stdin.readline()
+    print(json.dumps({**counter, "resident": tenths.resident}), flush=True)
+
+
+def _count_spans() -> dict[str, int]:
+    """Set a provider whose processor counts what ends, so that nothing is dropped on a way to a collector."""
+    from opentelemetry import trace
+    from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
+
+    counts = {"spans": 0, "span_bytes": 0}
+    lock = threading.Lock()
+
+    class Counting(SpanProcessor):
+        def on_end(self, span: ReadableSpan) -> None:
+            attributes: Any = span.attributes or {}
+            with lock:
+                counts["spans"] += 1
+                counts["span_bytes"] += attributes.get("tool.result.bytes", 0)
+
+    provider = TracerProvider()
+    provider.add_span_processor(Counting())
+    trace.set_tracer_provider(provider)
+    return counts
+
+
+def paced(calls: int) -> None:
+    """Make calls from four threads, as far apart as tools make them, and report how long each took."""
+    delays: list[float] = []
+    with contextlib.suppress(ToolError):
+        call(0)
+
+    def work(share: int) -> None:
+        for number in range(share):
+            time.sleep(_PAUSE_SECONDS)
+            started = time.perf_counter()
+            with contextlib.suppress(ToolError):
+                call(number)
+            delays.append(time.perf_counter() - started)
+
+    threads = [threading.Thread(target=work, args=(calls // 4,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(json.dumps({"delays": delays}), flush=True)
+
+
+if __name__ == "__main__":
+    {"soak": soak, "paced": paced}[sys.argv[1]](int(sys.argv[2]))
