@@ -43,7 +43,7 @@ def say(keeps: str, *, pushed: bool, owned: bool) -> None:
 
 
 def _is_exposed() -> bool:
-    """Whether the program serves the default registry: by a server, an application, or a handler of its own."""
+    """Return True when the program serves the default registry by a server, an application or a handler of its own."""
     package = sys.modules.get("prometheus_client")
     if package is None:
         return False

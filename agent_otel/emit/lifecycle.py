@@ -107,7 +107,7 @@ def _arm_children(flusher: Flusher) -> None:
 
 @_shield.shielded("emit.celery")
 def _arm_celery(flusher: Flusher, name: str) -> None:
-    """Celery's children are billiard's, which leave by ``os._exit``; this signal, of Celery's own, is their last."""
+    """Flush at the last signal, Celery's own, of its children: they are billiard's and leave by ``os._exit``."""
 
     def flush(**_: Any) -> None:
         flusher.flush(CHILD_SECONDS)

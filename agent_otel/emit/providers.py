@@ -106,7 +106,7 @@ def sdk_disabled() -> bool:
 
 
 def is_placeholder(provider: object) -> bool:
-    """Whether the API still waits for somebody to set a provider; Logfire's has a proxy of the same name."""
+    """Return True while the API waits for a provider to be set; a proxy of Logfire's has the same name."""
     kind = type(provider)
     return kind.__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider") and kind.__module__.startswith(
         "opentelemetry."

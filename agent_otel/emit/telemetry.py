@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import platform
 import secrets
@@ -13,7 +14,7 @@ from opentelemetry import trace
 
 import agent_otel
 from agent_otel import _shield, catalogue, settings
-from agent_otel.emit import destinations, lifecycle, providers
+from agent_otel.emit import destinations, forked, lifecycle, providers
 from agent_otel.emit.metrics import Metrics
 from agent_otel.emit.payloads import PayloadMetrics
 
@@ -119,6 +120,8 @@ def _sinks(chosen: Settings) -> list[Sink]:
             sinks.append(OTelSink(provider.get_meter(catalogue.SCOPE, agent_otel.__version__)))
             if owned:
                 _own(provider)
+                forget = functools.partial(forked.forget_counts, provider)
+                lifecycle.after_fork(_shield.shielded("emit.fork")(forget))
     if chosen.metrics == "auto":
         destinations.say(keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)

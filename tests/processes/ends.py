@@ -34,7 +34,7 @@ BEGIN, END = "<!-- ends: written by scripts/process-ends -->\n", "<!-- ends: end
 _PROGRAMS = Path(__file__).parent
 PROGRAM = _PROGRAMS / "ends_program.py"
 #: So long that nothing is sent but at an end.
-_LONG = {"OTEL_BSP_SCHEDULE_DELAY": "600000", "OTEL_METRIC_EXPORT_INTERVAL": "600000"}
+LONG = {"OTEL_BSP_SCHEDULE_DELAY": "600000", "OTEL_METRIC_EXPORT_INTERVAL": "600000"}
 _DELTA = {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"}
 #: No machine is so slow; what ends sooner is seen at once.
 _PATIENCE = 300
@@ -42,7 +42,7 @@ _PATIENCE = 300
 
 @dataclass(frozen=True)
 class End:
-    """One way to end: what it is called in the table, in which environment it runs, and what runs it."""
+    """A way to end: its title in the table, the environment it runs in, and what runs it."""
 
     title: str
     environment: str
@@ -53,7 +53,7 @@ class End:
 
 @dataclass(frozen=True)
 class Arrived:
-    """What a collector got of so many calls."""
+    """The numbers that a collector got: distinct spans, calls that the metrics count, spans that came again."""
 
     spans: int
     metric: int
@@ -65,7 +65,7 @@ def measure(end: End, servers: Environment, *, flush: bool) -> Arrived:
     with OtlpReceiver() as receiver, tempfile.TemporaryDirectory(prefix="ends-") as folder:
         env = {
             **receiver.environment(),
-            **_LONG,
+            **LONG,
             **_DELTA,
             "OTEL_METRICS_EXPORTER": "otlp",
             "AGENT_OTEL": "1",
@@ -141,13 +141,13 @@ def _celery(*options: str) -> Callable[[Environment, dict[str, str], Path], None
 
     def run(servers: Environment, env: dict[str, str], folder: Path) -> None:
         command = (str(servers.program("celery")), "-A", "ends_celery", "worker", "-c", "2", *options)
-        with (folder / "said").open("w+") as said:
-            worker = subprocess.Popen(command, env=servers.environ(env), cwd=folder, stdout=said, stderr=said)
+        with (folder / "log").open("w+") as log:
+            worker = subprocess.Popen(command, env=servers.environ(env), cwd=folder, stdout=log, stderr=log)
             try:
                 quiet = {**env, "AGENT_OTEL": "0"}
                 servers.run(_PROGRAMS / "ends_celery.py", str(CALLS), env=quiet, timeout=_PATIENCE, check=True)
                 worker.terminate()
-                assert worker.wait(_PATIENCE) == 0, (folder / "said").read_text()
+                assert worker.wait(_PATIENCE) == 0, (folder / "log").read_text()
             finally:
                 worker.kill()
                 worker.wait()
@@ -204,7 +204,7 @@ ENDS = (
     End("`ProcessPoolExecutor`, spawn", "bare", _script("spawn executor")),
     End("Dask, local workers under nannies", "dask", _dask),
 )
-#: What nothing can help; in the table, so that nobody hopes.
+#: Ends that leave no time to send anything.
 LOST = (
     End("Python: `os._exit`", "bare", _script("os._exit")),
     End("Python: SIGKILL", "bare", _script("signal", signal.SIGKILL)),
@@ -229,7 +229,7 @@ def _lost(end: End, arrived: Arrived) -> tuple[str, str]:
 
 
 def main() -> None:
-    """Measure all ends, print the table, and write it into the page when told to."""
+    """Measure all ends, print the table, and with ``--write`` write it into the page."""
     found = {}
     for end in (*ENDS, *LOST):
         servers = environments.environment(end.environment)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes.ends import CALLS, ENDS, LOST, PAGE, PROGRAM, Arrived, End, measure
+from tests.processes.ends import CALLS, ENDS, LONG, LOST, PAGE, PROGRAM, Arrived, End, measure
 from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
@@ -62,3 +62,41 @@ def test_a_signal_that_is_ignored_stays_so(environment: Callable[[str], Environm
         stdout, stderr = child.communicate(timeout=60)
 
     assert ("True False\n", "") == (stdout, stderr)
+
+
+_FORKS = """
+import os, sys
+from ends_program import call
+
+for number in range(10):
+    call(number)
+for child in range(3):
+    if not os.fork():
+        for number in range(5):
+            call(100 * (child + 1) + number)
+        sys.exit()
+    os.wait()
+for number in range(2):
+    call(1000 + number)
+"""
+
+
+@pytest.mark.parametrize("temporality", ["delta", "cumulative"])
+@pytest.mark.parametrize("name", ["bare", "oldest"])
+def test_a_forked_child_sends_what_it_counted_itself(
+    environment: Callable[[str], Environment], name: str, temporality: str
+) -> None:
+    """The SDK copies the parent's counts into each child, which would send them once more."""
+    with OtlpReceiver() as receiver:
+        env = {
+            **receiver.environment(),
+            "OTEL_METRICS_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": temporality,
+            "AGENT_OTEL": "1",
+            "PYTHONPATH": str(PROGRAM.parent),
+        }
+        child = environment(name).run(_FORKS, env=env | LONG, check=True)
+
+    assert "" == child.stderr
+    counts = [point.count for point in receiver.points if point.name == "agent_otel.tool.args.size"]
+    assert ([5, 5, 5, 12], 27) == (counts, len(receiver.spans))
