@@ -90,7 +90,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - nothing is imported before first use
 
-    loaded = importlib.import_module(module)
+    from agent_otel import _forks  # noqa: PLC0415
+
+    with _forks.loading:
+        loaded = importlib.import_module(module)
     # agent_otel.caps() calls the module itself: importing it binds this very name to it, whenever that happens.
     value = loaded if module == f"{__name__}.{name}" else getattr(loaded, attribute or name)
     globals()[name] = value

@@ -32,12 +32,15 @@ def activate() -> None:
         return
     active = True
     try:
-        from agent_otel import _importhook, _triggers  # noqa: PLC0415 - nothing is imported while the switch is off
+        # Nothing is imported while the switch is off.
+        from agent_otel import _forks, _importhook, _triggers  # noqa: F401, PLC0415 - forks wait from now on
 
         if "agent_otel.observer" in sys.modules:  # taken out before
             from agent_otel import observer  # noqa: PLC0415
 
             observer.enabled = True
+        if "agent_otel.handwritten" in sys.modules:  # imported before
+            sys.modules["agent_otel.handwritten"].load()
         _importhook.install(dict.fromkeys(_triggers.MODULES, _imported))
         if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in ON:
             from agent_otel import _sigterm  # noqa: PLC0415
@@ -51,9 +54,12 @@ def activate() -> None:
 def _imported(module: str) -> None:
     """A module is here that an integration waits for: only now the table is read."""
     try:
-        from agent_otel.integrations import registry  # noqa: PLC0415
+        from agent_otel import _forks  # noqa: PLC0415 - imported already
 
-        registry.imported(module)
+        with _forks.loading:
+            from agent_otel.integrations import registry  # noqa: PLC0415
+
+            registry.imported(module)
     except Exception as error:
         _complain(f"{module} is not measured, {type(error).__name__}: {error}")
 

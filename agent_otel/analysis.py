@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import _shield, catalogue
 from agent_otel.emit import lifecycle
+from agent_otel.measure.breakdown import breakdown_object, breakdown_text
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
@@ -61,8 +62,6 @@ def look_into(carried: Carried, explanation: Explanation) -> None:
     found = None
     try:
         if carried.value is not None:
-            from agent_otel.measure.breakdown import breakdown_object  # noqa: PLC0415 - not before a payload is near its cap
-
             found = breakdown_object(carried.value, explanation.tool_of)
     finally:
         explanation.found(found)
@@ -152,8 +151,6 @@ def _analyse(slot: tuple[Any, Explanation] | None) -> float:
     data, explanation = slot
     found = None
     try:
-        from agent_otel.measure.breakdown import breakdown_text  # noqa: PLC0415 - not before a payload is near its cap
-
         found = breakdown_text(data, explanation.tool_of)
     except Exception:
         _shield.failed("analysis.text")

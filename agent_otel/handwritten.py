@@ -9,7 +9,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from agent_otel import _shield, _startup, identity
+from agent_otel import _forks, _shield, _startup, identity
 from agent_otel.reading import PRODUCED, Call, Result, Step, ToolReader
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
 
 
 class _Core(NamedTuple):
-    """What measures, loaded with the first call that is measured: with the switch off it never is."""
+    """What measures; with the switch off it is never loaded."""
 
     observer: Any
     wrapping: Any
@@ -143,11 +143,12 @@ class _Core(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def _core() -> _Core | None:
     try:
-        from agent_otel import observer  # noqa: PLC0415
+        from agent_otel import observer, preload  # noqa: PLC0415
         from agent_otel.integrations import wrapping  # noqa: PLC0415
     except Exception:  # installed without its dependencies
         _shield.failed("handwritten.load")
         return None
+    preload.load()
     return _Core(observer, wrapping)
 
 
@@ -279,3 +280,13 @@ def payload(  # noqa: PLR0913 - what a payload has
         if named is not None:
             execution, workflow = execution or named.id, workflow or named.workflow
         core.observer.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)
+
+
+def load() -> None:
+    """Load what measures, so that nothing is imported in the first call; nothing while the switch is off."""
+    if _startup.active:
+        with _forks.loading:
+            _core()
+
+
+load()

@@ -7,7 +7,6 @@ the exit; so waiting daemon threads do the flushing and everybody else waits for
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import queue
 import sys
@@ -20,7 +19,6 @@ from agent_otel import _importhook, _shield
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_FORK_SECONDS = 5.0  # a fork must not wait for ever for a thread that hangs
 EXIT_SECONDS = 5.0
 CHILD_SECONDS = 2.0
 
@@ -119,16 +117,3 @@ def after_fork(reset: Callable[[], object]) -> None:
     """Run ``reset`` in forked children."""
     if sys.platform != "win32":
         os.register_at_fork(after_in_child=reset)
-
-
-def around_fork(lock: Callable[[], threading.RLock], renew: Callable[[], object]) -> None:
-    """Let forks wait until no other thread holds ``lock()``; ``renew`` makes another one in the child."""
-
-    def release() -> None:
-        with contextlib.suppress(RuntimeError):  # not ours: the wait was too long
-            lock().release()
-
-    if sys.platform != "win32":
-        os.register_at_fork(
-            before=lambda: lock().acquire(timeout=_FORK_SECONDS), after_in_parent=release, after_in_child=renew
-        )

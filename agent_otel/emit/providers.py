@@ -5,6 +5,9 @@ Nothing here runs before the first measured call, so that a provider the program
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
 import importlib.metadata
 import os
 from typing import TYPE_CHECKING, Any
@@ -23,6 +26,21 @@ _SCHEDULE_DELAY_MILLIS = 1000.0
 # As often metrics are sent unless OTEL_METRIC_EXPORT_INTERVAL says otherwise. OpenTelemetry's minute loses all of a job
 # that is killed in its first one; shorter than a scrape's usual 15 s says no more and costs stores that bill points.
 _EXPORT_INTERVAL_MILLIS = 10_000.0
+# What a provider is built from, and what exporters import when they are made or at their first export: modules that
+# some version imports late, and others not at all.
+_BUILT_FROM = {
+    "TRACES": ("opentelemetry.sdk.trace.export", "concurrent.futures.thread"),
+    "METRICS": ("opentelemetry.sdk.metrics.export", "opentelemetry.sdk.metrics.view"),
+    "otlp_proto_grpc": ("grpc._channel", "grpc.experimental"),
+    "otlp_proto_http": (
+        "encodings.idna",
+        "importlib.readers",
+        "importlib.resources.readers",
+        "netrc",
+        "opentelemetry.exporter.http.transport._requests",
+        "requests",
+    ),
+}
 
 
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
@@ -40,7 +58,7 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
         SimpleSpanProcessor,
     )
 
-    exporters = _exporters("opentelemetry_traces_exporter", names, "TRACES")
+    exporters = _exporters(names, "TRACES")
     if not exporters:
         return provider, False
     delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _SCHEDULE_DELAY_MILLIS
@@ -65,7 +83,7 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     from opentelemetry.sdk.metrics import MeterProvider as SDKProvider  # noqa: PLC0415 - 0.1 s, only when needed
     from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader  # noqa: PLC0415
 
-    exporters = _exporters("opentelemetry_metrics_exporter", names, "METRICS")
+    exporters = _exporters(names, "METRICS")
     if not exporters:
         return None, False
     interval = None if os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") else _EXPORT_INTERVAL_MILLIS
@@ -88,6 +106,17 @@ def _views() -> list[Any]:
         for metric in catalogue.METRICS.values()
         if metric.kind == catalogue.HISTOGRAM
     ]
+
+
+def load(signal: str) -> None:
+    """Import what a provider for ``TRACES`` or ``METRICS`` would be built from; what cannot be had is for later."""
+    names = [] if sdk_disabled() else [_entry_name(name, signal) for name in exporter_names(signal)]
+    for name in names:
+        with contextlib.suppress(Exception):
+            _entry(signal, name)
+    for module in [module for part in (signal, *names) for module in _BUILT_FROM.get(part, ())] if names else ():
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
 
 
 def exporter_names(signal: str) -> list[str]:
@@ -113,31 +142,34 @@ def is_placeholder(provider: object) -> bool:
     )
 
 
-def _exporters(group: str, names: list[str], signal: str) -> list[Any]:
+def _exporters(names: list[str], signal: str) -> list[Any]:
     """Make the exporters of these names; one that cannot be made is one warning and does not cost the others."""
-    made = (_exporter(group, name, signal) for name in names)
+    made = (_exporter(name, signal) for name in names)
     return [exporter for exporter in made if exporter is not None]
 
 
-def _exporter(group: str, name: str, signal: str) -> Any:
+def _exporter(name: str, signal: str) -> Any:
     try:
-        return _load(group, name, signal)()
+        return _entry(signal, _entry_name(name, signal))()
     except Exception as error:
         _say_unusable(signal, name, error)
         return None
 
 
-def _load(group: str, name: str, signal: str) -> Any:
-    """Find an exporter class by its entry point, ``otlp`` by the standard protocol variables.
+def _entry_name(name: str, signal: str) -> str:
+    """Return the name of an exporter's entry point: ``otlp`` means what the standard protocol variables say."""
+    if name != "otlp":
+        return name
+    protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get(
+        "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"
+    )
+    return "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
 
-    Raises LookupError for a name nobody provides.
-    """
-    if name == "otlp":
-        protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get(
-            "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"
-        )
-        name = "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
-    for entry in importlib.metadata.entry_points(group=group, name=name):
+
+@functools.cache
+def _entry(signal: str, name: str) -> Any:
+    """Find an exporter class by its entry point; LookupError for a name that no package provides."""
+    for entry in importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name):
         return entry.load()
     raise LookupError("no installed package has an exporter of that name")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
-from agent_otel.emit import lifecycle
+from agent_otel import _forks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class _RecordingLock:
 
     def __init__(self) -> None:
         self.held = threading.RLock()
-        lifecycle.around_fork(lambda: self.held, self._renew)
+        _forks.loading.hold(lambda: self.held, self._renew)
 
     def _renew(self) -> None:
         self.held = threading.RLock()

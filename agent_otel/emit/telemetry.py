@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 import agent_otel
-from agent_otel import _shield, catalogue, settings
+from agent_otel import _forks, _shield, catalogue, settings
 from agent_otel.emit import destinations, forked, lifecycle, providers
 from agent_otel.emit.metrics import Metrics
 from agent_otel.emit.payloads import PayloadMetrics
@@ -54,7 +54,7 @@ def telemetry() -> Telemetry:
     """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint."""
     global _telemetry  # noqa: PLW0603 - resolved once per process
     if _telemetry is None:
-        with _lock:
+        with _forks.loading, _lock:
             if _telemetry is None:
                 _telemetry = _resolve(settings.current())
                 for name in list(_integrations):

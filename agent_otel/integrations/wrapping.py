@@ -14,7 +14,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import _shield, catalogue, observer, settings, streams
+from agent_otel import _shield, catalogue, observer, preload, settings, streams
 from agent_otel.integrations import registry
 from agent_otel.integrations.stand_ins import stand_in
 from agent_otel.reading import (
@@ -268,6 +268,7 @@ def _apply(integration: Integration, module_name: str) -> None:
             _matched.add(integration.name)
             observer.hooked.update([integration.name] if integration.beside else [])
             observer.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
+            preload.load()
             return
     _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
 

@@ -69,19 +69,70 @@ _SINKS = {
 
 
 @pytest.mark.timeout(700)
+@pytest.mark.parametrize(("when", "forks"), [("later", "200"), ("first", "30")])
 @pytest.mark.parametrize("sink", _SINKS)
-def test_forks_amid_calls_do_not_hang(environment: Callable[[str], Environment], tmp_path: Path, sink: str) -> None:
+def test_forks_amid_calls_do_not_hang(
+    environment: Callable[[str], Environment], tmp_path: Path, sink: str, when: str, forks: str
+) -> None:
     """A lock that another thread of the parent holds when it forks is never free in the child, unless renewed."""
     with OtlpReceiver() as receiver:
         env = {variable: value.format(folder=tmp_path) for variable, value in _SINKS[sink].items()}
         env = {"AGENT_OTEL": "1", **receiver.environment(), **_OTLP, **env}
-        child = environment("bare").run(_FORKS, "200", "later", env=env, check=True, timeout=600)
+        child = environment("bare").run(_FORKS, forks, when, env=env, check=True, timeout=600)
 
     assert "0\n" == child.stdout
     assert 1 == _spans(receiver)["last child"]
-    if "otel" in sink or "both" in sink:
+    if sink in {"otel", "both"}:
         recorded = [point for point in receiver.points if "last child" == point.attributes.get("gen_ai.tool.name")]
         assert {1} == {point.count for point in recorded if point.name == "gen_ai.execute_tool.duration"}
+
+
+_CLAIM = {
+    "AGENT_OTEL_CLAIM_CHECK": "memory:",
+    "AGENT_OTEL_CLAIM_CHECK_BYTES": "10",
+    "AGENT_OTEL_CLAIM_CHECK_KEY": "0123456789abcdef0123456789abcdef",
+}
+
+
+def test_forks_amid_the_first_call_with_a_claim_check(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(_FORKS, "30", "first", env={"AGENT_OTEL": "1", **_CLAIM}, check=True, timeout=100)
+
+    assert "0\n" == child.stdout
+
+
+_POOL = """
+import threading, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+import agent_otel
+
+def call(name):
+    with agent_otel.execution("run"), agent_otel.tool_call(name, {}) as running:
+        return running.result("x")
+
+def work():
+    while not stop:
+        call("parent")
+        time.sleep(0.001)
+
+stop = []
+threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
+for thread in threads:
+    thread.start()
+with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
+    print(*pool.map(call, ["child"] * 8, timeout=60))
+stop.append(True)
+"""
+
+
+@pytest.mark.parametrize("more", [{}, _CLAIM], ids=["plain", "claim check"])
+def test_a_pool_beside_threads_that_call_first(environment: Callable[[str], Environment], more: dict[str, str]) -> None:
+    with OtlpReceiver() as receiver:
+        env = {"AGENT_OTEL": "1", **receiver.environment(), **_OTLP, **more}
+        child = environment("bare").run(_POOL, env=env, check=True, timeout=100)
+
+    assert " ".join("x" * 8) == child.stdout.strip()
+    assert 8 == _spans(receiver)["child"]
 
 
 _ENDS = """
