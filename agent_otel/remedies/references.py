@@ -28,7 +28,7 @@ _KEY_ID_DIGITS = 8
 _SEGMENT = r"[A-Za-z0-9_.~%=-]{1,100}"
 _REFERENCE = re.compile(
     rf"claim:v2:(tool-result/{_SEGMENT}/{_SEGMENT}/{_SEGMENT}/{_SEGMENT})"
-    rf":([0-9]{{1,15}}):([0-9a-f]{{{DIGEST_DIGITS}}}):([0-9a-f]{{{SEAL_DIGITS}}})"
+    rf":(0|[1-9][0-9]{{0,14}}):([0-9a-f]{{{DIGEST_DIGITS}}}):([0-9a-f]{{{SEAL_DIGITS}}})"
 )
 _LONGEST_REFERENCE = 512
 

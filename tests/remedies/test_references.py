@@ -131,6 +131,7 @@ def test_an_old_key_is_accepted_until_it_is_taken_away() -> None:
         "claim:v1:tool-result/=/a/b/c:5:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a7",
         "claim:v2:tool-result/=/a/b/c:5:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a",
         "claim:v2:tool-result/=/a/b/c:5:2cf24dba5fb0a30e",
+        "claim:v2:tool-result/=/a/b/c:05:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a7",
         "claim:v2:tool-result/=/a/b/c:-5:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a7",
         "claim:v2:tool-result/=/a/b/c:\u0665:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a7",
         "claim:v2:tool-result/a/b/c:5:2cf24dba5fb0a30e:8a1d3b9c0f0a4a5e9a0a86d6dbb7c6a7",
