@@ -83,7 +83,7 @@ def breakdown_text(
 def breakdown_object(value: object, tool_of: Callable[[str], str | None]) -> Breakdown | None:
     """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
 
-    Looks at no more than 50,000 values, and never runs code of the value.
+    Takes no more than 50,000 steps: a value is one, and a long text is more. Never runs code of the value.
     """
     tally = LiveTally(tool_of)
     try:

@@ -181,7 +181,12 @@ def patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def marker_of(found: str) -> Marker:
     """Return the marker that a text found by the first of `patterns` is; without groups that one is much faster."""
-    return next(marker for marker in MARKERS if re.fullmatch(_regex(marker.template), found))
+    return next(marker for pattern, marker in _single_patterns() if pattern.fullmatch(found))
+
+
+@lru_cache(maxsize=1)
+def _single_patterns() -> tuple[tuple[re.Pattern[str], Marker], ...]:
+    return tuple((re.compile(_regex(marker.template)), marker) for marker in MARKERS)
 
 
 def _regex(template: str) -> str:

@@ -292,12 +292,13 @@ def _is_open(scope: Scope | None) -> bool:
 
 
 def _columns(objects: Sequence[dict[str, Any]], place: Place, without: frozenset[str]) -> dict[str, list[Any]]:
-    """Sort the members of unlike objects by key; what has many members is a table, whose keys say nothing."""
+    """Sort the members of unlike objects by key; of a table, and of objects with many keys, the keys say nothing."""
     columns: dict[str, list[Any]] = defaultdict(list)
     for one in objects:
         skip = without if without and may_be_call(one) else ()
         is_table = len(one) > _WIDE
         for key, value in one.items():
             if key not in skip:
-                columns[ANY if is_table and key not in place.members else key].append(value)
+                is_data = (is_table or len(columns) > _WIDE) and key not in columns and key not in place.members
+                columns[ANY if is_data else key].append(value)
     return columns

@@ -126,11 +126,13 @@ def _confirmed(text: str, length: int) -> Cut | None:
     """Compare the surroundings of the stems with the markers."""
     known, habits = markers.patterns()
     found = None
+    seen: dict[str, markers.Marker] = {}  # the same marker may stand there many times
     for begin, end in _regions(length):
         for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
             if not is_notice(text, *match.span()):
                 continue
-            marker = markers.marker_of(match.group())
+            notice = match.group()
+            marker = seen.get(notice) or seen.setdefault(notice, markers.marker_of(notice))
             if marker.reason is markers.OFFLOADED:
                 return Cut(marker.reason, marker.project)
             if found is None or found.marker is None:

@@ -17,9 +17,11 @@ import pytest
 
 from agent_otel.measure import jsontext, jsonwindow
 from agent_otel.measure.breakdown import Breakdown, Duplicate, breakdown_object, breakdown_text
+from agent_otel.measure.live import NODE_BUDGET
 from agent_otel.measure.paths import Paths, fold
 from tests.measure import hostile
 from tests.measure.names import readable
+from tests.measure.work import calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -710,5 +712,35 @@ def test_hostile_objects_are_seen_in_part(make: Callable[[], Any]) -> None:
 
 def test_a_long_list_is_seen_in_part() -> None:
     found = object_of([7] * 1_000_000)
-    # The list itself is one of the 50,000 values that are seen.
-    assert ({"[]": 49_999}, False) == (found.paths, found.exact)
+    # The list itself is one of the 50,000 steps, and each of the two places takes 12.
+    assert ({"[]": 49_975}, False) == (found.paths, found.exact)
+
+
+def _holds_itself() -> dict[str, Any]:
+    itself: dict[str, Any] = {}
+    itself.update({f"key{number}": itself for number in range(50)})
+    return itself
+
+
+COSTLY: dict[str, Callable[[], Any]] = {
+    "unlike keys": lambda: [{f"k{n}_{key}": key for key in range(50)} for n in range(1000)],
+    "unlike names": lambda: [{"abcdefghij"[n % 10] * (n // 10 + key): key for key in range(50)} for n in range(1000)],
+    "itself": _holds_itself,
+    "one long text many times": lambda: ["x" * 100_000] * 50_000,
+    "one long number many times": lambda: [10**4000 + 1] * 50_000,
+    "small objects": lambda: {f"a{n}": {f"b{key}": "x" for key in range(50)} for n in range(2000)},
+}
+
+
+@pytest.mark.parametrize("make", COSTLY.values(), ids=list(COSTLY))
+def test_the_work_for_an_object_is_bounded(make: Callable[[], Any]) -> None:
+    value = make()
+    assert not object_of(value).exact
+    assert 10 * NODE_BUDGET > calls(lambda: breakdown_object(value, unknown))
+
+
+def test_the_characters_that_are_read_of_an_object_are_bounded() -> None:
+    text = "x" * 1_000_000
+    found = object_of({"content": [text] * 20, "result": "y" * 2_000_000})
+    # 12.8 MB are read; the rest has the size that texts without escapes have.
+    assert ({"content[]": 20 * 1_000_002, "result": 2_000_002}, False) == (found.paths, found.exact)

@@ -14,6 +14,7 @@ from agent_otel.measure import markers
 from agent_otel.measure.truncation import Cut, find_cut, has_shrunk
 from tests.measure.names import readable
 from tests.measure.rendered import RENDERED
+from tests.measure.work import calls
 
 PROSE = "The quick brown fox jumps over the lazy dog; nothing is missing here. " * 3_000
 MARKED = [(reason, text) for row, reason, text in RENDERED if reason != "cleared"]
@@ -358,3 +359,10 @@ def test_source_code_raises_almost_no_alarm() -> None:
     alarms = [text for text in texts if _reason(text) in ("marker", "offloaded", "cleared")]
     assert len(texts) >= 300
     assert len(alarms) <= 0.001 * len(texts)
+
+
+@pytest.mark.parametrize("marker", ["... [truncated, 5 chars] ", "[... 7 chars elided ...]\n"])
+def test_a_marker_that_stands_there_many_times_costs_little_more_than_one(marker: str) -> None:
+    find_cut(marker)  # compiles the patterns
+    once, often = calls(lambda: find_cut(marker)), calls(lambda: find_cut(marker * 40))
+    assert 50 * 40 > often - once
