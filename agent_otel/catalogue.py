@@ -184,6 +184,7 @@ INTEGRATION: Final = "integration"
 VERSION: Final = "version"
 TARGET: Final = "target"
 PYTHON: Final = "python"
+SCALES_TO_ZERO: Final = "scales_to_zero"
 DIRECTION: Final = "direction"
 COMPONENT: Final = "component"
 OUTCOME: Final = "outcome"
@@ -287,7 +288,8 @@ INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, 
     "1 for each integration: the version found and the function wrapped; target `unmatched` when none was found.")
 PROCESS_START: Final = _metric("agent_otel.process.start_time", GAUGE, "s", (),
     "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0.")
-BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON), "1; versions of this package.")
+BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON, SCALES_TO_ZERO),
+    "1; versions of this package, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 # fmt: on
 
 # --- values ----------------------------------------------------------------------------------------------------

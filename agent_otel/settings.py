@@ -109,6 +109,12 @@ class Settings:
         "How much of the beginning and of the end of a result without a call id is kept, to find it in the request to "
         "the model; dropped with the execution. 0 keeps nothing.",
     )
+    scales_to_zero: bool = _setting(
+        "AGENT_OTEL_SCALES_TO_ZERO",
+        SWITCH,
+        False,
+        "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out.",
+    )
     flush_on_sigterm: bool = _setting(
         "AGENT_OTEL_FLUSH_ON_SIGTERM",
         SWITCH,

@@ -28,6 +28,10 @@ _FILES: Final = {
     "operator": "agent-otel.prometheusrule.yaml",
     "mimir": "agent-otel.mimir.yaml",
 }
+_NO_LINKS: Final = (
+    "Warning: the alerts have no links to their runbooks, but a short form of them in the annotation `runbook`. To "
+    "have links, publish the folder alerts/runbooks and give --runbook-url 'https://…/{alert}.md'."
+)
 #: Alerts that are named for one threshold.
 _USERS: Final = 3
 
@@ -71,6 +75,8 @@ def thresholds() -> None:
 def export(folder: Path, form: str, rendering: Rendering, overwrite: bool) -> None:  # noqa: FBT001 - click passes it by name
     """Write the rules into a folder. Its other files are left alone."""
     exporting.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite)
+    if not rendering.has_links:
+        click.echo(_NO_LINKS, err=True)
 
 
 @command.command()

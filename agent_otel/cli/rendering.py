@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 import yaml
 
-from agent_otel.cli import alerting
+from agent_otel.cli import alerting, shipped
 from agent_otel.cli.alerting import Options, Thresholds
+from agent_otel.cli.alerting.options import RUNBOOK
 from agent_otel.cli.console import Failure
 
 if TYPE_CHECKING:
@@ -30,9 +31,15 @@ class Rendering:
     thresholds: Thresholds
     options: Options
 
+    @property
+    def has_links(self) -> bool:
+        """Whether the address of the runbooks was given; they are at no address of their own."""
+        return self.options.runbook_url != RUNBOOK
+
     def text(self, form: str) -> str:
-        """The rules as a file of this format."""
-        return alerting.render(self.thresholds, self.options, form)
+        """The rules as a file of this format; alerts without a link to their runbook have the short form of it."""
+        short = {} if self.has_links else shipped.runbooks()
+        return alerting.render(self.thresholds, self.options, form, short)
 
 
 def rendering_options(command: _Command) -> _Command:
@@ -68,7 +75,8 @@ _PARAMETERS: Final = (
                  "`agent-otel alerts thresholds` has them all. May be given again."),
     click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
                  help="YAML with these options, `thresholds` among them; the command line goes before it."),
-    click.option("--runbook-url", metavar="PATTERN", help="Where runbooks are; {alert} stands for the alert's name."),
+    click.option("--runbook-url", metavar="PATTERN", help="Where runbooks are; {alert} stands for the alert's name. "
+                 "Without it alerts have a short form of their runbooks."),
     click.option("--dashboard-url", metavar="URL", help="Where Grafana is, for links in the alerts."),
     click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label that every alert gets."),
     click.option("--selector", metavar="MATCHERS", help="Matchers for every series, such as 'namespace=\"prod\"'."),

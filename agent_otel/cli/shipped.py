@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,10 @@ from typing import Any, Final
 from agent_otel.cli.console import Failure
 
 PACKED: Final = Path(__file__).resolve().parent / "files"
+_SECTION: Final = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+#: The end of a line within a paragraph or an item of a list.
+_WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 
 
@@ -61,6 +66,18 @@ def files(name: str, pattern: str) -> dict[str, str]:
     root = folder(name)
     found = (path for path in root.glob(pattern) if path.is_file())
     return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+
+
+def runbooks() -> dict[str, str]:
+    """Return the short form of each alert's runbook, by the alert's name: what it means and what to do, as text."""
+    return {Path(file).stem: _short(text) for file, text in files("alerts", "runbooks/*.md").items()}
+
+
+def _short(runbook: str) -> str:
+    sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
+    text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
+    # Prometheus would take these for the beginning of an expression.
+    return _WRAPPED.sub(" ", text).replace("{{", "{ {")
 
 
 def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:

@@ -99,7 +99,8 @@ def _resolve(chosen: Settings) -> Telemetry:
     metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
     metrics.announce(chosen.limits)
     metrics.set(catalogue.PROCESS_START, (), time.time())
-    metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version()), 1)
+    expendable = "true" if chosen.scales_to_zero else ""
+    metrics.set(catalogue.BUILD_INFO, (agent_otel.__version__, platform.python_version(), expendable), 1)
     _shield.handler = metrics.count_internal_error(_shield.handler)
     return Telemetry(chosen, tracer, metrics)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
@@ -180,10 +181,38 @@ def test_thresholds() -> None:
         ("mimir", "agent-otel.mimir.yaml", "mimir/agent-otel.rules.yaml"),
     ],
 )
-def test_without_options_it_is_what_is_shipped(tmp_path: Path, form: str, name: str, committed: str) -> None:
-    assert 0 == run("alerts", "export", tmp_path, "--format", form).code
+def test_with_the_links_of_the_repository_it_is_what_is_shipped(
+    tmp_path: Path, form: str, name: str, committed: str
+) -> None:
+    ran = run("alerts", "export", tmp_path, "--format", form, "--runbook-url", "./{alert}")
+    assert (0, "") == (ran.code, ran.err)
     assert [name] == _names(tmp_path)
-    assert (ROOT / "alerts" / committed).read_text() == (tmp_path / name).read_text()
+    text = (tmp_path / name).read_text()
+    expected = (ROOT / "alerts" / committed).read_text()
+    assert expected == re.sub(r"runbook_url: \./(\w+)", r"runbook_url: alerts/runbooks/\1.md", text)
+
+
+def test_without_an_address_of_runbooks_alerts_have_their_text(tmp_path: Path) -> None:
+    ran = run("alerts", "export", tmp_path)
+    assert 0 == ran.code
+    assert "Warning: the alerts have no links to their runbooks" in ran.err
+    rules = tmp_path / "agent-otel.rules.yaml"
+    starting.obtained(prometheus.programs, prometheus.NEWEST).check_rules(rules)
+    groups = yaml.safe_load(rules.read_text())["groups"]
+    found = {rule["alert"]: rule["annotations"] for group in groups for rule in group["rules"] if "alert" in rule}
+    assert not any("runbook_url" in texts for texts in found.values())
+    assert found["AgentLimitHit"]["runbook"].startswith(
+        "Calls were skipped because their execution had reached a limit that is set in this package (`limit` says "
+        "which).\n\n1. A loop: the same arguments again and again. Often a cut result is behind it, which the model "
+        "tries to see in full"
+    )
+    for name, texts in found.items():
+        short = texts["runbook"]
+        assert 60 < len(short) < 2_000, name
+        assert "\n" not in short.partition("\n\n")[0], name
+        assert "\n2. " in short, name
+        assert "](" not in short, name
+        assert "{{" not in short, name
 
 
 @pytest.mark.parametrize("suite", prometheus.SUITES)

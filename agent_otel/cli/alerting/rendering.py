@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
@@ -12,6 +12,9 @@ from agent_otel.cli.alerting.options import Options
 from agent_otel.cli.alerting.promql import Query
 from agent_otel.cli.alerting.rules import COMPONENT, Alert, Recording
 from agent_otel.cli.alerting.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: Plain rule files, ``PrometheusRule``, and the files of ``mimirtool rules load``.
 PROMETHEUS: Final = "prometheus"
@@ -59,10 +62,18 @@ class _Noticing:
         return getattr(Thresholds(), name)
 
 
-def render(thresholds: Thresholds | None = None, options: Options | None = None, form: str = PROMETHEUS) -> str:
-    """Return the rules as a YAML document in one of `FORMATS`; ValueError for another."""
+def render(
+    thresholds: Thresholds | None = None,
+    options: Options | None = None,
+    form: str = PROMETHEUS,
+    runbooks: Mapping[str, str] | None = None,
+) -> str:
+    """Return the rules as a YAML document in one of `FORMATS`; ValueError for another.
+
+    ``runbooks`` has the text that alerts get in place of a link to their runbooks, by the names of the alerts.
+    """
     thresholds, options = thresholds or Thresholds(), options or Options()
-    rules = {"groups": _groups(Query(thresholds, options))}
+    rules = {"groups": _groups(Query(thresholds, options), runbooks or {})}
     if form == PROMETHEUS:
         return _HEAD + _yaml(rules)
     if form == MIMIR:
@@ -72,13 +83,13 @@ def render(thresholds: Thresholds | None = None, options: Options | None = None,
     raise ValueError(f"{form!r} is not one of {', '.join(FORMATS)}")
 
 
-def _groups(query: Query) -> list[dict[str, Any]]:
+def _groups(query: Query, runbooks: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
             "rules": [
                 *(_recording(make(query)) for make in group.RECORDINGS),
-                *(_alert(make(query), query.options) for make in group.ALERTS),
+                *(_alert(make(query), query.options, runbooks) for make in group.ALERTS),
             ],
         }
         for name, group in _GROUPS.items()
@@ -89,7 +100,8 @@ def _recording(rule: Recording) -> dict[str, Any]:
     return {"record": rule.record, "expr": rule.expr}
 
 
-def _alert(rule: Alert, options: Options) -> dict[str, Any]:
+def _alert(rule: Alert, options: Options, runbooks: Mapping[str, str]) -> dict[str, Any]:
+    text, link = runbooks.get(rule.name), options.runbook_url.format(alert=rule.name)
     timing = {"for": rule.wait, "keep_firing_for": rule.keep if options.keep_firing_for else ""}
     return {
         "alert": rule.name,
@@ -100,7 +112,7 @@ def _alert(rule: Alert, options: Options) -> dict[str, Any]:
             "summary": rule.summary,
             "description": rule.description,
             "dashboard": options.dashboard_url.rstrip("/") + rule.dashboard,
-            "runbook_url": options.runbook_url.format(alert=rule.name),
+            **({"runbook": text} if text else {"runbook_url": link}),
         },
     }
 

@@ -17,6 +17,7 @@ from agent_otel.cli.alerting.rules import (
     on_health,
     value_of,
 )
+from agent_otel.cli.alerting.thresholds import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 STORE_FAILS: Final = ("error", "timeout", "open")
 NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
 _FAILED: Final = f'{catalogue.RESULT}=~"{"|".join(STORE_FAILS)}"'
+#: Agents that do not scale to zero on purpose.
+_MISSED: Final = f'{catalogue.SCALES_TO_ZERO}=""'
+_MARK_SECONDS: Final = 300  # a series is there for as long after its last sample
 _UNRESOLVED: Final = f'{catalogue.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
 
 
@@ -104,20 +108,31 @@ def unresolved_refs(query: Query) -> Alert:
     )
 
 
+def _steady_record(query: Query) -> str:
+    return f"agent_otel:processes:steady_{query.thresholds.gone_steady_window}"
+
+
+def steady(query: Query) -> Recording:
+    """How many processes a job has that has reported without a break, and does not end on purpose."""
+    window = query.thresholds.gone_steady_window
+    there = f"count by ({query.by()}) ({query.counter(catalogue.BUILD_INFO, _MISSED)})"
+    marks = max(1, int(seconds(window)) // _MARK_SECONDS)
+    return Recording(
+        _steady_record(query), f"{there}\nand\ncount_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
+    )
+
+
 def telemetry_gone(query: Query) -> Alert:
     """A warning: the agent may be well, but every other alert here is blind. That a pod is down, others say."""
     chosen = query.thresholds
-    info = query.counter(catalogue.BUILD_INFO)
-    there, steady, now = (
-        f"count by ({query.by()}) ({series})"
-        for series in (f"{info} offset {chosen.gone_window}", f"{info} offset {chosen.gone_steady}", info)
-    )
+    now = f"count by ({query.by()}) ({query.counter(catalogue.BUILD_INFO)})"
     return Alert(
         "AgentTelemetryGone",
         WARNING,
-        f"{there}\nand\n{steady}\nunless\n{now}",
+        f"last_over_time({_steady_record(query)}[{chosen.gone_memory}])\nunless\n{now}",
         summary="The telemetry of agents is gone",
-        description=f"Processes{IN_JOB} that reported {chosen.gone_window} ago: {COUNT}. None does now.",
+        description=f"Processes{IN_JOB} that reported until their telemetry went: {COUNT}. None does now. This alert "
+        f"stays until one does, for {chosen.gone_memory} at most.",
         dashboard=on_health(),
         wait=chosen.gone_for,
     )
@@ -140,7 +155,7 @@ def self_errors(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (steady,)
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
     limit_hit,
