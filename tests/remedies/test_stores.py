@@ -18,7 +18,9 @@ from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
 
 from agent_otel import _shield
 from agent_otel.remedies import references
-from agent_otel.remedies.stores import StoreError, TooLargeError, open_store
+from agent_otel.remedies.stores import StoreError, TooLargeError, key_value, open_store
+from agent_otel.remedies.stores.base import group_of
+from agent_otel.remedies.stores.index import Index, added, keys_in
 from agent_otel.remedies.stores.key_value import KeyValueStore
 from agent_otel.remedies.stores.memory import MemoryStore
 from tests.engines import redis, s3, starting
@@ -109,6 +111,8 @@ def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) 
         EXPIRY_OF_DAPR,
         *(f"{half} {case}" for half in ("Blocking", "Asynchronous") for case in cases),
         "{'ttlInSeconds': '86400'}",
+        "1",
+        "1 []",
         "dapr: 5242880 bytes are more than the sidecar takes",
     ] == said
 
@@ -298,6 +302,27 @@ def test_the_documented_rule_of_a_bucket_is_accepted_and_meets_what_is_stored(
     assert [prefix] == gs_rule["rule"][0]["condition"]["matchesPrefix"]
     assert [f"results/{prefix}"] == az_rule["rules"][0]["definition"]["filters"]["prefixMatch"]
     client.delete_bucket_lifecycle(Bucket="results")
+
+
+def test_an_index_drops_a_few_expired_keys_with_each_write() -> None:
+    before = {str(number): 1.0 for number in range(10)}
+
+    entry, ttl, expired = added(before, "key", 60)
+
+    assert [str(number) for number in range(8)] == expired
+    assert {"8", "9", "key"} == set(keys_in(entry))
+    assert 59 < ttl <= 60
+
+
+def test_a_group_is_forgotten_whichever_processes_have_written_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = KeyValueStore(AnyMemoryStore())
+    keys = [references.key("run", "node", str(number)) for number in range(40)]
+    for key in keys:  # each as if by another process
+        monkeypatch.setattr(key_value, "_index", Index())
+        store.put(key, b"x", 60)
+
+    assert 40 == store.delete_group(group_of(keys[0]))
+    assert all(contract.is_missing(store.get, key) for key in keys)
 
 
 @pytest.mark.parametrize("value", [{}, {"base64": 1}, {"base64": "?"}])
