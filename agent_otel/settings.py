@@ -207,7 +207,6 @@ class Settings:
         "",
         "The tenant that results belong to, where several share a store and a key: it stands in every key and enters "
         "every seal, so that none reads or replaces another's.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
     )
     claim_check_encryption_key: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY",

@@ -39,7 +39,7 @@ def durabletask_payload_store(  # noqa: PLR0913 - each has a default
     default to these, and what is stored is encrypted where ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. Payloads
     above ``threshold_bytes`` UTF-8 bytes are stored; those above ``max_bytes`` durabletask refuses, in its log alone.
     A payload is kept for ``keep_seconds`` from each write, 30 days by default: longer than the orchestration and its
-    history are to live. What is read is checked against its SHA-256. ``timeout`` is in seconds, for one payload.
+    history are to live. What is read is checked against its digest. ``timeout`` is in seconds, for one payload.
 
     When the store fails, a payload stays in the message, where it may still fit: durabletask would only log an error
     and the orchestration would wait for ever. What cannot be read is raised, as a StoreError.

@@ -37,7 +37,7 @@ def temporal_storage_driver(
 
     A payload is kept for ``keep_seconds``, from each write, 30 days by default: longer than the workflow runs and its
     namespace retains it, because a history whose payload is gone cannot be replayed. What is read is checked against
-    its SHA-256. ``timeout`` is in seconds, for one payload. When the store fails, the task fails, as with any driver:
+    its digest. ``timeout`` is in seconds, for one payload. When the store fails, the task fails, as with any driver:
     Temporal runs a workflow's task again until the store is back, an activity as its retry policy says.
 
     ValueError without a store or a key, StoreError when its library is missing, ImportError when temporalio is, or is

@@ -201,6 +201,9 @@ def test_a_tenant_neither_reads_nor_replaces_what_is_anothers() -> None:
         with pytest.raises(NotFoundError):
             reader.resolve(what, caller=ALICE)
 
+    assert 1 == store.delete_group(other.group("run"))
+    assert b"secret" == ClaimReader(acme).resolve(ref, caller=ALICE).data
+
 
 @pytest.mark.parametrize(
     "name",
