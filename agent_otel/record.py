@@ -61,8 +61,12 @@ class Record:
     arguments: str | None = None
     content: str | None = None
     cuts: tuple[tuple[str, str], ...] = ()
+    #: Whether what goes on to the model has been counted for limits and payloads.
+    counted = False
     depth = 0
     error_type: str | None = None
+    #: The text that the framework made of an exception, which the model reads.
+    failed: Size | None = None
     failure: str | None = None
     finished = False
     handed: int | None = None
@@ -98,7 +102,7 @@ class Record:
         self.within = trace.get_current_span() if self.tracing else None
         self.execution: str | None = named.id if named else identity.runtime.get() or call.execution
         if self.execution is None and self.within is not None:
-            self.execution = _trace_id(self.within)
+            self.execution = spans.trace_id_of(self.within)
         if self.tracing or self.execution is not None:
             self.asked(call.arguments)
         else:
@@ -168,8 +172,9 @@ class Record:
         self.awaits = None
         if self.raised or self.produced is not None:
             self.raised = False
-            self.error_type = self.failure = self.produced = self.structured = self.content = None
+            self.error_type = self.failure = self.produced = self.structured = self.content = self.failed = None
             self.remedied = self.handed = None
+            self.counted = False
             self.cuts = ()
 
     def read(self, station: str, result: Result) -> None:
@@ -180,6 +185,8 @@ class Record:
             self._read_handed_back(result)
         elif result.raised or self.raised:
             self.raised = True
+            self.failed = size(result.value)
+            self.handed = self.failed.bytes
         else:
             self._measure(result)
 
@@ -222,6 +229,8 @@ class Record:
             # The handler never ran (a middleware answered) or it raised: then this is all there is to see.
             if not (self.raised or result.raised or self.error_type):
                 self._measure(result)
+            elif self.remedied is None:
+                self.failed = handed
             return
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
         if handed.exact and has_shrunk(given, handed.bytes, result.value):
@@ -349,8 +358,11 @@ class Record:
             series.truncated(layer, reason).record(1, exemplar)
         if self.skipped is not None:
             self.out.metrics.limit_hit(self.skipped.limit)
-        if self.remedied is not None and result_bytes is not None:
-            self.out.metrics.remedied(self.name, self.remedied.reason, max(result_bytes - self.remedied.bytes, 0))
+        if result_bytes is None and self.failed is not None:
+            series.failure(self.failed.bytes, exemplar)
+        read = self.produced or self.failed
+        if self.remedied is not None and read is not None:
+            self.out.metrics.remedied(self.name, self.remedied.reason, read.bytes - self.remedied.bytes)
         if self.repeated:
             series.repeats.record(1, exemplar)
         if self.followup is not None:
@@ -385,9 +397,3 @@ def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool
     if repeated:
         return catalogue.REPEATED
     return catalogue.PAGINATED if asks_for_a_page(arguments) else catalogue.NARROWED
-
-
-def _trace_id(span: Span) -> str | None:
-    """The trace of a span, as the id of an execution that nobody has named."""
-    spot = span.get_span_context()
-    return format(spot.trace_id, "032x") if spot.is_valid else None

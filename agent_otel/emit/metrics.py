@@ -81,6 +81,11 @@ class ToolSeries:
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
+    def failure(self, text_bytes: int, exemplar: Exemplar | None) -> None:
+        """Count the text that a framework made of an exception, if it is large: the model reads it like a result."""
+        if text_bytes > self._metrics.large_result_bytes:
+            self.large.record(1, exemplar)
+
     def add(
         self,
         duration: Series | None,
@@ -171,7 +176,7 @@ class Metrics:
         if remedy == catalogue.CEILING:
             values = (self.limit(catalogue.GEN_AI_TOOL_NAME, tool), catalogue.CEILING)
             self.series(catalogue.RESULTS_LARGE, values).record(1)
-        self.removed(remedy, removed_bytes)
+        self.removed(remedy, max(removed_bytes, 0))
 
     def removed(self, strategy: str, removed_bytes: int) -> None:
         """Count bytes that a remedy kept from the model."""

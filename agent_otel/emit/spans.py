@@ -141,3 +141,9 @@ def _is_span_of(span: Span, name: str) -> bool:
         return False
     named = attributes.get(catalogue.GEN_AI_TOOL_NAME) or attributes.get(catalogue.TOOL_NAME)
     return named == name if named else name in getattr(span, "name", "")
+
+
+def trace_id_of(span: Span) -> str | None:
+    """Return the trace of a span, as the id of an execution without a name; None for a span that is none."""
+    spot = span.get_span_context()
+    return format(spot.trace_id, "032x") if spot.is_valid else None

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent_otel import _shield, catalogue
 from agent_otel.emit import lifecycle
 from agent_otel.measure.size import Size, text_bytes
-from agent_otel.reading import LEFT_ALONE, Replacement
+from agent_otel.reading import LEFT_ALONE, PRODUCED, Replacement
 from agent_otel.remedies import ceiling, claim_check
 from agent_otel.remedies.claim_check import GET_TOOL_RESULT
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.raw import Content, raw_of, size_up_to
 from agent_otel.remedies.room import hand_on
+from agent_otel.remedies.sizes import correct, read_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +52,7 @@ class Remedies:
 
     def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
         """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
-        if self._limits is None or record.execution is None or reader.replace is None:
+        if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
         if record.limits is not None:  # asked again, after a failure say: the call has begun
             return LEFT_ALONE
@@ -67,6 +68,8 @@ class Remedies:
 
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """Return what goes on: the value itself, or a replacement for what was read of it."""
+        if _is_done(record, reader):
+            return value
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
@@ -77,6 +80,8 @@ class Remedies:
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
         """As `applied`, off the event loop where something takes time."""
+        if _is_done(record, reader):
+            return value
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
@@ -87,7 +92,7 @@ class Remedies:
 
     def _claimed(self, record: Record, reader: ToolReader, read: object) -> Content | None:
         """Return a result that is to be stored; None when it is not."""
-        produced = record.produced
+        produced = read_size(record)
         if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
             return None
         least_bytes = self._claim_bytes
@@ -96,14 +101,14 @@ class Remedies:
         if produced.bytes <= least_bytes:
             size_bytes = produced.bytes if produced.exact else size_up_to(read, least_bytes)
             if size_bytes is not None:
-                record.produced = Size(size_bytes, exact=True)
+                correct(record, Size(size_bytes, exact=True))
                 return None
         return Content(read, produced.bytes)
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
         """The error in place of a result that is above the ceiling."""
         limit_bytes = self._ceiling_bytes
-        if record.produced is None or limit_bytes is None:
+        if read_size(record) is None or limit_bytes is None:
             return None
         size_bytes = _exact(record, read)
         if size_bytes <= limit_bytes:
@@ -117,7 +122,10 @@ class Remedies:
     def _put_back(self, record: Record, reader: ToolReader, found: Remedied | None, value: Any, asked: Asked) -> Any:
         put = value
         if found is not None and reader.replace is not None:
-            put = reader.replace(value, found.replacement, asked)
+            replacement = found.replacement
+            if record.error_type is not None:  # a failure stays one
+                replacement = replacement._replace(is_error=True)
+            put = reader.replace(value, replacement, asked)
             if put is LEFT_ALONE:
                 put = value
                 _shield.say_once(
@@ -130,20 +138,25 @@ class Remedies:
 
     def _count(self, record: Record, read: object) -> None:
         """Count what goes on to the model, for the limits and for the payload that will carry it."""
-        self._spend(record, read)
-        if self._claim_check is not None and record.produced is not None:
-            hand_on(record, record.produced.bytes if record.remedied is None else record.remedied.bytes)
-
-    def _spend(self, record: Record, read: object) -> None:
-        """Take what goes on to the model off what the execution may spend."""
-        if self._limits is None or record.execution is None or record.produced is None:
+        size = read_size(record)
+        record.counted = True
+        if size is None or record.execution is None:
+            return
+        size_bytes = size.bytes if record.remedied is None else record.remedied.bytes
+        if self._claim_check is not None:
+            hand_on(record, size_bytes)
+        if self._limits is None:
             return
         if record.remedied is None:
-            cost = record.produced.bytes, tokens_of(record.characters, lambda: raw_of(read).text or "")
+            used = tokens_of(record.characters or size_bytes, lambda: raw_of(read).text or "")
         else:
-            text = record.remedied.replacement.text
-            cost = record.remedied.bytes, tokens(text)
-        self._limits.spend(record.execution, *cost)
+            used = tokens(record.remedied.replacement.text)
+        self._limits.spend(record.execution, size_bytes, used)
+
+
+def _is_done(record: Record, reader: ToolReader) -> bool:
+    """Return whether there is nothing to act on: outside of the handler only the text about an exception is new."""
+    return reader.station != PRODUCED and (record.failed is None or record.counted)
 
 
 def _shown(view: View | None) -> Remedied | None:
@@ -152,9 +165,10 @@ def _shown(view: View | None) -> Remedied | None:
 
 def _exact(record: Record, read: object) -> int:
     """Return the exact size of a result: near a limit, the lower bound of a large structured one is no answer."""
-    produced = record.produced
+    produced = read_size(record)
     if produced is None:
         return 0
     if not produced.exact:
-        produced = record.produced = Size(len(raw_of(read).data), exact=True)
+        produced = Size(len(raw_of(read).data), exact=True)
+        correct(record, produced)
     return produced.bytes

@@ -18,6 +18,7 @@ from agent_otel.remedies.envelope import Origin
 from agent_otel.remedies.guarded import ClaimWriter, NotStored, Stored
 from agent_otel.remedies.resolving import ClaimReader
 from agent_otel.remedies.room import room_of
+from agent_otel.remedies.sizes import correct, read_size
 from agent_otel.remedies.stores import StoreError, open_store
 
 if TYPE_CHECKING:
@@ -96,14 +97,15 @@ class ClaimCheck:
     def view(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return what goes on instead of the result; None when it was not stored and goes on whole."""
         if isinstance(outcome, Stored):
-            record.produced = Size(outcome.size, exact=True)
-            return view(record.name, outcome.text, record.produced, str(outcome.reference), self._view_bytes(record))
+            size = Size(outcome.size, exact=True)
+            correct(record, size)
+            return view(record.name, outcome.text, size, str(outcome.reference), self._view_bytes(record))
         if outcome.reason == "no_owner":
             _shield.say_once("claim check owner", _NO_OWNER)
         if self._fits(record, content):
             return None
         limit_bytes = self._view_bytes(record)
-        size = record.produced or Size(content.least_bytes, exact=False)
+        size = read_size(record) or Size(content.least_bytes, exact=False)
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
     def _view_bytes(self, record: Record) -> int:
@@ -126,9 +128,11 @@ class ClaimCheck:
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
         if content.least_bytes > most_bytes:
             return False
-        if record.produced is None or not record.produced.exact:
-            record.produced = Size(len(content.raw().data), exact=True)
-        return record.produced.bytes <= most_bytes
+        size = read_size(record)
+        if size is None or not size.exact:
+            size = Size(len(content.raw().data), exact=True)
+            correct(record, size)
+        return size.bytes <= most_bytes
 
 
 def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int) -> View:

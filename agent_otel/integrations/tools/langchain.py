@@ -105,6 +105,12 @@ def _parameters(asked: Asked) -> Iterable[str]:
     return names
 
 
+def _node_parameters(asked: Asked) -> Iterable[str]:
+    node, args, kwargs = asked
+    tool = node.tools_by_name.get(_argument(args, kwargs, 0, "call")["name"])
+    return () if tool is None else _parameters((tool, (), {}))
+
+
 def _offloads_above() -> int:
     """Deepagents' middleware writes what is longer than 20,000 tokens of 4 characters into its file system."""
     return 80_000 if "deepagents" in sys.modules else 0
@@ -151,7 +157,15 @@ run = ToolReader(
     offloads_above=_offloads_above,
 )
 tool_node = ToolReader(
-    HANDED_BACK, _node_call, _handed_back, run, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY
+    HANDED_BACK,
+    _node_call,
+    _handed_back,
+    run,
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+    replace=_replace,
+    parameters=_node_parameters,
+    offloads_above=_offloads_above,
 )
 
 
