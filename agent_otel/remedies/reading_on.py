@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
+import codecs
 import re
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import record
 from agent_otel.remedies import claim_check
 from agent_otel.remedies.claims import current_owner
 from agent_otel.remedies.cutting import head
+from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
 from agent_otel.remedies.references import BadReferenceError
 from agent_otel.remedies.stores import NotFoundError, StoreError
+from agent_otel.remedies.workers import BusyError, Workers, is_in_asyncio
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_otel.remedies.resolving import ClaimReader, Resolved
 
 PAGE_BYTES: Final = 16 * 1024
 """As much as one answer holds: half of what a stored result's own view does."""
 
+#: Longer by a character than a page, so that a page's end can be told from the text's.
+_READ_BYTES: Final = PAGE_BYTES + 4
 _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
-_STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
+#: Characters that are split into lines at a time, so that other threads run in between.
+_SPLIT: Final = 64 * 1024
+
+_workers = Workers("reading-on", 2)
+
+
+class _Asked(NamedTuple):
+    """What a model asks for: the scope of its cursors."""
+
+    ref: str
+    lines: str | None
+    json_path: str | None
+    grep: str | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether pages are parts of the result as it is stored."""
+        return not (self.lines or self.json_path or self.grep)
 
 
 def get_tool_result(
@@ -46,7 +71,11 @@ def get_tool_result(
         return _error("Results are not stored here.")
     try:
         _check(ref, cursor, lines, json_path, grep)
-        return _answer(reader.resolve(ref, caller=_caller()), ref, cursor, lines, json_path, grep)
+        asked = _Asked(ref, lines, json_path, grep)
+        start = offset_of(cursor, asked) if cursor else 0
+        if asked.is_whole:
+            return _page(reader.resolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
+        return _selected(reader.resolve(ref, caller=_caller()), asked, start)
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
 
@@ -64,7 +93,17 @@ async def aget_tool_result(
         return _error("Results are not stored here.")
     try:
         _check(ref, cursor, lines, json_path, grep)
-        return _answer(await reader.aresolve(ref, caller=_caller()), ref, cursor, lines, json_path, grep)
+        asked = _Asked(ref, lines, json_path, grep)
+        start = offset_of(cursor, asked) if cursor else 0
+        if asked.is_whole:
+            part = await reader.aresolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES)
+            return _page(part, asked, start)
+        found = await reader.aresolve(ref, caller=_caller())
+        if not is_in_asyncio():
+            return _selected(found, asked, start)
+        return await asyncio.wrap_future(_workers.submit(lambda: _selected(found, asked, start)))
+    except BusyError:
+        return _error("Too many results are being read; ask again.")
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
 
@@ -90,50 +129,37 @@ def _caller() -> str | None:
     return current_owner() or (running.call.execution if running is not None else None)
 
 
-def _answer(  # noqa: PLR0913, PLR0917 - what the model may ask
-    found: Resolved, ref: str, cursor: str | None, lines: str | None, json_path: str | None, grep: str | None
-) -> dict[str, Any]:
+def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
+    """Return the page that begins with this part of a result."""
+    if part.header.encoding is None:
+        raise ValueError(f"The result is {part.content_type} and has no text.")
+    return _answer(part.data, asked, start, part.header.bytes)
+
+
+def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
+    """Return a page of what is selected of a result."""
     text = found.text
     if text is None:
         raise ValueError(f"The result is {found.content_type} and has no text.")
-    if json_path:
-        text = _at_path(text, json_path)
-    if lines:
-        text = _between(text, lines)
-    if grep:
-        text = _matching(text, grep)
-    scope = (ref, lines, json_path, grep)
-    start = offset_of(cursor, scope) if cursor else 0
-    page = head(text[start:], PAGE_BYTES)
-    end = start + len(page)
-    answer: dict[str, Any] = {"content": page, "characters": len(text), "start": start, "end": end}
-    if end < len(text):
-        answer["next_cursor"] = cursor_of(end, scope)
+    if asked.json_path:
+        text = at_path(text, asked.json_path)
+    if asked.lines:
+        text = _between(text, asked.lines)
+    if asked.grep:
+        text = _matching(text, asked.grep)
+    data = text.encode("utf-8", "surrogatepass")
+    return _answer(data[start : start + _READ_BYTES], asked, start, len(data))
+
+
+def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:
+    """Return the page at the beginning of these bytes, which stand at ``start`` in a text of so many."""
+    text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
+    page = head(text, PAGE_BYTES)
+    end = start + len(page.encode("utf-8", "surrogatepass"))
+    answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
+    if end < size_bytes:
+        answer["next_cursor"] = cursor_of(end, asked)
     return answer
-
-
-def _at_path(text: str, path: str) -> str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("The result is no JSON; use lines or grep.") from None
-    position = 1 if path.startswith("$") else 0
-    while position < len(path):
-        step = _STEP.match(path, position)
-        if step is None:
-            raise ValueError(f"{path!r} is no path such as items[3].body.")
-        position = step.end()
-        try:
-            value = value[step[1]] if step[1] is not None else value[int(step[2])]
-        except (KeyError, IndexError, TypeError):
-            raise ValueError(f"There is nothing at {path[:position]}; {_what_there_is(value)}.") from None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _what_there_is(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"there are the keys {', '.join(list(map(str, value))[:20])}"
-    return f"there is a list of {len(value)}" if isinstance(value, list) else f"there is a {type(value).__name__}"
 
 
 def _between(text: str, lines: str) -> str:
@@ -142,13 +168,23 @@ def _between(text: str, lines: str) -> str:
         raise ValueError(f"{lines!r} is no range of lines such as 120-180.")
     first = max(int(match[1]), 1)
     last = int(match[2]) if match[2] else first
-    return "\n".join(text.splitlines()[first - 1 : last])
+    return "\n".join(islice(_lines(text), first - 1, max(last, first - 1)))
 
 
 def _matching(text: str, wanted: str) -> str:
     wanted = wanted.casefold()
-    found = (f"{number}: {line}" for number, line in enumerate(text.splitlines(), 1) if wanted in line.casefold())
+    found = (f"{number}: {line}" for number, line in enumerate(_lines(text), 1) if wanted in line.casefold())
     return "\n".join(found)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, as ``str.splitlines`` tells them."""
+    rest = ""
+    for start in range(0, len(text), _SPLIT):
+        *lines, rest = (rest + text[start : start + _SPLIT]).splitlines(keepends=True)
+        for line in lines:
+            yield from line.splitlines()
+    yield from rest.splitlines()
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -283,7 +283,7 @@ def test_a_model_reads_a_part(text: str, asked: dict[str, str], content: str) ->
         ({"lines": "a-b"}, "'a-b' is no range of lines such as 120-180."),
         ({"json_path": "items[7]"}, "There is nothing at items[7]; there is a list of 2."),
         ({"json_path": "rows"}, "There is nothing at rows; there are the keys items."),
-        ({"json_path": "items[0].body[0].x"}, "There is nothing at items[0].body[0].x; there is a str."),
+        ({"json_path": "items[0].body[0].x"}, "There is nothing at items[0].body[0]; there is a str."),
         ({"json_path": "items[[0]"}, "'items[[0]' is no path such as items[3].body."),
         (
             {"cursor": "forged"},

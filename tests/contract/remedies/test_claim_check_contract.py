@@ -101,8 +101,8 @@ class TestStored(Remedies):
             return
         first, second = of_a_tool(seen.wire[READ_1]), of_a_tool(seen.wire[READ_2])
         assert first["content"] == second["content"] == "x" * PAGE
-        assert [first[name] for name in ("characters", "start", "end")] == [LARGE, 0, PAGE]
-        assert [second[name] for name in ("characters", "start", "end")] == [LARGE, PAGE, 2 * PAGE]
+        assert [first[name] for name in ("size_bytes", "start", "end")] == [LARGE, 0, PAGE]
+        assert [second[name] for name in ("size_bytes", "start", "end")] == [LARGE, PAGE, 2 * PAGE]
 
     def test_forged_and_foreign_references_are_refused_in_the_same_words(self, seen: Seen, carrier: Carrier) -> None:
         if carrier.mcp:
@@ -136,7 +136,7 @@ class TestStored(Remedies):
         assert seen.metric("stored", "agent_otel.claim_check.io", operation="put") == LARGE
         assert seen.metric("stored", "agent_otel.context.removed", strategy="claim_check") == LARGE - handed_back
         if not carrier.mcp:
-            assert seen.metric("stored", "agent_otel.claim_check.operations", operation="get", result="ok") == 2
+            assert seen.metric("stored", "agent_otel.claim_check.operations", operation="range", result="ok") == 2
             assert seen.metric("somebody else's", "agent_otel.claim_check.operations", result="ok") in (None, 0)
 
     def test_nothing_is_cut_twice(self, seen: Seen) -> None:
