@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context
 
-from agent_otel import _shield, carried, delivered, identity, model_visit, settings
+from agent_otel import _shield, carried, delivered, identity, model_visit, setting_checks, settings
 from agent_otel.emit.telemetry import report_integration, telemetry
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.names import plain_call, plain_direction, plain_part, plain_request
@@ -125,6 +125,8 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
     """Begin the record of a call."""
     if call is None or _is_suppressed():
         return None
+    if reader.replace is None and (reader.awaits is None or reader.awaits.replace is None) and remedies() is not None:
+        setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
     record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
     if record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked:
         record.open_span(record.within)
@@ -169,6 +171,8 @@ def enter_model(
     if reader.rewrite is not None:
         _rewrite(reader, (instance, args, kwargs))
     request = reader.request(instance, args, kwargs)
+    if request is not None and reader.rewrite is None and not reader.outermost and rewrites() is not None:
+        setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
     return None if request is None else model_visit.ModelVisit(telemetry(), reader, plain_request(request))
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import _shield
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from agent_otel.settings import Settings
+
+#: Fields whose remedies act on results of tools, and those whose remedies act on requests to models.
+ON_RESULTS: Final = (
+    *("result_ceiling_bytes", "claim_check"),
+    *("max_tool_calls", "max_parallel_tool_calls", "max_result_bytes", "max_result_tokens"),
+)
+ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
@@ -107,3 +115,16 @@ def _runtimes(configured: Collection[str]) -> None:
             f"program reports under this name, only.{hint}",
             level=logging.WARNING if nearest else logging.INFO,
         )
+
+
+def cannot_act(chosen: Settings, remedies: tuple[str, ...], adapter: str) -> None:
+    """Warn once that remedies do not act on a framework in use; ``adapter`` is the module that reads it."""
+    framework = adapter.rpartition(".")[2]
+    variables = [
+        item.metadata["variable"] for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name)
+    ]
+    _shield.say_once(
+        f"remedies in {adapter}",
+        f"{', '.join(variables)}: without effect on calls through {framework}, in this version of it or of agent_otel; "
+        "they go on whole and unlimited.",
+    )

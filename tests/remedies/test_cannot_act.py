@@ -1,0 +1,77 @@
+"""A remedy that is set and cannot act on a framework in use says so, once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+_SMOLAGENTS = """
+from smolagents import tool
+
+@tool
+def search(query: str) -> str:
+    '''Search.
+
+    Args:
+        query: What to search for.
+    '''
+    return query * 100
+
+for _ in range(3):
+    assert len(search("x")) == 100
+"""
+_LANGCHAIN = """
+from langchain_core.tools import tool
+
+@tool
+def search(query: str) -> str:
+    '''Search.'''
+    return query * 100
+
+for _ in range(3):
+    assert "result_too_large" in search.invoke({"query": "x"})
+"""
+_CEILING = {"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "50"}
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ({}, "AGENT_OTEL_RESULT_CEILING_BYTES"),
+        ({"AGENT_OTEL_MAX_TOOL_CALLS": "2"}, "AGENT_OTEL_RESULT_CEILING_BYTES, AGENT_OTEL_MAX_TOOL_CALLS"),
+    ],
+)
+def test_results_of_a_framework_that_takes_no_replacement(
+    environment: Callable[[str], Environment], tmp_path: Path, more: dict[str, str], named: str
+) -> None:
+    program = tmp_path / "program.py"  # smolagents reads the source of its tools
+    program.write_text(_SMOLAGENTS)
+    child = environment("smolagents").run(program, env=_CEILING | more, check=True)
+    warnings = [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
+    assert [
+        (
+            f"{named}: without effect on calls through smolagents, in this version of it or of agent_otel; they go on "
+            "whole and unlimited."
+        )
+    ] == warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "env"),
+    [("langchain", _LANGCHAIN, _CEILING), ("smolagents", _SMOLAGENTS, {"AGENT_OTEL": "1"})],
+    ids=["it acts", "none is set"],
+)
+def test_nothing_is_said_otherwise(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str, source: str, env: dict[str, str]
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(source)
+    child = environment(name).run(program, env=env, check=True)
+    assert "AGENT_OTEL" not in child.stderr
