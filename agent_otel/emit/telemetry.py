@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from agent_otel.emit.sinks import Sink
     from agent_otel.settings import Settings
 
+_NOWHERE = (
+    "AGENT_OTEL_METRICS=otel, but the program has no MeterProvider and no OTEL_* variable names an exporter: "
+    "what is counted until the program sets one is lost"
+)
 _telemetry: Telemetry | None = None
 _flusher: lifecycle.Flusher | None = None
 _integrations: dict[str, tuple[str, str]] = {}
@@ -115,6 +119,8 @@ def _sinks(chosen: Settings) -> list[Sink]:
             from opentelemetry import metrics  # noqa: PLC0415 - a proxy, until the program sets its provider
 
             provider = metrics.get_meter_provider()
+            if chosen.metrics == "otel":
+                _shield.say_once("metrics nowhere", _NOWHERE)
         if provider is not None:
             from agent_otel.emit.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
 

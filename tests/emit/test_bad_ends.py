@@ -334,3 +334,15 @@ def test_lone_surrogates_in_names_of_steps_lose_nothing(
         ("temporal", "fine", "fine", "output"): 1,
     } == counts
     assert "" == child.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "count"),
+    [({}, 1), ({"AGENT_OTEL_METRICS": "auto"}, 0), ({"OTEL_METRICS_EXPORTER": "console"}, 0)],
+    ids=["nowhere", "to the registry", "to an exporter"],
+)
+def test_metrics_that_go_nowhere(environment: Callable[[str], Environment], more: dict[str, str], count: int) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "otel"} | more
+    child = environment("bare").run(CALL + "call('search', 'x'); call('search', 'y')", env=env, check=True)
+    assert count == child.stderr.count("AGENT_OTEL_METRICS=otel, but the program has no MeterProvider")
+    assert count == len(_warnings(child))

@@ -184,7 +184,8 @@ def test_the_console(environment: Callable[[str], Environment]) -> None:
 def test_a_provider_that_is_set_late(both_ends: Environment) -> None:
     """With ``otel`` the sink waits for the program's provider; what is told once, such as versions, is not lost."""
     program = """
-    import json
+    import json, logging
+    logging.getLogger("agent_otel").setLevel(logging.ERROR)  # one warning, that there is none yet
     call("search", "x")
     provide()
     call("search", "x")
