@@ -2,7 +2,7 @@
 
 Imports inside a call would hold an event loop for a second, read files in it, and leave a child that is forked amid
 them waiting for ever. Modules are loaded here, nothing else: providers are resolved at the first call, so that one of
-the program's own wins.
+the program's own wins. Where a port is set, ``/metrics`` is served from here on.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ def _sinks(chosen: Settings) -> None:
         importlib.import_module("agent_otel.emit.otel")
     if chosen.metrics in ("auto", "prometheus", "both") or (chosen.prometheus_port and chosen.metrics != "off"):
         importlib.import_module("agent_otel.emit.prometheus")
+    if chosen.prometheus_port and chosen.metrics != "off":
+        exposition = importlib.import_module("agent_otel.emit.exposition")
+        exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port)
 
 
 def _providers(chosen: Settings) -> None:

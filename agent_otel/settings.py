@@ -67,13 +67,18 @@ class Settings:
         "The choice is logged once, at INFO.",
     )
     prometheus_port: int | None = _setting(
-        "AGENT_OTEL_PROMETHEUS_PORT", PORT, None, "Serve `/metrics` on this port from the first use on."
+        "AGENT_OTEL_PROMETHEUS_PORT",
+        PORT,
+        None,
+        "Serve `/metrics` on this port, from the import of the first framework on. Of several workers one has the "
+        "port; set `PROMETHEUS_MULTIPROC_DIR` as well, and it answers for all.",
     )
     prometheus_host: str = _setting(
         "AGENT_OTEL_PROMETHEUS_HOST",
         TEXT,
-        "0.0.0.0",  # noqa: S104 - the scraper is on another host
-        "The address that port listens on.",
+        "127.0.0.1",
+        "The address that port listens on. `0.0.0.0` lets other hosts scrape, as Prometheus does in Kubernetes; "
+        "names of tools, agents and workflows can then be read by all that reach the port.",
         needs=("AGENT_OTEL_PROMETHEUS_PORT",),
     )
     sdk: bool = _setting(

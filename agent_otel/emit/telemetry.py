@@ -139,7 +139,7 @@ def _sinks(chosen: Settings) -> list[Sink]:
         if chosen.prometheus_port:
             from agent_otel.emit import exposition  # noqa: PLC0415
 
-            exposition.serve(chosen.prometheus_port, chosen.prometheus_host)
+            exposition.endpoint.use(chosen.prometheus_host, chosen.prometheus_port)
     return sinks
 
 

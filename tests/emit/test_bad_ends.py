@@ -71,7 +71,7 @@ def test_an_unreachable_endpoint(environment: Callable[[str], Environment], free
 
 def test_a_taken_port(environment: Callable[[str], Environment]) -> None:
     with socket.socket() as taken:
-        taken.bind(("0.0.0.0", 0))
+        taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
@@ -79,7 +79,8 @@ def test_a_taken_port(environment: Callable[[str], Environment]) -> None:
 
     assert _ANSWER == json.loads(child.stdout)
     (warning,) = _warnings(child)
-    assert warning.startswith(f"Cannot serve metrics on 0.0.0.0:{port} (Address already in use)")
+    assert warning.startswith(f"agent_otel cannot serve metrics on 127.0.0.1:{port}, which AGENT_OTEL_PROMETHEUS_PORT ")
+    assert "PROMETHEUS_MULTIPROC_DIR" in warning
 
 
 def test_a_host_that_does_not_exist(environment: Callable[[str], Environment], free_port: int) -> None:
@@ -92,7 +93,7 @@ def test_a_host_that_does_not_exist(environment: Callable[[str], Environment], f
 
     assert _ANSWER == json.loads(child.stdout)
     (warning,) = _warnings(child)
-    assert warning.startswith(f"Cannot serve metrics on host.invalid:{free_port}")
+    assert warning.startswith(f"agent_otel cannot serve metrics on host.invalid:{free_port}")
 
 
 _REPORT = (
