@@ -36,7 +36,7 @@ _ITSELF: Final = ("agent_otel itself", "a tool call")
 #: Labels that may be empty on every series, which to Prometheus is as if they were not there.
 _MAY_BE_EMPTY: Final = frozenset({
     catalogue.AGENT_NAME, catalogue.WORKFLOW_NAME, catalogue.ACTIVITY, catalogue.ERROR_TYPE, catalogue.VERSION,
-    catalogue.TARGET,
+    catalogue.TARGET, catalogue.SCALES_TO_ZERO,
 })  # fmt: skip
 _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 

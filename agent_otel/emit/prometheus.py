@@ -200,7 +200,7 @@ class _ClientMetric:
             self._metric = prometheus_client.Gauge(**arguments)
 
     def series(self, values: tuple[str, ...]) -> Series:
-        return _ClientSeries(self._metric.labels(*values), self._kind)
+        return _ClientSeries(self._metric.labels(*values) if values else self._metric, self._kind)
 
 
 class PrometheusSink:

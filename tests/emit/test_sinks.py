@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -238,8 +239,10 @@ def test_the_sdk_disabled(environment: Callable[[str], Environment], receiver: O
 
 def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path, free_port: int) -> None:
     env = {"AGENT_OTEL": "1", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    before, first = time.time(), 0.0
     for result in ("x", "x" * 20_000):
         both_ends.run(CALL + f'call("search", {result!r})', env=env, check=True)
+        first = first or time.time()
     program = """
     import json
     import urllib.request
@@ -257,3 +260,5 @@ def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path
         assert 20_003 == exposition[key("agent_otel_tool_result_size_bytes_sum", gen_ai_tool_name="search")]
         assert 1 == exposition[key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn")]
         assert [1.0] == [value for (name, _), value in exposition.items() if name == "agent_otel_build_info"]
+        (began,) = (value for (name, _), value in exposition.items() if name == "agent_otel_process_start_time_seconds")
+        assert before <= began <= first  # the counters' first process, which has ended
