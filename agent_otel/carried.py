@@ -6,8 +6,8 @@ into as well (``analysis``); below, it costs two histograms and a look into the 
 
 from __future__ import annotations
 
+import functools
 import time
-from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
@@ -24,6 +24,7 @@ from agent_otel.record import ledger
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextvars import Token
     from types import TracebackType
 
     from opentelemetry.trace import Span
@@ -44,8 +45,6 @@ _SMALL_BYTES = 16 * 1024
 
 _ACTIVITY = {direction: f"activity_{direction}" for direction in (catalogue.INPUT, catalogue.OUTPUT)}
 _WORKFLOW = {direction: f"workflow_{direction}" for direction in (catalogue.INPUT, catalogue.OUTPUT)}
-
-_current: ContextVar[StepVisit | None] = ContextVar("agent_otel_step", default=None)
 
 
 class Weighed(NamedTuple):
@@ -85,14 +84,18 @@ class Weighed(NamedTuple):
 class StepVisit:
     """One wrapped function that runs a step, as a context manager around the user's call."""
 
-    __slots__ = ("_call", "_out", "_reader", "_started_ns", "_tokens", "outcome", "refused", "span", "step", "weighed")
+    __slots__ = (
+        *("__weakref__", "_call", "_carrier", "_out", "_reader", "_started_ns", "_token"),
+        *("outcome", "refused", "span", "step", "weighed"),
+    )
 
     def __init__(self, reader: StepReader, step: Step, call: tuple[Any, tuple[Any, ...], Mapping[str, Any]]) -> None:
         self._reader = reader
         self._call = call
         self._out = telemetry()
         self._started_ns = time.time_ns()
-        self._tokens: tuple[Token[StepVisit | None], Token[str | None]] | None = None
+        self._carrier = identity.Carrier(step.execution, self)
+        self._token: Token[identity.Carrier | None] | None = None
         self.step = step
         self.span: spans.OpenSpan | None = None
         self.outcome: Outcome | None = None
@@ -101,7 +104,7 @@ class StepVisit:
 
     def __enter__(self) -> Self:
         try:
-            self._tokens = _current.set(self), identity.runtime.set(self.step.execution)
+            self._token = identity.runtime.set(self._carrier)
             if not self._reader.opened_by_handler:
                 self.open_span()
             carried = self._reader.carried(*self._call)
@@ -122,6 +125,8 @@ class StepVisit:
         if self.span is not None:
             if self.span.foreign and self.weighed is not None:  # it may have ended when the output is known
                 self.span.write(self.weighed.attributes(), None, None)
+            if self._carrier.let_go is None:
+                self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
             self.span.attach()
 
     def take(self, weighed: Weighed) -> None:
@@ -158,26 +163,33 @@ class StepVisit:
 
     def leave(self) -> None:
         """The step's own code has ended; what came out of it may be read later, and in another context."""
-        tokens, self._tokens = self._tokens, None
-        if tokens is not None:
-            try:
-                _current.reset(tokens[0])
-                identity.runtime.reset(tokens[1])
-            except ValueError:
-                pass  # the step ends in another context than it began in, which is gone or going
         if self.span is not None:
             self.span.detach()
+        token, self._token = self._token, None
+        if token is not None:
+            try:  # noqa: SIM105 - suppress() costs on every call
+                identity.runtime.reset(token)
+            except ValueError:
+                pass  # the step ends in another context than it began in, which is gone or going
+        self._carrier.is_over = True
+
+
+def _running() -> StepVisit | None:
+    """Return the visit of the step that runs here."""
+    carrier = identity.running_step()
+    visit = carrier.visit() if carrier is not None else None
+    return visit if isinstance(visit, StepVisit) else None
 
 
 def current_step() -> Step | None:
     """The step that runs here."""
-    visit = _current.get()
+    visit = _running()
     return visit.step if visit is not None else None
 
 
 def step_started() -> None:
     """The runtime is about to run the step's own code, and whoever opens a span around it has done so."""
-    visit = _current.get()
+    visit = _running()
     if visit is not None:
         visit.open_span()
 
@@ -188,7 +200,7 @@ def payload(step: Step, carried: Carried, started_ns: int | None = None, refused
     weighed = weigh(out, step, carried)
     if refused is not None:
         reject(out, step, carried.direction, carried.kind)
-    visit = _current.get()
+    visit = _running()
     if visit is not None and visit.step.execution == step.execution and visit.step.activity == step.activity:
         visit.take(weighed)
         visit.refused = visit.refused or refused is not None

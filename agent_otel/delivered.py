@@ -70,7 +70,7 @@ def take_result(out: Telemetry, part: Part) -> None:
 def _execution_of(request: Request, parts: Sequence[Part]) -> str | None:
     """Explicit, the runtime's, the owner of the results, the framework's, the trace's."""
     named = identity.explicit.get()
-    known = named.id if named else identity.runtime.get()
+    known = named.id if named else identity.carrier()
     if known is None:
         answered = (part.call_id for part in parts if part.call_id and part.part == catalogue.TOOL_RESULTS)
         known = ledger.owner(answered, request.execution)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def text_or_none(value: object) -> str | None:
@@ -43,5 +47,44 @@ class Identity(NamedTuple):
 
 #: The execution named by ``agent_otel.execution``.
 explicit: ContextVar[Identity | None] = ContextVar("agent_otel_execution", default=None)
-#: The id that the durable runtime gives the run whose step this is.
-runtime: ContextVar[str | None] = ContextVar("agent_otel_runtime_execution", default=None)
+
+
+class Carrier:
+    """A step of a durable runtime while it runs, and the id that the runtime gives its run.
+
+    An interrupt may tear the step off before it can take itself out of the context. Its visit is gone then, and what
+    runs later in the same context does not belong to it.
+    """
+
+    __slots__ = ("_visit", "execution", "is_over", "let_go")
+
+    def __init__(self, execution: str | None, visit: object = None) -> None:
+        self.execution = execution
+        self.is_over = visit is None
+        self.let_go: Callable[[], None] | None = None
+        self._visit = None if visit is None else weakref.ref(visit)
+
+    def visit(self) -> object:
+        """Return the visit of the step, while there is one."""
+        return None if self._visit is None else self._visit()
+
+
+#: The step of a durable runtime that runs here.
+runtime: ContextVar[Carrier | None] = ContextVar("agent_otel_runtime_execution", default=None)
+
+
+def running_step() -> Carrier | None:
+    """Return the step that runs here; one that an interrupt has torn off does not."""
+    running = runtime.get()
+    if running is None or running.is_over or running.visit() is not None:
+        return running
+    runtime.set(None)
+    if running.let_go is not None:
+        running.let_go()
+    return None
+
+
+def carrier() -> str | None:
+    """Return the id that the durable runtime gives the run whose step this is."""
+    running = running_step()
+    return running.execution if running is not None else None

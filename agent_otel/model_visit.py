@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
@@ -25,16 +26,16 @@ class ModelVisit:
     same request, and it is lent what only the layer above knows.
     """
 
-    __slots__ = ("_above", "_out", "_reader", "_request", "_token", "cache_is_told", "seen")
+    __slots__ = ("__weakref__", "_above", "_out", "_reader", "_request", "_token", "cache_is_told", "seen")
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: Request) -> None:
         self._out = out
         self._reader = reader
         self._request: Request | None = None
-        self._token: Token[ModelVisit | None] | None = None
+        self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
         self.cache_is_told = False
-        above = self._above = _above.get()
+        above = self._above = _running()
         if above is not None:
             above.seen = True
             request = above.lend(request)
@@ -43,9 +44,13 @@ class ModelVisit:
         else:
             take(out, request)
 
+    def step(self) -> Self:
+        """Return the context manager around a stream's next step."""
+        return self
+
     def __enter__(self) -> Self:
         if self._request is not None:
-            self._token = _above.set(self)
+            self._token = _above.set(weakref.ref(self))
         return self
 
     def lend(self, request: Request) -> Request:
@@ -104,7 +109,7 @@ class ModelVisit:
 
 def announced(out: Telemetry, request: Request) -> None:
     """A layer is about to send a request, in the middle of the function that is being visited, if any."""
-    above = _above.get()
+    above = _running()
     if above is not None:
         above.announce(request)
     else:
@@ -113,7 +118,7 @@ def announced(out: Telemetry, request: Request) -> None:
 
 def answered() -> None:
     """The layer being visited has its answer out of a cache: no request leaves."""
-    above = _above.get()
+    above = _running()
     if above is not None:
         above.seen = above.cache_is_told = True
 
@@ -124,4 +129,10 @@ def _has_doubled_ids(parts: Iterable[Part]) -> bool:
     return len(ids) > len(set(ids))
 
 
-_above: ContextVar[ModelVisit | None] = ContextVar("agent_otel_model_request", default=None)
+def _running() -> ModelVisit | None:
+    """Return the visit that this is inside of, unless an interrupt has torn it off."""
+    above = _above.get()
+    return above() if above is not None else None
+
+
+_above: ContextVar[weakref.ref[ModelVisit] | None] = ContextVar("agent_otel_model_request", default=None)

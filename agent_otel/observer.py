@@ -20,9 +20,8 @@ from agent_otel.measure.size import size, text_bytes
 from agent_otel.names import plain_call, plain_direction, plain_part, plain_request
 from agent_otel.reading import HANDED_BACK, PRODUCED, Carried
 from agent_otel.record import Record, end_execution, ledger
-from agent_otel.record import current as _current
 from agent_otel.stepwise import StreamVisit
-from agent_otel.tool_visit import Inside, Visit, remedies
+from agent_otel.tool_visit import Inside, Visit, remedies, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -112,8 +111,8 @@ def enter_tool(
     if not enabled or muted.get():
         return None
     try:
-        current = _current.get()
-        if current is not None and not current.finished:
+        current = running()
+        if current is not None:
             return _enter_within(current, reader, instance, args, kwargs)
         return _begin(reader, plain_call(reader.call(instance, args, kwargs)))
     except Exception:
@@ -128,9 +127,8 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
     if reader.replace is None and (reader.awaits is None or reader.awaits.replace is None) and remedies() is not None:
         setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
     record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
-    if record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked:
-        record.open_span(record.within)
-    return Visit(record, reader, _current.set(record))
+    opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked
+    return Visit(record, reader, is_outermost=True, opens_span=opens_span)
 
 
 def _is_suppressed() -> bool:
@@ -144,9 +142,7 @@ def _enter_within(
     """Enter a function while a call runs: that call's handler, something its body uses, or an agent's own call."""
     if current.awaits is reader:
         current.enter_handler()
-        if reader.opened_by not in hooked:
-            current.open_span()
-        return Visit(current, reader, None)
+        return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in hooked)
     call = plain_call(reader.call(instance, args, kwargs))
     if call is None or _is_of_another_agent(call, current.call):
         return _begin(reader, call)
@@ -352,5 +348,5 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
 
 def _running() -> Record | None:
     """The call whose own handler runs, or is about to; None inside of what its body uses."""
-    record = _current.get()
-    return None if record is None or record.finished or record.depth else record
+    record = running()
+    return None if record is None or record.depth else record

@@ -80,6 +80,7 @@ class Record:
     start_ns = 0
     structured: Size | None = None
     unasked = False
+    visit: Any = staticmethod(lambda: None)  # by a weak reference
     written = False
 
     def __init__(
@@ -100,7 +101,7 @@ class Record:
         self.series = series
         self.tracing = out.is_tracing()
         self.within = trace.get_current_span() if self.tracing else None
-        self.execution: str | None = named.id if named else identity.runtime.get() or call.execution
+        self.execution: str | None = named.id if named else identity.carrier() or call.execution
         if self.execution is None and self.within is not None:
             self.execution = spans.trace_id_of(self.within)
         if self.tracing or self.execution is not None:
@@ -120,9 +121,9 @@ class Record:
         if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
-    def open_span(self, within: Span | None = None) -> None:
+    def open_span(self, within: Span | None = None, *, attach: bool = True) -> None:
         """Open or find the span, and make it current. ``within`` is the span that is current, where that is known."""
-        if self.span is not None:
+        if self.span is not None and attach:
             self.span.attach()
         if self.span is not None or self.out.tracer is None or not self.tracing:
             return
@@ -143,14 +144,14 @@ class Record:
         conversation = call.execution or (named.id if named else None)
         if conversation:
             attributes[catalogue.CONVERSATION_ID] = clean(conversation)
-        carrier = identity.runtime.get()
+        carrier = identity.carrier()
         if carrier:
             attributes[catalogue.EXECUTION_ID] = clean(carrier)
         attributes.update(self._carries())
         within = within or trace.get_current_span()
         mode = self.out.settings.spans
         self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
-        if self.span is not None:
+        if self.span is not None and attach:
             self.span.attach()
 
     def _carries(self) -> dict[str, Any]:
@@ -314,12 +315,12 @@ class Record:
         seconds = time.perf_counter() - self.started
         self.finished = True
         if self.limits is not None and self.execution is not None:
-            self.limits.leave(self.execution)
+            self.limits.leave(self.execution, self.visit)
         if self.unasked and self.span is None and self.produced is None:
             # Held back, for an approval say: the call is yet to come.
             return
         if self.tracing and self.span is None:
-            self.open_span()
+            self.open_span(attach=False)
         exemplar = None
         if self.span is not None:
             if not (self.span.foreign and self.written):

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import _shield
+from agent_otel.emit import spans
 from agent_otel.reading import PRODUCED
 from agent_otel.record import current
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextvars import Token
     from types import TracebackType
-
-    from typing_extensions import Self
 
     from agent_otel.emit.spans import OpenSpan
     from agent_otel.reading import Result, ToolReader
     from agent_otel.record import Record
 
 
+class _Step:
+    """One step of a generator, as a context manager: when it is gone, an interrupt included, no step runs."""
+
+    __slots__ = ("__weakref__", "_visit")
+
+    def __init__(self, visit: StreamVisit) -> None:
+        self._visit = visit
+
+    def __enter__(self) -> None:
+        self._visit.enter(weakref.ref(self))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._visit.leave(error)
+
+
 class StreamVisit:
-    """A generator tool while it runs: a context manager around each step of it."""
+    """A generator tool while it runs: `step` is the context manager around each step of it."""
 
     __slots__ = ("_reader", "_record", "_token")
 
@@ -29,14 +47,20 @@ class StreamVisit:
         self._reader = reader
         self._token: Token[Record | None] | None = None
 
-    def __enter__(self) -> Self:
+    def step(self) -> _Step:
+        """Return the context manager around the next step."""
+        return _Step(self)
+
+    def enter(self, step: Callable[[], object]) -> None:
+        """Make the record current during a step."""
         try:
+            if self._record.visit() is None:  # else it runs in a step of the outer function's
+                self._record.visit = step
             self._token = current.set(self._record)
             if self._span is not None and not self._record.finished:
                 self._span.attach()
         except Exception:
             _shield.failed("tool_call.step")
-        return self
 
     @property
     def _span(self) -> OpenSpan | None:
@@ -52,16 +76,15 @@ class StreamVisit:
         except Exception:
             _shield.failed("tool_call.item")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def leave(self, error: BaseException | None) -> None:
+        """Take the record out of the context; an error ends the stream."""
         try:
+            # First the span, then the record: what is torn off between the two is still seen to be.
+            spans.leave(self._span, self._record.within, is_torn_off=error is not None)
             if self._token is not None:
                 current.reset(self._token)
-            if self._span is not None:
-                self._span.detach()
             if error is not None and not self._record.finished:
-                if not isinstance(error, StopIteration | StopAsyncIteration):
+                if not issubclass(type(error), StopIteration | StopAsyncIteration):
                     self._record.raise_(error, self._reader)
                 self._finish(complete=True)
         except Exception:
@@ -71,6 +94,7 @@ class StreamVisit:
         """Nobody wants more items; what has passed is a lower bound of the result."""
         try:
             if not self._record.finished:
+                spans.leave(self._span, self._record.within, is_torn_off=True)
                 self._finish(complete=False)
         except Exception:
             _shield.failed("tool_call.abandon")

@@ -35,7 +35,7 @@ class _Steps:
         self.begin()
         if self.visit is None:
             return advance(*args)
-        with self.visit:
+        with self.visit.step():
             item = advance(*args)
             self.visit.item(item)
             return item
@@ -44,7 +44,7 @@ class _Steps:
         self.begin()
         if self.visit is None:
             return await advance(*args)
-        with self.visit:
+        with self.visit.step():
             item = await advance(*args)
             self.visit.item(item)
             return item
@@ -56,6 +56,8 @@ class _Steps:
 
 class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A generator; in all but its measuring the generator itself."""
+
+    _self_steps: Any = None  # an interrupt may come before it is set
 
     def __init__(self, generator: Generator[Any, Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
@@ -83,11 +85,14 @@ class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
             self._self_steps.abandon()
 
     def __del__(self) -> None:
-        self._self_steps.abandon()
+        if self._self_steps is not None:
+            self._self_steps.abandon()
 
 
 class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """An async generator; in all but its measuring the generator itself."""
+
+    _self_steps: Any = None  # an interrupt may come before it is set
 
     def __init__(self, generator: AsyncGenerator[Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
@@ -115,7 +120,8 @@ class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
             self._self_steps.abandon()
 
     def __del__(self) -> None:
-        self._self_steps.abandon()
+        if self._self_steps is not None:
+            self._self_steps.abandon()
 
 
 def measured(

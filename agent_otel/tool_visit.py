@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import _shield, settings
+from agent_otel.emit import spans
 from agent_otel.reading import LEFT_ALONE, PRODUCED
 from agent_otel.record import current as _current
 from agent_otel.stepwise import EventVisit, StreamVisit
@@ -32,20 +34,45 @@ def remedies() -> Remedies | None:
     return boundary.Remedies(chosen)
 
 
+def running() -> Record | None:
+    """Return the tool call that runs here; one that an interrupt has torn out of its visit's hands does not."""
+    record = _current.get()
+    if record is None or record.finished:
+        return None
+    if record.visit() is not None:
+        return record
+    _current.set(None)
+    if record.span is not None:
+        record.span.let_go(record.within)
+    return None
+
+
 class Visit:
     """One wrapped function while it runs, as a context manager around the user's call.
 
     Nothing of ours is raised from it and no exception of the user's is held or replaced.
     """
 
-    __slots__ = ("_reader", "_record", "_token")
+    __slots__ = ("__weakref__", "_is_outermost", "_opens_span", "_reader", "_record", "_token")
 
-    def __init__(self, record: Record, reader: ToolReader, token: Token[Record | None] | None) -> None:
+    def __init__(self, record: Record, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
         self._record = record
         self._reader = reader
-        self._token = token
+        self._token: Token[Record | None] | None = None
+        self._is_outermost = is_outermost
+        self._opens_span = opens_span
+        if is_outermost:
+            record.visit = weakref.ref(self)
 
     def __enter__(self) -> Self:
+        # Not before: an exception of a signal handler's, between this and the block, would leave the record current.
+        try:
+            if self._is_outermost:
+                self._token = _current.set(self._record)
+            if self._opens_span:
+                self._record.open_span(self._record.within if self._is_outermost else None)
+        except Exception:
+            _shield.failed("tool_call.enter")
         return self
 
     def returned(self, value: Any) -> Result | None:
@@ -56,7 +83,7 @@ class Visit:
                 reading = reader.result(value)
                 if reading is not None:
                     record.read(reader.station, reading)
-                elif self._token is not None:
+                elif self._is_outermost:
                     record.unasked = True
                 return reading
         except Exception:
@@ -99,10 +126,12 @@ class Visit:
         """Let go of the current context: a stream is current only during its steps."""
         if self._token is not None:
             _current.reset(self._token)
+        if self._opens_span and self._record.span is None:
+            self._record.open_span(self._record.within, attach=False)
         if self._record.span is not None:
             self._record.span.detach()
         if self._reader.events:
-            return EventVisit(self._record, self._reader, is_outermost=self._token is not None)
+            return EventVisit(self._record, self._reader, is_outermost=self._is_outermost)
         return StreamVisit(self._record, self._reader)
 
     def __exit__(
@@ -110,6 +139,9 @@ class Visit:
     ) -> None:
         try:
             token = self._token
+            # First the span, then the record: what is torn off between the two is still seen to be.
+            if self._is_outermost:
+                spans.leave(self._record.span, self._record.within, is_torn_off=error is not None)
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
                     _current.reset(token)
@@ -120,9 +152,9 @@ class Visit:
             if self._reader.station == PRODUCED:
                 if self._record.span is not None:
                     self._record.leave_handler()
-                if token is None:
+                if not self._is_outermost:
                     self._record.awaits = self._reader
-            if token is not None:
+            if self._is_outermost:
                 self._record.finish()
         except Exception:
             _shield.failed("tool_call.finish")

@@ -45,6 +45,12 @@ class OpenSpan:
             token, self._token = self._token, None
             context.detach(token)
 
+    def let_go(self, before: Span | None) -> None:
+        """Undo ``attach`` where an interrupt came between: ``before`` is the span that was current."""
+        if not self.foreign and trace.get_current_span() is self.span:
+            self._token = None
+            context.attach(trace.set_span_in_context(before or _INVALID))
+
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
         self.span.set_attributes(attributes)
@@ -61,6 +67,14 @@ class OpenSpan:
             self.detach()
         if not self.foreign:
             self.span.end(at_ns)
+
+
+def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> None:
+    """Take a span out of the context; ``is_torn_off`` says that an exception may have come between."""
+    if span is not None:
+        span.detach()
+        if is_torn_off:
+            span.let_go(before)
 
 
 def exemplar_of(span: Span) -> Exemplar | None:

@@ -56,7 +56,7 @@ class Remedies:
             return LEFT_ALONE
         if record.limits is not None:  # asked again, after a failure say: the call has begun
             return LEFT_ALONE
-        reached = self._limits.enter(record.execution)
+        reached = self._limits.enter(record.execution, record.visit)
         if reached is None:
             record.limits = self._limits
             return LEFT_ALONE

@@ -105,4 +105,4 @@ def current_owner() -> str | None:
     a server whose clients do has to name executions itself.
     """
     named = identity.explicit.get()
-    return identity.runtime.get() if named is None else named.id
+    return identity.carrier() if named is None else named.id

@@ -66,7 +66,7 @@ class _Spent:
 
     def __init__(self) -> None:
         self.calls = 0
-        self.running = 0
+        self.running: list[Callable[[], object]] = []  # weak references, because an interrupt leaves nothing
         self.bytes = 0
         self.tokens = 0
 
@@ -86,22 +86,22 @@ class Limits:
         self._lock = threading.Lock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
 
-    def enter(self, execution: str) -> Reached | None:
-        """Begin a call; the limit that forbids it. A call that has begun is to be left."""
+    def enter(self, execution: str, visit: Callable[[], object]) -> Reached | None:
+        """Begin a call; the limit that forbids it. It runs until it is left, or ``visit`` returns None."""
         with self._lock:
             spent = self._of(execution)
             reached = self._reached(spent)
             if reached is None:
                 spent.calls += 1
-                spent.running += 1
+                spent.running.append(visit)
             return reached
 
-    def leave(self, execution: str) -> None:
+    def leave(self, execution: str, visit: Callable[[], object]) -> None:
         """End a call that has begun."""
         with self._lock:
             spent = self._spent.get(execution)
-            if spent is not None and spent.running:
-                spent.running -= 1
+            if spent is not None:
+                spent.running = [other for other in spent.running if other is not visit and other() is not None]
 
     def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
         """Add what a result costs that goes on to the model."""
@@ -120,7 +120,7 @@ class Limits:
             (catalogue.LIMIT_TOOL_CALLS, self._calls, spent.calls),
             (catalogue.LIMIT_BYTES, self._bytes, spent.bytes),
             (catalogue.LIMIT_TOKENS, self._tokens, spent.tokens),
-            (catalogue.LIMIT_PARALLEL, self._parallel, spent.running),
+            (catalogue.LIMIT_PARALLEL, self._parallel, sum(visit() is not None for visit in spent.running)),
         ):
             if maximum is not None and used >= maximum:
                 return Reached(limit, maximum)

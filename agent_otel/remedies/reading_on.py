@@ -8,7 +8,6 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel import record
 from agent_otel.remedies import claim_check
 from agent_otel.remedies.claims import current_owner
 from agent_otel.remedies.cutting import head
@@ -17,6 +16,7 @@ from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
 from agent_otel.remedies.references import BadReferenceError
 from agent_otel.remedies.stores import NotFoundError, StoreError
 from agent_otel.remedies.workers import BusyError, Workers, is_in_asyncio
+from agent_otel.tool_visit import running as running_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,7 @@ def _reader() -> ClaimReader | None:
 
 def _caller() -> str | None:
     """Who asks: the execution in which the model calls this tool, as the server knows it."""
-    running = record.current.get()
+    running = running_call()
     return current_owner() or (running.call.execution if running is not None else None)
 
 

@@ -83,7 +83,7 @@ def _as_execution(read: Callable[[], Any], name: str) -> Any:
 
 
 def _as_run(read: Callable[[], Any], name: str) -> Any:
-    token = identity.runtime.set(name)
+    token = identity.runtime.set(identity.Carrier(name))
     try:
         return read()
     finally:

@@ -128,7 +128,7 @@ def test_what_reads_on_is_never_stored() -> None:
 def test_the_nearer_the_state_is_to_its_cap_the_less_is_shown(share: float, shown: int) -> None:
     cap_bytes = 2 * 1024 * 1024  # a sixteenth of what is missing to a quarter of it, 1 KiB up to four fifths
     run = f"run-{share}"
-    token = identity.runtime.set(run)
+    token = identity.runtime.set(identity.Carrier(run))
     try:
         step = Step("temporal", "call_model", "investigate", run)
         observer.payload(step, Carried("input", int(cap_bytes * share), data="x"))
@@ -151,7 +151,7 @@ def _dead(set_variables: Callable[..., None]) -> None:
 @contextlib.contextmanager
 def _running(run: str) -> Iterator[Step]:
     """An activity of Temporal's run."""
-    token = identity.runtime.set(run)
+    token = identity.runtime.set(identity.Carrier(run))
     try:
         yield Step("temporal", "call_model", "investigate", run)
     finally:

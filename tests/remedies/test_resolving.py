@@ -282,7 +282,7 @@ def test_the_caller_is_the_execution_that_the_call_is_made_in() -> None:
 
 def test_an_owner_is_the_named_execution_else_the_runtimes_run() -> None:
     assert current_owner() is None
-    token = identity.runtime.set("workflow-1")
+    token = identity.runtime.set(identity.Carrier("workflow-1"))
     try:
         assert "workflow-1" == current_owner()
         with agent_otel.execution("ticket-4711"):

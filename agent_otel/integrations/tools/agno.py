@@ -100,7 +100,7 @@ def _message(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         return
     succeeded = kwargs["success"] if "success" in kwargs else args[1]
     end = StopIteration() if succeeded else _Failed()
-    with suppress(StopIteration, _Failed), visit:
+    with suppress(StopIteration, _Failed), visit.step():
         if succeeded:
             visit.item(kwargs["output"] if "output" in kwargs else args[2])
         raise end

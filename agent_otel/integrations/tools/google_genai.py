@@ -29,7 +29,8 @@ _reader = ToolReader(PRODUCED, _call, _result)
 
 
 def _begin(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return observer.enter_tool(_reader, instance, args, kwargs)
+    visit = observer.enter_tool(_reader, instance, args, kwargs)
+    return None if visit is None else visit.__enter__()
 
 
 def _end(

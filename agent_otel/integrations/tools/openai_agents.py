@@ -132,6 +132,7 @@ def _calling(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     before = copy_context()
     visit = observer.enter_tool(_guarded, None, args, kwargs)
     if isinstance(visit, observer.Visit) and task is not None:
+        visit.__enter__()
         observer.handler_started()
         task.add_done_callback(functools.partial(_done, visit), context=before)
 
