@@ -127,7 +127,7 @@ class Visit:
         if self._token is not None:
             _current.reset(self._token)
         if self._opens_span and self._record.span is None:
-            self._record.open_span(self._record.within, attach=False)
+            self._record.open_span(self._record.within if self._is_outermost else None, attach=False)
         if self._record.span is not None:
             self._record.span.detach()
         if self._reader.events:
