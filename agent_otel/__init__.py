@@ -7,21 +7,21 @@ interpreter start.
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
+    from agent_otel.api import execution, payload, tool, tool_call
     from agent_otel.caps import this as caps
-    from agent_otel.handwritten import execution, payload, tool, tool_call
-    from agent_otel.remedies.arguments import compact as compact_arguments
-    from agent_otel.remedies.ceiling import result_hint
-    from agent_otel.remedies.claim_check import aresolve, resolve, results_app, use_store
-    from agent_otel.remedies.durabletask_store import durabletask_payload_store
-    from agent_otel.remedies.history import deduplicate as deduplicate_history
-    from agent_otel.remedies.history import trim as trim_history
+    from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
+    from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
+    from agent_otel.remedies.claim_check.lean_record import LeanRecord
+    from agent_otel.remedies.claim_check.policy import aresolve, resolve, results_app, use_store
+    from agent_otel.remedies.claim_check.temporal import temporal_storage_driver
+    from agent_otel.remedies.history.argument_compaction import compact as compact_arguments
+    from agent_otel.remedies.history.summarization import asummarize_history, summarize_history
+    from agent_otel.remedies.history.trimming import deduplicate as deduplicate_history
+    from agent_otel.remedies.history.trimming import trim as trim_history
     from agent_otel.remedies.limits import token_counter
     from agent_otel.remedies.pagination import paginate, paginated
-    from agent_otel.remedies.reading_on import aget_tool_result, get_tool_result
-    from agent_otel.remedies.records import LeanRecord
-    from agent_otel.remedies.summarising import asummarize_history, summarize_history
-    from agent_otel.remedies.summary import result_summary, summarize_result
-    from agent_otel.remedies.temporal_driver import temporal_storage_driver
+    from agent_otel.remedies.result_ceiling import result_hint
+    from agent_otel.remedies.result_summary import result_summary, summarize_result
 
 __version__ = "0.1.0"
 __all__ = [
@@ -55,31 +55,31 @@ __all__ = [
 
 # Where each public name is: a module, and the name it has there when that is another.
 _EXPORTS = {
-    "LeanRecord": "agent_otel.remedies.records",
-    "aget_tool_result": "agent_otel.remedies.reading_on",
-    "aresolve": "agent_otel.remedies.claim_check",
-    "asummarize_history": "agent_otel.remedies.summarising",
+    "LeanRecord": "agent_otel.remedies.claim_check.lean_record",
+    "aget_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
+    "aresolve": "agent_otel.remedies.claim_check.policy",
+    "asummarize_history": "agent_otel.remedies.history.summarization",
     "caps": "agent_otel.caps",
-    "compact_arguments": "agent_otel.remedies.arguments:compact",
-    "deduplicate_history": "agent_otel.remedies.history:deduplicate",
-    "durabletask_payload_store": "agent_otel.remedies.durabletask_store",
-    "execution": "agent_otel.handwritten",
-    "get_tool_result": "agent_otel.remedies.reading_on",
+    "compact_arguments": "agent_otel.remedies.history.argument_compaction:compact",
+    "deduplicate_history": "agent_otel.remedies.history.trimming:deduplicate",
+    "durabletask_payload_store": "agent_otel.remedies.claim_check.durabletask",
+    "execution": "agent_otel.api",
+    "get_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
     "paginate": "agent_otel.remedies.pagination",
     "paginated": "agent_otel.remedies.pagination",
-    "payload": "agent_otel.handwritten",
-    "resolve": "agent_otel.remedies.claim_check",
-    "result_hint": "agent_otel.remedies.ceiling",
-    "result_summary": "agent_otel.remedies.summary",
-    "results_app": "agent_otel.remedies.claim_check",
-    "summarize_history": "agent_otel.remedies.summarising",
-    "summarize_result": "agent_otel.remedies.summary",
-    "temporal_storage_driver": "agent_otel.remedies.temporal_driver",
+    "payload": "agent_otel.api",
+    "resolve": "agent_otel.remedies.claim_check.policy",
+    "result_hint": "agent_otel.remedies.result_ceiling",
+    "result_summary": "agent_otel.remedies.result_summary",
+    "results_app": "agent_otel.remedies.claim_check.policy",
+    "summarize_history": "agent_otel.remedies.history.summarization",
+    "summarize_result": "agent_otel.remedies.result_summary",
+    "temporal_storage_driver": "agent_otel.remedies.claim_check.temporal",
     "token_counter": "agent_otel.remedies.limits",
-    "tool": "agent_otel.handwritten",
-    "tool_call": "agent_otel.handwritten",
-    "trim_history": "agent_otel.remedies.history:trim",
-    "use_store": "agent_otel.remedies.claim_check",
+    "tool": "agent_otel.api",
+    "tool_call": "agent_otel.api",
+    "trim_history": "agent_otel.remedies.history.trimming:trim",
+    "use_store": "agent_otel.remedies.claim_check.policy",
 }
 
 
@@ -90,9 +90,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib  # noqa: PLC0415 - nothing is imported before first use
 
-    from agent_otel import _forks  # noqa: PLC0415
+    from agent_otel._internal import fork  # noqa: PLC0415
 
-    with _forks.loading:
+    with fork.loading:
         loaded = importlib.import_module(module)
     # agent_otel.caps() calls the module itself: importing it binds this very name to it, whenever that happens.
     value = loaded if module == f"{__name__}.{name}" else getattr(loaded, attribute or name)

@@ -4,6 +4,6 @@ For places where start-up files do not run: frozen applications, ``python -S``, 
 layers, operator volumes), embedded interpreters. ``AGENT_OTEL=0`` still keeps everything off.
 """
 
-from agent_otel import _startup
+from agent_otel._bootstrap import startup
 
-_startup.activate()
+startup.activate()

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from agent_otel import setting_kinds, settings
+from agent_otel import settings
+from agent_otel._internal import setting_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import _shield, catalogue, setting_checks
-from agent_otel.setting_kinds import (
+from agent_otel import semconv
+from agent_otel._internal import errors, setting_checks
+from agent_otel._internal.setting_kinds import (
     BOUNDARIES,
     CAPS,
     CAPTURE,
@@ -275,18 +276,18 @@ class Settings:
     def limits(self) -> tuple[str, ...]:
         """The limits that an execution has, as the catalogue names them; none by default."""
         maxima = {
-            catalogue.LIMIT_TOOL_CALLS: self.max_tool_calls,
-            catalogue.LIMIT_PARALLEL: self.max_parallel_tool_calls,
-            catalogue.LIMIT_BYTES: self.max_result_bytes,
-            catalogue.LIMIT_TOKENS: self.max_result_tokens,
+            semconv.LIMIT_TOOL_CALLS: self.max_tool_calls,
+            semconv.LIMIT_PARALLEL: self.max_parallel_tool_calls,
+            semconv.LIMIT_BYTES: self.max_result_bytes,
+            semconv.LIMIT_TOKENS: self.max_result_tokens,
         }
         return tuple(limit for limit, maximum in maxima.items() if maximum is not None)
 
     @property
     def remedies(self) -> tuple[str, ...]:
         """What may be put in place of a result: reasons of the catalogue, none by default."""
-        ceiling = (catalogue.CEILING,) if self.result_ceiling_bytes is not None else ()
-        return (*ceiling, catalogue.CLAIM_CHECK) if self.claim_check else ceiling
+        ceiling = (semconv.CEILING,) if self.result_ceiling_bytes is not None else ()
+        return (*ceiling, semconv.CLAIM_CHECK) if self.claim_check else ceiling
 
 
 def load(environ: Mapping[str, str]) -> Settings:
@@ -302,7 +303,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         except ValueError as error:
             default = "it stays unset" if item.default in (None, "", frozenset()) else f"using {item.default!r}"
             shown = variable if item.metadata["kind"].is_secret else f"{variable}={text!r}"
-            _shield.say_once(f"setting {variable}", f"{shown} is not {error}; {default}")
+            errors.warn_once(f"setting {variable}", f"{shown} is not {error}; {default}")
     setting_checks.names(environ, {_SWITCH, *rows})
     setting_checks.needs(values, {variable: item.metadata["needs"] for variable, item in rows.items()})
     by_field = {rows[variable].name: value for variable, value in values.items()}

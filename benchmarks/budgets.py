@@ -24,11 +24,12 @@ from rich.table import Table
 
 import agent_otel
 import agent_otel.auto
-from agent_otel import settings, tool_visit
-from agent_otel.ledger import Ledger
-from agent_otel.measure.breakdown import breakdown_text
+from agent_otel import settings
+from agent_otel.core import tool_visit
+from agent_otel.core.executions import Ledger
+from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
-from agent_otel.measure.truncation import find_cut
+from agent_otel.measure.truncation.detect import find_cut
 from benchmarks import clock, remedies, startup
 
 if TYPE_CHECKING:
@@ -147,16 +148,16 @@ def measuring() -> list[Row]:
 
 def payloads() -> list[Row]:
     """A payload of a durable runtime that is far from its cap, beside what the sink takes to record it."""
-    from agent_otel import observer
-    from agent_otel.emit.telemetry import telemetry
-    from agent_otel.reading import Carried, Step
+    from agent_otel.core import handler
+    from agent_otel.core.types import Carried, Step
+    from agent_otel.telemetry.setup import telemetry
 
     step = Step("temporal", "call_model", "investigate", "0f8fad5b-d9cb-469f-a165-70867728950e")
     reading = Carried("input", 400_000, data="x")
     series = telemetry().payloads.series("temporal", "investigate", "call_model", "input")
     took = clock.measure(
         {
-            "payload": lambda: observer.payload(step, reading),
+            "payload": lambda: handler.payload(step, reading),
             "sink": lambda: (series.payload(400_000, 2_097_152, 0.8, None), series.growth.record(0)),
         },
         rounds=30,
@@ -228,11 +229,11 @@ def stall(payload: str) -> float:
 
 def requests() -> list[Row]:
     """A request for a model with 100 results of 20 KB: seen for the first time, and each turn again."""
-    from agent_otel import delivered
-    from agent_otel.emit.telemetry import telemetry
-    from agent_otel.integrations.models.openai import chat
-    from agent_otel.reading import Request
-    from agent_otel.record import ledger
+    from agent_otel.core import delivery
+    from agent_otel.core.tool_invocation import ledger
+    from agent_otel.core.types import Request
+    from agent_otel.integrations.model_sdks.openai import chat
+    from agent_otel.telemetry.setup import telemetry
 
     out = telemetry()
     ids = [f"call_{number}" for number in range(RESULTS)]
@@ -249,7 +250,7 @@ def requests() -> list[Row]:
         return run
 
     def take(run: str) -> None:
-        delivered.take(out, Request(chat(body), execution=run))
+        delivery.take(out, Request(chat(body), execution=run))
 
     def first() -> None:
         run = produced()

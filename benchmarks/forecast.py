@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from agent_otel.carried import FEW_TURNS
+from agent_otel.core.payload import FEW_TURNS
 from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
 
 if TYPE_CHECKING:

@@ -55,8 +55,8 @@ def rows() -> Iterator[Row]:
 
 @contextlib.contextmanager
 def _redis() -> Iterator[str | None]:
-    from tests.engines import redis, starting
     from tests.interpreters import UnavailableError
+    from tests.system.engines import redis, starting
 
     with contextlib.ExitStack() as stack:
         try:
@@ -158,7 +158,7 @@ SHAPES: dict[str, Callable[[], Iterator[Any]]] = {
 
 def views(*shapes: str) -> dict[str, float]:
     """Trimming, compaction and deduplication of a history in one reading, in U, by shape."""
-    from agent_otel.remedies.views import Views
+    from agent_otel.remedies.history.views import Views
 
     wanted, histories = Views(), {shape: list(SHAPES[shape]()) for shape in shapes}
     for shape, messages in histories.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.common import StackingMode
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -29,11 +29,11 @@ S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
 _RUN = (WORKFLOW, AGENT)
 _PREFIX = ((None, "red"), (0.5, "orange"), (0.9, "green"))
-_FAILED = (f'{catalogue.RESULT}!="ok"',)
-_GETS = (f'{catalogue.OPERATION}="get"',)
+_FAILED = (f'{semconv.RESULT}!="ok"',)
+_GETS = (f'{semconv.OPERATION}="get"',)
 
 
-def _mean_of(metric: catalogue.Metric, *by: str) -> str:
+def _mean_of(metric: semconv.Metric, *by: str) -> str:
     return mean(S.sum(metric, "_sum", by=by), S.sum(metric, "_count", by=by))
 
 
@@ -42,27 +42,27 @@ _GLANCE = glance(
         "Executions",
         "Executions that ended in the time range. None although agents run: no framework tells where an execution "
         "ends; name it with agent_otel.execution(...).",
-        or_zero(S.sum(catalogue.EXECUTION_TOOL_CALLS, "_count")),
+        or_zero(S.sum(semconv.EXECUTION_TOOL_CALLS, "_count")),
         COUNT,
     ),
     stat_of(
         "Tool calls, p95",
         "Of twenty executions, one makes more tool calls than this. Far above the median: some of them go in circles.",
-        S.quantile(0.95, catalogue.EXECUTION_TOOL_CALLS),
+        S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS),
         COUNT,
     ),
     stat_of(
         "Tool results, p95",
         "Bytes that the tools of one execution produced. This, and not a single request, is what a question "
         "costs: every later request carries it again.",
-        S.quantile(0.95, catalogue.EXECUTION_RESULT_SIZE),
+        S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE),
         BYTES,
     ),
     stat_of(
         "Lost histories",
         "Requests from the second turn on without any earlier message: the agent has forgotten what it did. Any "
         "is a fault in how the conversation is kept.",
-        or_zero(S.sum(catalogue.HISTORY_LOST)),
+        or_zero(S.sum(semconv.HISTORY_LOST)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -70,7 +70,7 @@ _GLANCE = glance(
         "Doubled histories",
         "Requests that hold the same message or result twice. Paid twice, and the model is told that it asked "
         "twice. Look for two places that append.",
-        or_zero(S.sum(catalogue.HISTORY_DOUBLED)),
+        or_zero(S.sum(semconv.HISTORY_DOUBLED)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -78,7 +78,7 @@ _GLANCE = glance(
         "Stable prefix",
         "Share of a request that is the beginning of the one before, on average. Providers cache only that. Low: "
         "something at the top changes each time, such as the date or the order of tools.",
-        _mean_of(catalogue.REQUEST_STABLE),
+        _mean_of(semconv.REQUEST_STABLE),
         SHARE,
         _PREFIX,
     ),
@@ -86,7 +86,7 @@ _GLANCE = glance(
         "Limits hit",
         "Calls skipped because their execution had reached a limit that you set. Any: the agent went in circles, "
         "or the limit is too low for real work.",
-        or_zero(S.sum(catalogue.LIMITS_HIT)),
+        or_zero(S.sum(semconv.LIMITS_HIT)),
         COUNT,
         FEW_IS_GOOD,
     ),
@@ -95,8 +95,8 @@ _GLANCE = glance(
         "Share of operations on the claim store that did not end well. A failed put hands the model the beginning "
         "only; a failed get, nothing. See Claim check.",
         share(
-            or_zero(S.sum(catalogue.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
-            S.sum(catalogue.CLAIM_CHECK_OPERATIONS),
+            or_zero(S.sum(semconv.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
+            S.sum(semconv.CLAIM_CHECK_OPERATIONS),
         ),
         SHARE,
         ((None, "green"), (0.001, "orange"), (0.05, "red")),
@@ -111,7 +111,7 @@ _COST = Row(
             "How many calls a whole run makes. p95 that leaves p50 behind: some runs do not come to an end by "
             "themselves; set a limit.",
             [
-                Line(S.quantile(at, catalogue.EXECUTION_TOOL_CALLS, over=WINDOW), name)
+                Line(S.quantile(at, semconv.EXECUTION_TOOL_CALLS, over=WINDOW), name)
                 for at, name in ((0.5, "p50"), (0.95, "p95"), (1, "most"))
             ],
             COUNT,
@@ -121,7 +121,7 @@ _COST = Row(
             "Bytes that the tools of a whole run produced. Twice the bytes are more than twice the cost: each request "
             "carries all that came before.",
             [
-                Line(S.quantile(at, catalogue.EXECUTION_RESULT_SIZE, over=WINDOW), name)
+                Line(S.quantile(at, semconv.EXECUTION_RESULT_SIZE, over=WINDOW), name)
                 for at, name in ((0.5, "p50"), (0.95, "p95"), (1, "most"))
             ],
             BYTES,
@@ -131,13 +131,13 @@ _COST = Row(
             "Executions by bytes",
             "Executions by what their tools produced. The band on top is few runs and most of the cost; compare it "
             "with that of single results, which looks harmless.",
-            S.buckets(catalogue.EXECUTION_RESULT_SIZE),
+            S.buckets(semconv.EXECUTION_RESULT_SIZE),
             BYTES,
         ),
         heatmap_of(
             "Executions by tool calls",
             "Executions by how many calls they made. A band at a power of two that nothing exceeds is a limit at work.",
-            S.buckets(catalogue.EXECUTION_TOOL_CALLS),
+            S.buckets(semconv.EXECUTION_TOOL_CALLS),
             COUNT,
         ),
         table_of(
@@ -146,13 +146,13 @@ _COST = Row(
             "at many calls: an agent that searches in vain.",
             {WORKFLOW: "Workflow", AGENT: "Agent"},
             [
-                Column("Executions", S.sum(catalogue.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
-                Column("Calls each", _mean_of(catalogue.EXECUTION_TOOL_CALLS, *_RUN), COUNT),
-                Column("Calls, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
-                Column("Bytes each", _mean_of(catalogue.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
-                Column("Bytes, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
-                Column("Payload, p95", drawn(S.quantile(0.95, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
-                Column("Payload, max", drawn(S.quantile(1, catalogue.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
+                Column("Calls each", _mean_of(semconv.EXECUTION_TOOL_CALLS, *_RUN), COUNT),
+                Column("Calls, p95", drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
+                Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
+                Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
+                Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
             ],
             "Bytes each",
             links={"Workflow": links.of_workflow(links.cell("Workflow"))},
@@ -160,7 +160,7 @@ _COST = Row(
     ),
 )
 
-_PART = (catalogue.PART,)
+_PART = (semconv.PART,)
 _REQUEST = Row(
     "Model requests",
     (
@@ -171,10 +171,10 @@ _REQUEST = Row(
             [
                 Line(
                     mean(
-                        S.sum(catalogue.REQUEST_SIZE, "_sum", by=_PART, over=WINDOW, function="rate"),
-                        S.sum(catalogue.REQUEST_SIZE, "_count", by=_PART, over=WINDOW, function="rate"),
+                        S.sum(semconv.REQUEST_SIZE, "_sum", by=_PART, over=WINDOW, function="rate"),
+                        S.sum(semconv.REQUEST_SIZE, "_count", by=_PART, over=WINDOW, function="rate"),
                     ),
-                    legend(catalogue.PART),
+                    legend(semconv.PART),
                 )
             ],
             BYTES,
@@ -184,7 +184,7 @@ _REQUEST = Row(
             "Size of a part, p95",
             "The larger requests, part by part. tool_results that climbs within hours: conversations grow longer; at "
             "once: one tool. A model's context ends at about 4 bytes a token.",
-            [Line(S.quantile(0.95, catalogue.REQUEST_SIZE, by=_PART, over=WINDOW), legend(catalogue.PART))],
+            [Line(S.quantile(0.95, semconv.REQUEST_SIZE, by=_PART, over=WINDOW), legend(semconv.PART))],
             BYTES,
             logarithmic=True,
         ),
@@ -193,7 +193,7 @@ _REQUEST = Row(
             "Share of a request that is the beginning of the one before. p10 near 0: some requests begin anew, and "
             "nothing of them is cached. A fall after a release: a prompt with a time or an id at its top.",
             [
-                Line(S.quantile(at, catalogue.REQUEST_STABLE, over=WINDOW), name)
+                Line(S.quantile(at, semconv.REQUEST_STABLE, over=WINDOW), name)
                 for at, name in ((0.1, "p10"), (0.5, "p50"))
             ],
             SHARE,
@@ -204,7 +204,7 @@ _REQUEST = Row(
             "Cached tokens a second",
             "Tokens that providers say they had cached: prompts that cost a fraction. Falls while requests "
             "do not: the prefix became unstable, see the graph on the left.",
-            [Line(S.sum(catalogue.CACHED_TOKENS, over=WINDOW, function="rate"), "cached tokens")],
+            [Line(S.sum(semconv.CACHED_TOKENS, over=WINDOW, function="rate"), "cached tokens")],
             COUNT,
             span=8,
         ),
@@ -213,8 +213,8 @@ _REQUEST = Row(
             "Requests without the earlier turns, and requests that hold something twice. Both are faults of how the "
             "conversation is kept, by agent.",
             [
-                Line(S.events(catalogue.HISTORY_LOST, by=(AGENT,)), f"lost {legend(AGENT)}"),
-                Line(S.events(catalogue.HISTORY_DOUBLED, by=(AGENT,)), f"doubled {legend(AGENT)}"),
+                Line(S.events(semconv.HISTORY_LOST, by=(AGENT,)), f"lost {legend(AGENT)}"),
+                Line(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,)), f"doubled {legend(AGENT)}"),
             ],
             span=8,
         ),
@@ -228,7 +228,7 @@ _REMEDIES = Row(
             "Calls skipped, by limit",
             "Calls that were not made because their execution had reached a limit. Bars that go on: the agent does "
             "not take no for an answer; stop the execution.",
-            [Line(S.events(catalogue.LIMITS_HIT, by=(catalogue.LIMIT,)), legend(catalogue.LIMIT))],
+            [Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT))],
         ),
         graph_of(
             "Bytes kept from the model, by remedy",
@@ -236,8 +236,8 @@ _REMEDIES = Row(
             "is switched on: nothing was large enough, or it is not in force.",
             [
                 Line(
-                    S.sum(catalogue.CONTEXT_REMOVED, by=(catalogue.STRATEGY,), over=WINDOW, function="rate"),
-                    legend(catalogue.STRATEGY),
+                    S.sum(semconv.CONTEXT_REMOVED, by=(semconv.STRATEGY,), over=WINDOW, function="rate"),
+                    legend(semconv.STRATEGY),
                 )
             ],
             BYTES_A_SECOND,
@@ -246,7 +246,7 @@ _REMEDIES = Row(
     ),
 )
 
-_ENDED = (catalogue.OPERATION, catalogue.RESULT)
+_ENDED = (semconv.OPERATION, semconv.RESULT)
 _CLAIM = Row(
     "Claim check",
     (
@@ -254,7 +254,7 @@ _CLAIM = Row(
             "Operations by how they ended",
             "What is put into the store and taken out. timeout or open: the store is slow or down, and results go on "
             "without it. expired: AGENT_OTEL_CLAIM_CHECK_TTL is too short. denied: another key.",
-            [Line(S.events(catalogue.CLAIM_CHECK_OPERATIONS, by=_ENDED), legend(*_ENDED))],
+            [Line(S.events(semconv.CLAIM_CHECK_OPERATIONS, by=_ENDED), legend(*_ENDED))],
         ),
         graph_of(
             "References that were not resolved",
@@ -263,8 +263,8 @@ _CLAIM = Row(
             [
                 Line(
                     share(
-                        S.sum(catalogue.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=(*_GETS, *_FAILED)),
-                        S.sum(catalogue.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=_GETS),
+                        S.sum(semconv.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=(*_GETS, *_FAILED)),
+                        S.sum(semconv.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=_GETS),
                     ),
                     f"unresolved {legend(JOB)}",
                 )
@@ -277,8 +277,8 @@ _CLAIM = Row(
             "begin to go on without being stored.",
             [
                 Line(
-                    S.quantile(0.95, catalogue.CLAIM_CHECK_DURATION, by=(catalogue.OPERATION,), over=WINDOW),
-                    legend(catalogue.OPERATION),
+                    S.quantile(0.95, semconv.CLAIM_CHECK_DURATION, by=(semconv.OPERATION,), over=WINDOW),
+                    legend(semconv.OPERATION),
                 )
             ],
             SECONDS,
@@ -289,8 +289,8 @@ _CLAIM = Row(
             "fetches all of it; raise AGENT_OTEL_CLAIM_CHECK_BYTES.",
             [
                 Line(
-                    S.sum(catalogue.CLAIM_CHECK_IO, by=(catalogue.OPERATION,), over=WINDOW, function="rate"),
-                    legend(catalogue.OPERATION),
+                    S.sum(semconv.CLAIM_CHECK_IO, by=(semconv.OPERATION,), over=WINDOW, function="rate"),
+                    legend(semconv.OPERATION),
                 )
             ],
             BYTES_A_SECOND,
@@ -305,7 +305,7 @@ DASHBOARD = Frame(
     description="What a whole run of an agent costs, what its requests are made of, and what keeps it within bounds.",
     rows=(_GLANCE, _COST, _REQUEST, _REMEDIES, _CLAIM),
     variables={
-        "workflow": (catalogue.EXECUTION_TOOL_CALLS, catalogue.WORKFLOW_NAME),
-        "agent": (catalogue.EXECUTION_TOOL_CALLS, catalogue.AGENT_NAME),
+        "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),
+        "agent": (semconv.EXECUTION_TOOL_CALLS, semconv.AGENT_NAME),
     },
 )

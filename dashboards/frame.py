@@ -11,7 +11,7 @@ from grafana_foundation_sdk.builders import dashboard, stat
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from dashboards.links import JAEGER, TEMPO
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
 from dashboards.queries import JOB, PROCESSES, label, or_zero
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from grafana_foundation_sdk.cog.builder import Builder
 
-    from agent_otel.catalogue import Metric
+    from agent_otel.semconv import Metric
     from dashboards.panels import Panel
 
 TAG = "agent-otel"
@@ -117,7 +117,7 @@ def finished(frame: Frame) -> dict[str, Any]:
 
 def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
     yield dashboard.DatasourceVariable("datasource").label("Metrics").type("prometheus")
-    yield _query_variable(JOB, "Job", catalogue.BUILD_INFO, JOB, filtered=False)
+    yield _query_variable(JOB, "Job", semconv.BUILD_INFO, JOB, filtered=False)
     for name, (metric, attribute) in frame.variables.items():
         yield _query_variable(name, name.capitalize(), metric, label(attribute), filtered=True)
     yield (
@@ -141,7 +141,7 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
 
 
 def _query_variable(name: str, title: str, metric: Metric, value_of: str, *, filtered: bool) -> dashboard.QueryVariable:
-    series = f"{metric.exposed_name}{'_count' if metric.kind == catalogue.HISTOGRAM else ''}"
+    series = f"{metric.exposed_name}{'_count' if metric.kind == semconv.HISTOGRAM else ''}"
     query = (
         f'label_values({series}{{{JOB}=~"$job"}}, {value_of})' if filtered else f"label_values({series}, {value_of})"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -24,30 +24,30 @@ from dashboards.queries import JOB, RANGE, WINDOW, Scope, label, legend, mean, o
 S = Scope({JOB: "job"})
 
 _INSTANCE = "instance"
-_MATCHED = (f'{catalogue.TARGET}!="{catalogue.UNMATCHED}"',)
-_UNMATCHED = (f'{catalogue.TARGET}="{catalogue.UNMATCHED}"',)
+_MATCHED = (f'{semconv.TARGET}!="{semconv.UNMATCHED}"',)
+_UNMATCHED = (f'{semconv.TARGET}="{semconv.UNMATCHED}"',)
 _FULL = ((None, "green"), (0.8, "orange"), (1, "red"))
 _SERIES = (None, "green"), (10_000, "orange"), (50_000, "red")
 
 #: For each limited name a metric that has all of its values.
 _NAMED = {
-    catalogue.GEN_AI_TOOL_NAME: (catalogue.ARGS_SIZE, "_count"),
-    catalogue.AGENT_NAME: (catalogue.TOOL_DURATION, "_count"),
-    catalogue.ERROR_TYPE: (catalogue.TOOL_DURATION, "_count"),
-    catalogue.RUNTIME: (catalogue.PAYLOAD_SIZE, "_count"),
-    catalogue.WORKFLOW_NAME: (catalogue.PAYLOAD_SIZE, "_count"),
-    catalogue.ACTIVITY: (catalogue.PAYLOAD_SIZE, "_count"),
-    catalogue.COMPONENT: (catalogue.PAYLOAD_COMPONENT, ""),
+    semconv.GEN_AI_TOOL_NAME: (semconv.ARGS_SIZE, "_count"),
+    semconv.AGENT_NAME: (semconv.TOOL_DURATION, "_count"),
+    semconv.ERROR_TYPE: (semconv.TOOL_DURATION, "_count"),
+    semconv.RUNTIME: (semconv.PAYLOAD_SIZE, "_count"),
+    semconv.WORKFLOW_NAME: (semconv.PAYLOAD_SIZE, "_count"),
+    semconv.ACTIVITY: (semconv.PAYLOAD_SIZE, "_count"),
+    semconv.COMPONENT: (semconv.PAYLOAD_COMPONENT, ""),
 }
 
 
 def _alive(by: str = "") -> str:
     grouping = f" by ({by})" if by else ""
-    return f"count{grouping} ({S.select(catalogue.BUILD_INFO)})"
+    return f"count{grouping} ({S.select(semconv.BUILD_INFO)})"
 
 
 def _integrations(matchers: tuple[str, ...], *by: str) -> str:
-    info = S.select(catalogue.INSTRUMENTATION_INFO, matchers=matchers)
+    info = S.select(semconv.INSTRUMENTATION_INFO, matchers=matchers)
     return f"count(count by ({', '.join(by)}) ({info}))"
 
 
@@ -57,18 +57,18 @@ def _named(name: str) -> str:
     series = S.select(metric, suffix, (f'{label(name)}!=""',))
     process = f"{JOB}, {_INSTANCE}"
     names = f"count by ({process}) (count by ({process}, {label(name)}) ({series}))"
-    return f"max({names}) / {catalogue.NAME_LIMITS[name]}"
+    return f"max({names}) / {semconv.NAME_LIMITS[name]}"
 
 
 def _folded(name: str, over: str) -> str:
     """What was recorded under `_other`, because the limit of names was reached."""
     metric, suffix = _NAMED[name]
-    return S.sum(metric, suffix, over=over, matchers=(f'{label(name)}="{catalogue.OTHER}"',))
+    return S.sum(metric, suffix, over=over, matchers=(f'{label(name)}="{semconv.OTHER}"',))
 
 
 def _all_folded() -> str:
     # The names whose folding hides a culprit. A sum over all seven would count one call several times.
-    names = (catalogue.GEN_AI_TOOL_NAME, catalogue.WORKFLOW_NAME, catalogue.ACTIVITY)
+    names = (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME, semconv.ACTIVITY)
     return " + ".join(f"({or_zero(_folded(name, RANGE))})" for name in names)
 
 
@@ -77,7 +77,7 @@ _GLANCE = glance(
         "Versions",
         "Versions of agent_otel that report now. More than one for longer than a release takes: a worker was "
         "forgotten; see Versions in use.",
-        f"count(count by ({catalogue.VERSION}) ({S.select(catalogue.BUILD_INFO)}))",
+        f"count(count by ({semconv.VERSION}) ({S.select(semconv.BUILD_INFO)}))",
         COUNT,
         ((None, "green"), (2, "orange")),
     ),
@@ -85,14 +85,14 @@ _GLANCE = glance(
         "Integrations matched",
         "Frameworks, SDKs and runtimes whose functions were found and wrapped. Fewer than you use: their calls "
         "are not seen; see the table.",
-        or_zero(_integrations(_MATCHED, catalogue.INTEGRATION)),
+        or_zero(_integrations(_MATCHED, semconv.INTEGRATION)),
         COUNT,
     ),
     stat_of(
         "Integrations unmatched",
         "Frameworks that are installed and whose functions are not where they used to be: nothing of them is "
         "measured. Upgrade agent_otel, or pin the framework, and report the version.",
-        or_zero(_integrations(_UNMATCHED, catalogue.INTEGRATION, catalogue.VERSION)),
+        or_zero(_integrations(_UNMATCHED, semconv.INTEGRATION, semconv.VERSION)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -100,7 +100,7 @@ _GLANCE = glance(
         "Internal errors",
         "Failures of agent_otel itself. Your program did not notice, and some numbers are missing. The log says "
         "where, once for each place; please report it.",
-        or_zero(S.sum(catalogue.INTERNAL_ERRORS)),
+        or_zero(S.sum(semconv.INTERNAL_ERRORS)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -108,7 +108,7 @@ _GLANCE = glance(
         "Unmatched results",
         "Results in model requests that belong to no tool call seen. Many: tools run in another process, or in a "
         "framework without an integration, and their sizes are missing.",
-        or_zero(S.sum(catalogue.RESULTS_UNMATCHED)),
+        or_zero(S.sum(semconv.RESULTS_UNMATCHED)),
         COUNT,
         FEW_IS_GOOD,
     ),
@@ -124,7 +124,7 @@ _GLANCE = glance(
         "Time series",
         "Series of this package in the store. Tens of thousands: names that hold ids. Look under Names for the "
         "label that is full.",
-        f'count({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})',
+        f'count({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})',
         COUNT,
         _SERIES,
     ),
@@ -138,15 +138,15 @@ _INTEGRATIONS = Row(
             "Each framework that was imported: the version found and the function that was wrapped. `unmatched` means "
             "that it is not measured. One that you use and that is not here was not imported, or is switched off.",
             {
-                catalogue.INTEGRATION: "Integration",
-                catalogue.VERSION: "Version",
-                catalogue.TARGET: "Wrapped",
+                semconv.INTEGRATION: "Integration",
+                semconv.VERSION: "Version",
+                semconv.TARGET: "Wrapped",
             },
             [
                 Column(
                     "Processes",
-                    f"count by ({catalogue.INTEGRATION}, {catalogue.VERSION}, {catalogue.TARGET}) "
-                    f"({S.select(catalogue.INSTRUMENTATION_INFO)})",
+                    f"count by ({semconv.INTEGRATION}, {semconv.VERSION}, {semconv.TARGET}) "
+                    f"({S.select(semconv.INSTRUMENTATION_INFO)})",
                     COUNT,
                 )
             ],
@@ -158,11 +158,11 @@ _INTEGRATIONS = Row(
             "Versions in use",
             "Versions of agent_otel and of Python. One version everywhere is what you want; numbers may mean other "
             "things in another.",
-            {JOB: "Job", catalogue.VERSION: "Version", catalogue.PYTHON: "Python"},
+            {JOB: "Job", semconv.VERSION: "Version", semconv.PYTHON: "Python"},
             [
                 Column(
                     "Processes",
-                    f"count by ({JOB}, {catalogue.VERSION}, {catalogue.PYTHON}) ({S.select(catalogue.BUILD_INFO)})",
+                    f"count by ({JOB}, {semconv.VERSION}, {semconv.PYTHON}) ({S.select(semconv.BUILD_INFO)})",
                     COUNT,
                 )
             ],
@@ -184,11 +184,11 @@ _INTEGRATIONS = Row(
             "wrapped.",
             [
                 Line(
-                    f"count by ({JOB}) ({S.select(catalogue.INSTRUMENTATION_INFO, matchers=_MATCHED)})",
+                    f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_MATCHED)})",
                     f"matched {legend(JOB)}",
                 ),
                 Line(
-                    f"count by ({JOB}) ({S.select(catalogue.INSTRUMENTATION_INFO, matchers=_UNMATCHED)})",
+                    f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_UNMATCHED)})",
                     f"unmatched {legend(JOB)}",
                     limit=True,
                 ),
@@ -206,7 +206,7 @@ _ERRORS = Row(
             "Internal errors by place",
             "Where agent_otel itself failed. What is missing from then on is that station: `model_request` loses what "
             "was delivered, a runtime's name its payloads.",
-            [Line(S.events(catalogue.INTERNAL_ERRORS, by=(catalogue.WHERE,)), legend(catalogue.WHERE))],
+            [Line(S.events(semconv.INTERNAL_ERRORS, by=(semconv.WHERE,)), legend(semconv.WHERE))],
         ),
         graph_of(
             "Unmatched results of a model request",
@@ -215,13 +215,13 @@ _ERRORS = Row(
             [
                 Line(
                     mean(
-                        S.sum(catalogue.RESULTS_UNMATCHED, by=(JOB,), over=WINDOW),
+                        S.sum(semconv.RESULTS_UNMATCHED, by=(JOB,), over=WINDOW),
                         S.sum(
-                            catalogue.REQUEST_SIZE,
+                            semconv.REQUEST_SIZE,
                             "_count",
                             by=(JOB,),
                             over=WINDOW,
-                            matchers=(f'{catalogue.PART}="{catalogue.SYSTEM}"',),
+                            matchers=(f'{semconv.PART}="{semconv.SYSTEM}"',),
                         ),
                     ),
                     legend(JOB),
@@ -240,9 +240,7 @@ _NAMES = Row(
             "Distinct values of a label in the process that has most, of the limit. From 100 % on, the rest is "
             "`_other`. A label that fills up holds ids: give tools and workflows names that stay the same.",
             worst(
-                " or ".join(
-                    f'label_replace({_named(name)}, "label", "{name}", "", "")' for name in catalogue.NAME_LIMITS
-                )
+                " or ".join(f'label_replace({_named(name)}, "label", "{name}", "", "")' for name in semconv.NAME_LIMITS)
             ),
             "{{label}}",
             SHARE,
@@ -252,7 +250,7 @@ _NAMES = Row(
         events_of(
             "Recorded under _other",
             "What was recorded for names above the limit. Their sum is right; which of them it is cannot be told.",
-            [Line(or_zero(_folded(name, WINDOW), WINDOW), name) for name in catalogue.NAME_LIMITS],
+            [Line(or_zero(_folded(name, WINDOW), WINDOW), name) for name in semconv.NAME_LIMITS],
         ),
     ),
 )
@@ -264,7 +262,7 @@ _VOLUME = Row(
             "Time series by job",
             "Series of this package. They grow with tools, agents, workflows and processes, up to the limits of "
             "names; then they stay. Growth without end is a label of your own scrape configuration.",
-            [Line(f'count by ({JOB}) ({{__name__=~"{catalogue.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
+            [Line(f'count by ({JOB}) ({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
             COUNT,
             whole=True,
         ),
@@ -273,18 +271,18 @@ _VOLUME = Row(
             "Tool calls, model requests and payloads recorded a second: how busy the instrumentation is. Multiply by "
             "the cost of one in the documentation to know its share.",
             [
-                Line(S.sum(catalogue.ARGS_SIZE, "_count", over=WINDOW, function="rate"), "tool calls"),
+                Line(S.sum(semconv.ARGS_SIZE, "_count", over=WINDOW, function="rate"), "tool calls"),
                 Line(
                     S.sum(
-                        catalogue.REQUEST_SIZE,
+                        semconv.REQUEST_SIZE,
                         "_count",
                         over=WINDOW,
                         function="rate",
-                        matchers=(f'{catalogue.PART}="{catalogue.SYSTEM}"',),
+                        matchers=(f'{semconv.PART}="{semconv.SYSTEM}"',),
                     ),
                     "model requests",
                 ),
-                Line(S.sum(catalogue.PAYLOAD_SIZE, "_count", over=WINDOW, function="rate"), "payloads"),
+                Line(S.sum(semconv.PAYLOAD_SIZE, "_count", over=WINDOW, function="rate"), "payloads"),
             ],
             A_SECOND,
         ),

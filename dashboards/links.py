@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from agent_otel import catalogue
+from agent_otel import semconv
 
 TOOLS = "agent-otel-tools"
 PAYLOAD = "agent-otel-payload"
@@ -66,22 +66,22 @@ def cell(column: str) -> str:
 
 def of_tool(name: str) -> tuple[Link, ...]:
     """Lead from a tool to the payloads that carry its results, and to the traces of its calls."""
-    span = f'span.{catalogue.TOOL_NAME} = "{name}"'
+    span = f'span.{semconv.TOOL_NAME} = "{name}"'
     return (
         to_dashboard(PAYLOAD, "Payloads that carry this tool's results", tool=name),
         to_dashboard(TOOLS, "This tool alone", tool=name),
-        to_tempo("Its calls", f"{{ {span} }} | select(span.{catalogue.RESULT_BYTES})"),
-        to_jaeger("Its calls", operation=f"{catalogue.EXECUTE_TOOL} {name}"),
+        to_tempo("Its calls", f"{{ {span} }} | select(span.{semconv.RESULT_BYTES})"),
+        to_jaeger("Its calls", operation=f"{semconv.EXECUTE_TOOL} {name}"),
     )
 
 
 def of_workflow(name: str) -> tuple[Link, ...]:
     """Lead from a workflow to its executions, and to the traces of its steps."""
-    span = f'span.{catalogue.WORKFLOW_NAME} = "{name}"'
-    size = f"span.{catalogue.PAYLOAD_BYTES} > 0"
+    span = f'span.{semconv.WORKFLOW_NAME} = "{name}"'
+    size = f"span.{semconv.PAYLOAD_BYTES} > 0"
     return (
         to_dashboard(EXECUTIONS, "Its executions", workflow=name),
         to_dashboard(PAYLOAD, "This workflow alone", workflow=name),
-        to_tempo("Its steps", f"{{ {span} && {size} }} | select(span.{catalogue.PAYLOAD_UTILIZATION})"),
-        to_jaeger("Its steps", tags=f'{catalogue.WORKFLOW_NAME}="{name}"'),
+        to_tempo("Its steps", f"{{ {span} && {size} }} | select(span.{semconv.PAYLOAD_UTILIZATION})"),
+        to_jaeger("Its steps", tags=f'{semconv.WORKFLOW_NAME}="{name}"'),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent_otel import catalogue
-from agent_otel.carried import FEW_TURNS
+from agent_otel import semconv
+from agent_otel.core.payload import FEW_TURNS
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
@@ -47,7 +47,7 @@ from dashboards.queries import (
 )
 
 _FEW = ((None, "red"), (FEW_TURNS, "green"))
-_NO_HISTORY = (f'{DIRECTION}!="{catalogue.HISTORY}"',)
+_NO_HISTORY = (f'{DIRECTION}!="{semconv.HISTORY}"',)
 _ROOM = ((None, "red"), (Settings().large_result_bytes, "green"))
 
 
@@ -56,7 +56,7 @@ def _room(at: float) -> str:
 
     From the utilization, whose buckets are narrow where they matter; those of sizes are megabytes wide there.
     """
-    used = drawn(S.quantile(at, catalogue.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
+    used = drawn(S.quantile(at, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
     on = f"on ({RUNTIME}, {DIRECTION})"
     return f"clamp_min(1 - ({used}), 0) * {on} group_left () {cap(RUNTIME, DIRECTION, over=RANGE)}"
 
@@ -64,12 +64,12 @@ def _room(at: float) -> str:
 def _turns_left() -> str:
     """Whole turns that fit at the mean growth, by runtime and workflow: of the direction that is nearest to its cap."""
     per_workflow = ", ".join(PER_WORKFLOW)
-    used = drawn(S.quantile(0.95, catalogue.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
+    used = drawn(S.quantile(0.95, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
     nearest = f"({used}) == on ({per_workflow}) group_left () max by ({per_workflow}) ({used})"
     room = f"min by ({per_workflow}) ({_room(0.95)} and on ({per_workflow}, {DIRECTION}) ({nearest}))"
     growth = mean(
-        S.sum(catalogue.PAYLOAD_GROWTH, "_sum", by=PER_WORKFLOW),
-        S.sum(catalogue.PAYLOAD_GROWTH, "_count", by=PER_WORKFLOW),
+        S.sum(semconv.PAYLOAD_GROWTH, "_sum", by=PER_WORKFLOW),
+        S.sum(semconv.PAYLOAD_GROWTH, "_count", by=PER_WORKFLOW),
     )
     return f"floor({room} / ({growth} > 0))"
 
@@ -80,7 +80,7 @@ _GLANCE = glance(
         "The largest share of its cap that a payload took, as the upper bound of its bucket. From "
         f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime refuses it or stalls. Look "
         "under What fills it.",
-        S.quantile(1, catalogue.UTILIZATION),
+        S.quantile(1, semconv.UTILIZATION),
         SHARE,
         NEAR,
     ),
@@ -103,7 +103,7 @@ _GLANCE = glance(
     stat_of(
         "Executions near their end",
         "Executions whose own payload had room for fewer than 3 more turns. Each is one that dies if it goes on.",
-        or_zero(S.sum(catalogue.FEW_TURNS_LEFT)),
+        or_zero(S.sum(semconv.FEW_TURNS_LEFT)),
         COUNT,
         FEW_IS_GOOD,
     ),
@@ -111,7 +111,7 @@ _GLANCE = glance(
         "Near the cap",
         f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. A warning with "
         "time left.",
-        or_zero(S.sum(catalogue.PAYLOAD_NEAR_CAP)),
+        or_zero(S.sum(semconv.PAYLOAD_NEAR_CAP)),
         COUNT,
         FEW_IS_GOOD,
     ),
@@ -119,14 +119,14 @@ _GLANCE = glance(
         "Over the cap",
         "Payloads above their cap: refused, stalled, or taken by an engine that is configured for more (set "
         "AGENT_OTEL_CAPS then).",
-        or_zero(S.sum(catalogue.PAYLOAD_OVER_CAP)),
+        or_zero(S.sum(semconv.PAYLOAD_OVER_CAP)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Refused",
         "Payloads that the runtime refused. The execution has failed, or is about to be retried in vain.",
-        or_zero(S.sum(catalogue.PAYLOADS_REJECTED)),
+        or_zero(S.sum(semconv.PAYLOADS_REJECTED)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -134,7 +134,7 @@ _GLANCE = glance(
         "Stuck retries",
         "Refusals of what the same execution had refused before. No retry can succeed: end the execution, then "
         "make its state smaller.",
-        or_zero(S.sum(catalogue.STUCK_RETRIES)),
+        or_zero(S.sum(semconv.STUCK_RETRIES)),
         COUNT,
         NONE_IS_GOOD,
     ),
@@ -149,7 +149,7 @@ _CAP = Row(
             "an agent that is restarted; a line that only climbs ends at the cap. Dots lead to traces.",
             [
                 Line(
-                    S.quantile(1, catalogue.UTILIZATION, by=PER_WORKFLOW, over=WINDOW),
+                    S.quantile(1, semconv.UTILIZATION, by=PER_WORKFLOW, over=WINDOW),
                     legend(*PER_WORKFLOW),
                     exemplars=True,
                 )
@@ -164,7 +164,7 @@ _CAP = Row(
             "left. A line that meets its cap names the workflow to shrink.",
             [
                 Line(
-                    S.quantile(0.95, catalogue.PAYLOAD_SIZE, by=PER_WORKFLOW, over=WINDOW),
+                    S.quantile(0.95, semconv.PAYLOAD_SIZE, by=PER_WORKFLOW, over=WINDOW),
                     legend(*PER_WORKFLOW),
                     exemplars=True,
                 ),
@@ -178,7 +178,7 @@ _CAP = Row(
             "Distribution of utilization",
             f"Payloads by share of their cap. Few cells above {NEAR_RATIO:.0%} are single executions that die; a band "
             "that moves up is all of them.",
-            S.buckets(catalogue.UTILIZATION),
+            S.buckets(semconv.UTILIZATION),
             SHARE,
             exemplars=True,
         ),
@@ -186,7 +186,7 @@ _CAP = Row(
             "Worst payload by runtime and direction",
             "Upper bound of the largest share of the cap in the time range. input, state and history carry the whole "
             "conversation again and again; output is one result. Red: over the cap.",
-            worst(drawn(S.quantile(1, catalogue.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))),
+            worst(drawn(S.quantile(1, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))),
             legend(WORKFLOW, DIRECTION, RUNTIME),
             SHARE,
             steps=NEAR,
@@ -205,8 +205,8 @@ _GROWTH = Row(
             [
                 Line(
                     mean(
-                        S.sum(catalogue.PAYLOAD_GROWTH, "_sum", by=PER_WORKFLOW, over=WINDOW, function="rate"),
-                        S.sum(catalogue.PAYLOAD_GROWTH, "_count", by=PER_WORKFLOW, over=WINDOW, function="rate"),
+                        S.sum(semconv.PAYLOAD_GROWTH, "_sum", by=PER_WORKFLOW, over=WINDOW, function="rate"),
+                        S.sum(semconv.PAYLOAD_GROWTH, "_count", by=PER_WORKFLOW, over=WINDOW, function="rate"),
                     ),
                     legend(*PER_WORKFLOW),
                 )
@@ -231,7 +231,7 @@ _GROWTH = Row(
             "Fewer than 3 turns left",
             "Single executions whose own growth meets the cap within 3 turns, counted once each. Any: look up their "
             "traces, and what fills them below.",
-            [Line(S.events(catalogue.FEW_TURNS_LEFT, by=PER_WORKFLOW), legend(*PER_WORKFLOW))],
+            [Line(S.events(semconv.FEW_TURNS_LEFT, by=PER_WORKFLOW), legend(*PER_WORKFLOW))],
             span=8,
             links=LINKS,
         ),
@@ -244,9 +244,9 @@ DASHBOARD = Frame(
     description="How near the payloads of durable runtimes are to their caps, how fast they grow, and who fills them.",
     rows=(_GLANCE, _CAP, _GROWTH, FILL, BOUNDARIES, HISTORIES, DAPR, TRACES),
     variables={
-        "runtime": (catalogue.PAYLOAD_SIZE, catalogue.RUNTIME),
-        "workflow": (catalogue.PAYLOAD_SIZE, catalogue.WORKFLOW_NAME),
-        "activity": (catalogue.PAYLOAD_SIZE, catalogue.ACTIVITY),
-        "tool": (catalogue.PAYLOAD_BY_TOOL, catalogue.GEN_AI_TOOL_NAME),
+        "runtime": (semconv.PAYLOAD_SIZE, semconv.RUNTIME),
+        "workflow": (semconv.PAYLOAD_SIZE, semconv.WORKFLOW_NAME),
+        "activity": (semconv.PAYLOAD_SIZE, semconv.ACTIVITY),
+        "tool": (semconv.PAYLOAD_BY_TOOL, semconv.GEN_AI_TOOL_NAME),
     },
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.models.common import StackingMode
 
-from agent_otel import catalogue
-from agent_otel.cli.alerting.payload import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
+from agent_otel import semconv
+from agent_otel.alerts.payload_rules import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Row
@@ -45,8 +45,8 @@ _WHOLE = Scope({JOB: "job", WORKFLOW: "workflow"})
 
 NEAR_RATIO = Settings().payload_near_ratio
 NEAR = ((None, "green"), (NEAR_RATIO, "orange"), (1, "red"))
-DIRECTION = catalogue.DIRECTION
-_HISTORY = (f'{DIRECTION}="{catalogue.HISTORY}"',)
+DIRECTION = semconv.DIRECTION
+_HISTORY = (f'{DIRECTION}="{semconv.HISTORY}"',)
 PER_WORKFLOW = (RUNTIME, WORKFLOW)
 LINKS = links.of_workflow(links.field(WORKFLOW))
 _TOOL_LINKS = (links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),)
@@ -54,12 +54,12 @@ _TOOL_LINKS = (links.to_dashboard(links.TOOLS, "This tool's results", tool=links
 
 def cap(*by: str, matchers: tuple[str, ...] = (), over: str = WINDOW) -> str:
     """Return the caps of the chosen runtimes in bytes, with those of processes that have just ended."""
-    caps = S.select(catalogue.PAYLOAD_CAP, matchers=matchers)
+    caps = S.select(semconv.PAYLOAD_CAP, matchers=matchers)
     return f"max by ({', '.join(by)}) (last_over_time({caps}[{over}]))"
 
 
 def _filled(*by: str) -> str:
-    return _WHOLE.sum(catalogue.PAYLOAD_COMPONENT, by=by, over=WINDOW, function="rate")
+    return _WHOLE.sum(semconv.PAYLOAD_COMPONENT, by=by, over=WINDOW, function="rate")
 
 
 FILL = Row(
@@ -71,8 +71,8 @@ FILL = Row(
             "1 MiB, and more). A path that you do not need in the next turn should not be in the state.",
             [
                 Line(
-                    f"topk(10, {_filled(catalogue.COMPONENT)})",
-                    legend(catalogue.COMPONENT),
+                    f"topk(10, {_filled(semconv.COMPONENT)})",
+                    legend(semconv.COMPONENT),
                 )
             ],
             BYTES_A_SECOND,
@@ -82,7 +82,7 @@ FILL = Row(
             "Bytes by tool",
             "Whose results the payloads are made of; `_other` is what belongs to no tool: messages, settings, "
             "wrapping. The first tool is the one to page, filter or store.",
-            worst(S.sum(catalogue.PAYLOAD_BY_TOOL, by=(WORKFLOW, TOOL))),
+            worst(S.sum(semconv.PAYLOAD_BY_TOOL, by=(WORKFLOW, TOOL))),
             legend(TOOL, WORKFLOW),
             BYTES,
             links=_TOOL_LINKS,
@@ -94,8 +94,8 @@ FILL = Row(
             [
                 Line(
                     share(
-                        _WHOLE.sum(catalogue.PAYLOAD_DUPLICATE, by=(WORKFLOW,), over=WINDOW, function="rate"),
-                        _WHOLE.sum(catalogue.PAYLOAD_BY_TOOL, by=(WORKFLOW,), over=WINDOW, function="rate"),
+                        _WHOLE.sum(semconv.PAYLOAD_DUPLICATE, by=(WORKFLOW,), over=WINDOW, function="rate"),
+                        _WHOLE.sum(semconv.PAYLOAD_BY_TOOL, by=(WORKFLOW,), over=WINDOW, function="rate"),
                     ),
                     legend(WORKFLOW),
                 )
@@ -108,15 +108,15 @@ FILL = Row(
             "Bytes by JSON path",
             "The paths with most bytes in the time range, over all payloads that were taken apart. The same path on "
             "top of every workflow is the framework's; on one of them, yours.",
-            worst(f"topk(15, {_WHOLE.sum(catalogue.PAYLOAD_COMPONENT, by=(WORKFLOW, catalogue.COMPONENT))})"),
-            legend(catalogue.COMPONENT, WORKFLOW),
+            worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_COMPONENT, by=(WORKFLOW, semconv.COMPONENT))})"),
+            legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
         ),
     ),
 )
 
 
-def _of_boundary(metric: catalogue.Metric, suffix: str = "") -> str:
+def _of_boundary(metric: semconv.Metric, suffix: str = "") -> str:
     return S.sum(metric, suffix, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))
 
 
@@ -129,22 +129,22 @@ BOUNDARIES = Row(
             "small p95: single executions, not the usual one.",
             {RUNTIME: "Runtime", WORKFLOW: "Workflow", ACTIVITY: "Activity", DIRECTION: "Direction"},
             [
-                Column("Payloads", _of_boundary(catalogue.PAYLOAD_SIZE, "_count"), COUNT),
-                Column("Bytes", _of_boundary(catalogue.PAYLOAD_SIZE, "_sum"), BYTES),
+                Column("Payloads", _of_boundary(semconv.PAYLOAD_SIZE, "_count"), COUNT),
+                Column("Bytes", _of_boundary(semconv.PAYLOAD_SIZE, "_sum"), BYTES),
                 Column(
                     "p95",
-                    drawn(S.quantile(0.95, catalogue.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    drawn(S.quantile(0.95, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
                     BYTES,
                 ),
                 Column(
                     "Largest",
-                    drawn(S.quantile(1, catalogue.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    drawn(S.quantile(1, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
                     BYTES,
                 ),
-                Column("Near cap", _of_boundary(catalogue.PAYLOAD_NEAR_CAP), COUNT, FEW_IS_GOOD),
-                Column("Over cap", _of_boundary(catalogue.PAYLOAD_OVER_CAP), COUNT, NONE_IS_GOOD),
-                Column("Refused", _of_boundary(catalogue.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
-                Column("Stuck", _of_boundary(catalogue.STUCK_RETRIES), COUNT, NONE_IS_GOOD),
+                Column("Near cap", _of_boundary(semconv.PAYLOAD_NEAR_CAP), COUNT, FEW_IS_GOOD),
+                Column("Over cap", _of_boundary(semconv.PAYLOAD_OVER_CAP), COUNT, NONE_IS_GOOD),
+                Column("Refused", _of_boundary(semconv.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
+                Column("Stuck", _of_boundary(semconv.STUCK_RETRIES), COUNT, NONE_IS_GOOD),
             ],
             "Bytes",
             links={"Workflow": links.of_workflow(links.cell("Workflow"))},
@@ -154,8 +154,8 @@ BOUNDARIES = Row(
             f"Payloads from {NEAR_RATIO:.0%} of their cap up to it, and above it. Over without refusals: the engine "
             "takes more than the table of caps says; set AGENT_OTEL_CAPS.",
             [
-                Line(S.events(catalogue.PAYLOAD_NEAR_CAP, by=PER_WORKFLOW), f"near {legend(*PER_WORKFLOW)}"),
-                Line(S.events(catalogue.PAYLOAD_OVER_CAP, by=PER_WORKFLOW), f"over {legend(*PER_WORKFLOW)}"),
+                Line(S.events(semconv.PAYLOAD_NEAR_CAP, by=PER_WORKFLOW), f"near {legend(*PER_WORKFLOW)}"),
+                Line(S.events(semconv.PAYLOAD_OVER_CAP, by=PER_WORKFLOW), f"over {legend(*PER_WORKFLOW)}"),
             ],
             links=LINKS,
         ),
@@ -164,8 +164,8 @@ BOUNDARIES = Row(
             "What the runtime refused, and how often it was offered the same again. Stuck bars that go on are a "
             "worker that is busy for nothing.",
             [
-                Line(S.events(catalogue.PAYLOADS_REJECTED, by=PER_WORKFLOW), f"refused {legend(*PER_WORKFLOW)}"),
-                Line(S.events(catalogue.STUCK_RETRIES, by=PER_WORKFLOW), f"stuck {legend(*PER_WORKFLOW)}"),
+                Line(S.events(semconv.PAYLOADS_REJECTED, by=PER_WORKFLOW), f"refused {legend(*PER_WORKFLOW)}"),
+                Line(S.events(semconv.STUCK_RETRIES, by=PER_WORKFLOW), f"stuck {legend(*PER_WORKFLOW)}"),
             ],
             links=LINKS,
         ),
@@ -180,7 +180,7 @@ HISTORIES = Row(
             "All that a run has exchanged so far, where the runtime has a cap on it. It only grows: continue as new, "
             "or start a child workflow, before it meets the dashed line.",
             [
-                Line(S.quantile(0.95, catalogue.HISTORY_SIZE, by=PER_WORKFLOW, over=WINDOW), legend(*PER_WORKFLOW)),
+                Line(S.quantile(0.95, semconv.HISTORY_SIZE, by=PER_WORKFLOW, over=WINDOW), legend(*PER_WORKFLOW)),
                 Line(
                     cap(RUNTIME, matchers=_HISTORY),
                     f"cap {legend(RUNTIME)}",
@@ -195,7 +195,7 @@ HISTORIES = Row(
             "Largest history",
             "Upper bound of the bucket of each workflow's longest history in the time range. Megabytes with few "
             "steps: single steps are too large; with many: too many of them.",
-            worst(drawn(S.quantile(1, catalogue.HISTORY_SIZE, by=PER_WORKFLOW))),
+            worst(drawn(S.quantile(1, semconv.HISTORY_SIZE, by=PER_WORKFLOW))),
             legend(*PER_WORKFLOW),
             BYTES,
             links=LINKS,
@@ -226,7 +226,7 @@ DAPR = Row(
                     f"dapr {legend(_APP, _DAPR_NAME)}",
                 ),
                 Line(
-                    S.quantile(1, catalogue.UTILIZATION, by=(WORKFLOW,), over=WINDOW, matchers=_DAPR_ONLY),
+                    S.quantile(1, semconv.UTILIZATION, by=(WORKFLOW,), over=WINDOW, matchers=_DAPR_ONLY),
                     f"agent_otel {legend(WORKFLOW)}",
                 ),
             ],
@@ -257,9 +257,9 @@ TRACES = Row(
             "Steps near their cap",
             f"Spans of steps whose payload took {NEAR_RATIO:.0%} of its cap or more, from the data source chosen as "
             "Tempo; empty without one. Each says which path and which tool fill it.",
-            f"{{ span.{catalogue.PAYLOAD_UTILIZATION} >= {NEAR_RATIO} }} | select(span.{catalogue.WORKFLOW_NAME}, "
-            f"span.{catalogue.PAYLOAD_UTILIZATION}, span.{catalogue.PAYLOAD_LARGEST_TOOL}, "
-            f"span.{catalogue.PAYLOAD_LARGEST_PATH})",
+            f"{{ span.{semconv.PAYLOAD_UTILIZATION} >= {NEAR_RATIO} }} | select(span.{semconv.WORKFLOW_NAME}, "
+            f"span.{semconv.PAYLOAD_UTILIZATION}, span.{semconv.PAYLOAD_LARGEST_TOOL}, "
+            f"span.{semconv.PAYLOAD_LARGEST_PATH})",
         ),
     ),
     rare=True,

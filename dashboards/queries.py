@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_otel import catalogue
+from agent_otel import semconv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.catalogue import Metric
+    from agent_otel.semconv import Metric
 
 #: The time range that the dashboard shows; for stats, bar gauges and tables.
 RANGE = "$__range"
@@ -33,12 +33,12 @@ def label(name: str) -> str:
     return name.replace(".", "_")
 
 
-TOOL = label(catalogue.GEN_AI_TOOL_NAME)
-AGENT = label(catalogue.AGENT_NAME)
-ERROR = label(catalogue.ERROR_TYPE)
-RUNTIME = label(catalogue.RUNTIME)
-WORKFLOW = label(catalogue.WORKFLOW_NAME)
-ACTIVITY = label(catalogue.ACTIVITY)
+TOOL = label(semconv.GEN_AI_TOOL_NAME)
+AGENT = label(semconv.AGENT_NAME)
+ERROR = label(semconv.ERROR_TYPE)
+RUNTIME = label(semconv.RUNTIME)
+WORKFLOW = label(semconv.WORKFLOW_NAME)
+ACTIVITY = label(semconv.ACTIVITY)
 
 
 def legend(*labels: str) -> str:
@@ -112,7 +112,7 @@ def gained(series: str, over: str) -> str:
 
 
 #: The processes that report, of the chosen jobs.
-PROCESSES = f'{catalogue.BUILD_INFO.exposed_name}{{{JOB}=~"$job"}}'
+PROCESSES = f'{semconv.BUILD_INFO.exposed_name}{{{JOB}=~"$job"}}'
 
 
 def or_zero(expression: str, over: str = RANGE) -> str:

@@ -38,7 +38,7 @@ def _blocks(language: str) -> list[str]:
 
 
 def _commands() -> list[str]:
-    """Every command but those of agent-otel, which tests/cli/test_page.py runs."""
+    """Every command but those of agent-otel, which tests/unit/cli/test_page.py runs."""
     return [line[2:] for block in _blocks("console") if "agent-otel" not in block for line in block.splitlines()]
 
 

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import yaml
 
-from agent_otel.cli import alerting, checking, console, exporting
-from agent_otel.cli.alerting.thresholds import Thresholds
+from agent_otel import alerts as alerting
+from agent_otel.alerts.thresholds import Thresholds
+from agent_otel.cli import checking, console, exporting
 from agent_otel.cli.console import Failure
 from agent_otel.cli.prometheus import Prometheus
-from agent_otel.cli.rendering import pairs, rendering_options
+from agent_otel.cli.render_options import pairs, rendering_options
 
 if TYPE_CHECKING:
     from agent_otel.cli.checking import Report
-    from agent_otel.cli.rendering import Rendering
+    from agent_otel.cli.render_options import Rendering
 
 #: Format -> the name of its file.
 _FILES: Final = {

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel import catalogue
+from agent_otel import semconv
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,8 @@ _GROUPS: Final = {
 _ITSELF: Final = ("agent_otel itself", "a tool call")
 #: Labels that may be empty on every series, which to Prometheus is as if they were not there.
 _MAY_BE_EMPTY: Final = frozenset({
-    catalogue.AGENT_NAME, catalogue.WORKFLOW_NAME, catalogue.ACTIVITY, catalogue.ERROR_TYPE, catalogue.VERSION,
-    catalogue.TARGET, catalogue.SCALES_TO_ZERO,
+    semconv.AGENT_NAME, semconv.WORKFLOW_NAME, semconv.ACTIVITY, semconv.ERROR_TYPE, semconv.VERSION,
+    semconv.TARGET, semconv.SCALES_TO_ZERO,
 })  # fmt: skip
 _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
 
@@ -212,8 +212,8 @@ def _alert(rule: Mapping[str, Any], alert: Mapping[str, Any]) -> Alert:
 
 def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
     names = set(store.metrics(_selector(), seconds))
-    untranslated = sorted(name for name in names if name.startswith(tuple(catalogue.METRICS)))
-    for metric in catalogue.METRICS.values():
+    untranslated = sorted(name for name in names if name.startswith(tuple(semconv.METRICS)))
+    for metric in semconv.METRICS.values():
         report.metrics.append(_metric_found(store, metric, names, seconds))
     wrong = [found for found in report.metrics if found.state == WRONG_LABELS]
     if untranslated:
@@ -229,7 +229,7 @@ def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
         report.problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
 
 
-def _metric_found(store: Prometheus, metric: catalogue.Metric, names: set[str], seconds: float) -> MetricFound:
+def _metric_found(store: Prometheus, metric: semconv.Metric, names: set[str], seconds: float) -> MetricFound:
     group, needs = _group(metric)
     exposed = metric.exposed_name
     # A native histogram has its own name, and no parts.
@@ -244,10 +244,10 @@ def _metric_found(store: Prometheus, metric: catalogue.Metric, names: set[str], 
     return MetricFound(exposed, PRESENT, group)
 
 
-def _group(metric: catalogue.Metric) -> tuple[str, str]:
+def _group(metric: semconv.Metric) -> tuple[str, str]:
     return _GROUPS.get(metric.name.split(".")[1], _ITSELF)
 
 
 def _selector() -> str:
-    first = sorted({metric.name.split(".")[0] for metric in catalogue.METRICS.values()})
+    first = sorted({metric.name.split(".")[0] for metric in semconv.METRICS.values()})
     return f'{{__name__=~"({"|".join(first)})[._].+"}}'

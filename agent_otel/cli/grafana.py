@@ -14,10 +14,10 @@ from urllib.parse import quote
 import httpx
 
 from agent_otel.cli.console import Failure
-from agent_otel.cli.web import Server, Variables, told
+from agent_otel.cli.http_client import Server, Variables, told
 
 if TYPE_CHECKING:
-    from agent_otel.cli.likeness import Model
+    from agent_otel.cli.dashboard_diff import Model
 
 VARIABLES: Final = Variables("GRAFANA_TOKEN", "GRAFANA_USER", "GRAFANA_PASSWORD")
 #: The oldest major version whose panels have every option that the dashboards use.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx
 
 from agent_otel.cli.console import Failure
-from agent_otel.cli.web import Server, Variables
+from agent_otel.cli.http_client import Server, Variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

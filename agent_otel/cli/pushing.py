@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_otel.cli import likeness
+from agent_otel.cli import dashboard_diff
 from agent_otel.cli.console import Failure
 from agent_otel.cli.grafana import ROOT, Existing, Folder, Grafana
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from agent_otel.cli.likeness import Model
+    from agent_otel.cli.dashboard_diff import Model
     from agent_otel.cli.shipped import Dashboard
 
 CREATED: Final = "created"
@@ -71,20 +71,20 @@ def carry_out(grafana: Grafana, steps: Iterable[Step]) -> Iterator[tuple[Step, s
         folder = step.folder
         if not folder.uid and folder is not ROOT:
             folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
-        message = likeness.message(step.model)
+        message = dashboard_diff.message(step.model)
         yield step, grafana.save(step.model, version=step.version, folder=folder.uid, message=message)
 
 
 def _step(grafana: Grafana, dashboard: Dashboard, wish: Wish) -> Step:
-    model = likeness.marked(dashboard.model)
+    model = dashboard_diff.marked(dashboard.model)
     if wish.datasource:
-        model = likeness.with_datasource(model, *wish.datasource)
+        model = dashboard_diff.with_datasource(model, *wish.datasource)
     existing = grafana.dashboard(dashboard.uid)
     if existing is None:
         return Step(action=CREATED, dashboard=dashboard, model=model, version=0, folder=wish.folder or ROOT)
-    model = likeness.with_selected(model, existing.model)
+    model = dashboard_diff.with_selected(model, existing.model)
     if wish.datasource:
-        model = likeness.with_datasource(model, *wish.datasource)
+        model = dashboard_diff.with_datasource(model, *wish.datasource)
     there = Folder(existing.folder, existing.folder_title) if existing.folder else ROOT
     folder = wish.folder or there
     step = Step(action=UPDATED, dashboard=dashboard, model=model, version=existing.version, folder=folder)
@@ -97,16 +97,16 @@ def _step(grafana: Grafana, dashboard: Dashboard, wish: Wish) -> Step:
 
 
 def _compared(grafana: Grafana, step: Step, existing: Existing, wish: Wish, *, moves: bool) -> Step:
-    ours, theirs = likeness.digest(step.model), likeness.digest(existing.model)
-    pushed = likeness.mark(existing.model)
+    ours, theirs = dashboard_diff.digest(step.model), dashboard_diff.digest(existing.model)
+    pushed = dashboard_diff.mark(existing.model)
     untouched = theirs in {ours, pushed} or _saved_by_us_last(grafana, step, pushed)
     if not untouched:
-        told = tuple(likeness.differences(existing.model, step.model))
+        told = tuple(dashboard_diff.differences(existing.model, step.model))
         if wish.overwrite:
             return replace(step, action=REPLACED, why=told)
         whose = "has been changed since it was pushed" if pushed else "was not put there by this command"
         return replace(step, action=REFUSED, why=(f"it {whose}; --overwrite replaces it", *told))
-    selects = wish.datasource is not None and likeness.selected_datasource(existing.model) != wish.datasource[1]
+    selects = wish.datasource is not None and dashboard_diff.selected_datasource(existing.model) != wish.datasource[1]
     if ours not in {theirs, pushed} or selects:
         return step
     return replace(step, action=MOVED if moves else UNCHANGED)

@@ -7,8 +7,8 @@ from itertools import islice
 from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.measure import shapes
-from agent_otel.measure.shapes import shape_of
+from agent_otel.measure import object_kinds
+from agent_otel.measure.object_kinds import shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,9 +102,9 @@ def _object(value: Any, cls: type, budget: int) -> Size:
             return _new(Size, (len(content) if content.isascii() else text_bytes(content), True))
         if type(content) is list:
             return _content(content, budget, message=True)
-    elif shape.kind is shapes.TEXT:
+    elif shape.kind is object_kinds.TEXT:
         return Size(text_bytes(value), exact=True)
-    elif shape.kind is shapes.BINARY:
+    elif shape.kind is object_kinds.BINARY:
         return Size(shape.length(value), exact=True)
     return _walk(value, budget)
 
@@ -140,7 +140,7 @@ def block_text(block: Any) -> str | None:
         text = block.get("text")
         return text if type(text) is str and (len(block) == 1 or _is_text_type(block)) else None
     shape = shape_of(type(block))
-    if shape.kind is not shapes.RECORD or shape.namespace is None:
+    if shape.kind is not object_kinds.RECORD or shape.namespace is None:
         return None
     fields = shape.namespace(block)
     text = fields.get("text")
@@ -300,7 +300,7 @@ def _key(key: Any) -> tuple[int, bool]:
     if leaf is None:
         return 2, False
     more, certain = leaf(shape, key)
-    return more + 2 * (shape.kind is shapes.NUMBER), certain
+    return more + 2 * (shape.kind is object_kinds.NUMBER), certain
 
 
 def _other(value: Any, left: int) -> tuple[int, bool, Any]:
@@ -310,24 +310,24 @@ def _other(value: Any, left: int) -> tuple[int, bool, Any]:
     leaf = _LEAVES.get(kind)
     if leaf is not None:
         return (*leaf(shape, value), None)
-    if kind is shapes.MAPPING or kind is shapes.RECORD:
+    if kind is object_kinds.MAPPING or kind is object_kinds.RECORD:
         return 0, True, shape.read(value)
-    if kind is shapes.ARRAY or kind is shapes.SET:
-        inner = shapes.elements(shape, value, left + 1)
+    if kind is object_kinds.ARRAY or kind is object_kinds.SET:
+        inner = object_kinds.elements(shape, value, left + 1)
         return 0, len(inner) == shape.length(value), inner
-    if kind is shapes.VALUE:
+    if kind is object_kinds.VALUE:
         return -2, True, [shape.read(value)]  # without the brackets of the list around it
     return 0, False, None
 
 
-def _number(shape: shapes.Shape, value: Any) -> tuple[int, bool]:
+def _number(shape: object_kinds.Shape, value: Any) -> tuple[int, bool]:
     number = shape.read(value)
     return _int(number) if type(number) is int else (_float(number), True)
 
 
-_LEAVES: Final[dict[str, Callable[[shapes.Shape, Any], tuple[int, bool]]]] = {
-    shapes.TEXT: lambda _shape, value: (quoted_bytes(value), True),
-    shapes.LABEL: lambda shape, value: (quoted_bytes(shape.read(value)), True),
-    shapes.BINARY: lambda shape, value: (shape.length(value) + 2, False),
-    shapes.NUMBER: _number,
+_LEAVES: Final[dict[str, Callable[[object_kinds.Shape, Any], tuple[int, bool]]]] = {
+    object_kinds.TEXT: lambda _shape, value: (quoted_bytes(value), True),
+    object_kinds.LABEL: lambda shape, value: (quoted_bytes(shape.read(value)), True),
+    object_kinds.BINARY: lambda shape, value: (shape.length(value) + 2, False),
+    object_kinds.NUMBER: _number,
 }

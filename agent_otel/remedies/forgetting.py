@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from agent_otel.remedies import claim_check, payloads
-from agent_otel.remedies.stores import StoreError
-from agent_otel.remedies.workers import is_in_asyncio
+from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel.remedies.claim_check import payload_store, policy
+from agent_otel.remedies.claim_check.stores import StoreError
 
 if TYPE_CHECKING:
-    from agent_otel.remedies.claims import Claims
+    from agent_otel.remedies.claim_check.keys import Claims
 
 
 def forget(execution: str) -> int:
@@ -58,8 +58,8 @@ def _stores(execution: str) -> list[Claims]:
     """Return the stores to ask, each with its keys; ValueError for what is no id."""
     if not isinstance(execution, str) or not execution:
         raise ValueError("the id of an execution is a text, and not empty")
-    check = claim_check.current()
-    claims = [*([] if check is None else [check.claims]), *payloads.opened]
+    check = policy.current()
+    claims = [*([] if check is None else [check.claims]), *payload_store.opened]
     if not claims:
         raise StoreError("AGENT_OTEL_CLAIM_CHECK names no store")
     return claims

@@ -9,7 +9,8 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel import _shield, catalogue
+from agent_otel import semconv
+from agent_otel._internal import errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +41,7 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
         try:
             return _count_tokens(text())
         except Exception as error:  # the program's function, on the way out of its tool
-            _shield.say_once(
+            errors.warn_once(
                 "token counter",
                 f"agent_otel.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
             )
@@ -55,8 +56,8 @@ class Reached(NamedTuple):
 
     def answer(self) -> dict[str, Any]:
         """What the model reads in place of a result."""
-        advice = _ONE_BY_ONE if self.limit == catalogue.LIMIT_PARALLEL else _ANSWER_NOW
-        return {"error": catalogue.LIMIT_REACHED, "limit": self.limit, "maximum": self.maximum, "message": advice}
+        advice = _ONE_BY_ONE if self.limit == semconv.LIMIT_PARALLEL else _ANSWER_NOW
+        return {"error": semconv.LIMIT_REACHED, "limit": self.limit, "maximum": self.maximum, "message": advice}
 
 
 class _Spent:
@@ -117,10 +118,10 @@ class Limits:
 
     def _reached(self, spent: _Spent) -> Reached | None:
         for limit, maximum, used in (
-            (catalogue.LIMIT_TOOL_CALLS, self._calls, spent.calls),
-            (catalogue.LIMIT_BYTES, self._bytes, spent.bytes),
-            (catalogue.LIMIT_TOKENS, self._tokens, spent.tokens),
-            (catalogue.LIMIT_PARALLEL, self._parallel, sum(visit() is not None for visit in spent.running)),
+            (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
+            (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
+            (semconv.LIMIT_TOKENS, self._tokens, spent.tokens),
+            (semconv.LIMIT_PARALLEL, self._parallel, sum(visit() is not None for visit in spent.running)),
         ):
             if maximum is not None and used >= maximum:
                 return Reached(limit, maximum)

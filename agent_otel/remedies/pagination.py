@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypedDict, overload
 
 from agent_otel import settings
-from agent_otel.remedies.references import Signer
+from agent_otel.remedies.claim_check.references import Signer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

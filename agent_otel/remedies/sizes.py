@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent_otel.core.tool_invocation import Record
     from agent_otel.measure.size import Size
-    from agent_otel.record import Record
 
 
 def read_size(record: Record) -> Size | None:

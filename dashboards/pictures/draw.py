@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests import environments
-from tests.engines import prometheus, starting
-from tests.monitoring import backfill, boards
-from tests.monitoring.simulated import END, START, STEP_SECONDS
+from tests.system.engines import prometheus, starting
+from tests.system.monitoring import backfill, boards
+from tests.system.monitoring.simulated import END, START, STEP_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.engines.prometheus import Prometheus
+    from tests.system.engines.prometheus import Prometheus
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent

@@ -31,7 +31,7 @@ RUNTIMES = ("temporal", "langgraph", "dapr")
 QUESTION = "Which handlers are registered for which topic?"
 
 # daprd is not to be had as a package; this one speaks its protocol and has its limits.
-_SIDECAR = "tests.examples.durable_sidecar"
+_SIDECAR = "tests.system.examples.durable_sidecar"
 KEPT = "history bytes: "
 _MESSAGE_BYTES = 16 * 1024 * 1024
 

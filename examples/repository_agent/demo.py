@@ -82,7 +82,7 @@ def check_switch() -> None:
     """Raise UnwatchedError unless this process was started the way that switches the product on."""
     if missing := [name for name in VARIABLES if not os.environ.get(name)]:
         raise UnwatchedError(f"{', '.join(missing)} not set; start the demo with scripts/demo, which sets them")
-    if importlib.util.find_spec("agent_otel") is None or importlib.util.find_spec("agent_otel.observer") is None:
+    if importlib.util.find_spec("agent_otel") is None or importlib.util.find_spec("agent_otel.core.handler") is None:
         raise UnwatchedError("agent_otel is not installed here, or without its core; see scripts/demo")
 
 

@@ -137,7 +137,7 @@ async def _cancelled(running: Any) -> Any:
 
 def targets(integrations: dict[str, str]) -> dict[str, Any]:
     """Every function that the matched candidates wrap, as it stands in its class or module."""
-    from agent_otel.integrations.registry import INTEGRATIONS
+    from agent_otel.integrations.registry.lookup import INTEGRATIONS
 
     found = {}
     for integration in INTEGRATIONS:
@@ -170,7 +170,7 @@ def _unlike(before: dict[str, Json], now: dict[str, Json]) -> list[str]:
 
 def depths(places: dict[str, Any], originals: dict[str, Any] | None = None) -> dict[str, Any]:
     """How often each function is wrapped; with the originals, whether the innermost is the very same."""
-    from agent_otel.integrations.wrapping import _MARK
+    from agent_otel.integrations.wrappers import _MARK
 
     found: dict[str, Any] = {}
     for target, (parent, attribute) in places.items():
@@ -199,9 +199,9 @@ def put_in() -> None:
     if instrumentor is not None:
         instrumentor.instrument()
     else:
-        from agent_otel import _startup
+        from agent_otel._bootstrap import startup
 
-        _startup.activate()
+        startup.activate()
 
 
 def take_out() -> None:
@@ -210,14 +210,14 @@ def take_out() -> None:
     if instrumentor is not None and instrumentor.is_instrumented_by_opentelemetry:
         instrumentor.uninstrument()
     else:
-        from agent_otel import _startup
+        from agent_otel._bootstrap import startup
 
-        _startup.deactivate()
+        startup.deactivate()
 
 
 def _instrumentor() -> Any:
     try:
-        from agent_otel._instrumentor import AgentOtelInstrumentor
+        from agent_otel._bootstrap.otel_instrumentor import AgentOtelInstrumentor
     except ImportError:
         return None
     return AgentOtelInstrumentor()
@@ -226,7 +226,7 @@ def _instrumentor() -> Any:
 def on(agent_name: str, base_url: str, plan: Json) -> Json:
     """Switched on from the start, three times over."""
     messages = Messages()
-    from agent_otel import _shield
+    from agent_otel._internal import errors
 
     importlib.import_module("agent_otel.auto")
     put_in()
@@ -238,20 +238,20 @@ def on(agent_name: str, base_url: str, plan: Json) -> Json:
         telemetry.metrics()
         cases[name] = run(agent, base_url, case)
         cases[name].update(spans=telemetry.spans(), metrics=telemetry.metrics(), messages=messages.take())
-    from agent_otel.emit.telemetry import integrations
+    from agent_otel.telemetry.setup import integrations
 
     return {
         "cases": cases,
         "depths": depths(targets(plan["integrations"])),
         "integrations": {name: target for name, (_, target) in integrations().items()},
-        "errors": dict(_shield.errors),
+        "errors": dict(errors.errors),
         "broken": [break_core(place, agent, base_url, plan, messages) for place in plan["broken"]],
     }
 
 
 def break_core(place: str, agent: Any, base_url: str, plan: Json, messages: Messages) -> Json:
     """Make a function of ours raise, and run the first case twice."""
-    from agent_otel import _shield
+    from agent_otel._internal import errors
 
     module_name, _, path = place.partition(":")
     parent: Any = importlib.import_module(module_name)
@@ -263,8 +263,8 @@ def break_core(place: str, agent: Any, base_url: str, plan: Json, messages: Mess
     def fail(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError(place)
 
-    before = sum(_shield.errors.values())
-    _shield._said.clear()
+    before = sum(errors.errors.values())
+    errors._said.clear()
     setattr(parent, attribute, fail)
     try:
         case = next(iter(plan["cases"].values()))
@@ -274,7 +274,7 @@ def break_core(place: str, agent: Any, base_url: str, plan: Json, messages: Mess
     return {
         "place": place,
         "results": results,
-        "errors": sum(_shield.errors.values()) - before,
+        "errors": sum(errors.errors.values()) - before,
         "messages": messages.take(),
     }
 

@@ -5,26 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from tests.contract import (
-    script,
+from tests.contract import script
+from tests.contract.frameworks import (
     test_agno,
     test_anthropic,
-    test_bedrock,
     test_claude_agent_sdk,
     test_crewai,
     test_google,
     test_handwritten,
     test_langchain,
-    test_litellm,
     test_mcp,
-    test_mistral,
-    test_ollama,
-    test_openai,
     test_openai_agents,
     test_pydantic_ai,
     test_smolagents,
     test_strands,
 )
+from tests.contract.model_sdks import test_bedrock, test_litellm, test_mistral, test_ollama, test_openai
 
 if TYPE_CHECKING:
     from tests.contract.suite import Contract

@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel import catalogue
-from agent_otel.measure.truncation import SUSPECTED
+from agent_otel import semconv
+from agent_otel.measure.truncation.detect import SUSPECTED
 from tests import environments
 from tests.contract.cases import Case
 from tests.contract.delivery import Delivery
@@ -170,20 +170,20 @@ def _run_dapr_agents(environment: Environment, plan: Path, sizes: Sequence[int])
 
 def figures_of(contract: type[Contract] | None, size: int, report: Json, got: int) -> Figures:
     """Read what the telemetry says of a result; raise DisagreementError where that is not what happened."""
-    told = [span["attributes"] for span in report["spans"] if catalogue.RESULT_BYTES in span["attributes"]]
-    calls = [attributes for attributes in told if catalogue.ARGS_HASH in attributes]
+    told = [span["attributes"] for span in report["spans"] if semconv.RESULT_BYTES in span["attributes"]]
+    calls = [attributes for attributes in told if semconv.ARGS_HASH in attributes]
     if len(calls) != 1 or report["messages"]:
         raise DisagreementError(f"{len(calls)} calls are told of, and {report['messages']}")
-    cuts = [each for each in told if each.get(catalogue.TRUNCATION_REASON) not in (None, SUSPECTED)]
-    produced = calls[0][catalogue.RESULT_BYTES]
-    kept = [each[catalogue.RESULT_HANDED_BACK_BYTES] for each in told if catalogue.RESULT_HANDED_BACK_BYTES in each]
+    cuts = [each for each in told if each.get(semconv.TRUNCATION_REASON) not in (None, SUSPECTED)]
+    produced = calls[0][semconv.RESULT_BYTES]
+    kept = [each[semconv.RESULT_HANDED_BACK_BYTES] for each in told if semconv.RESULT_HANDED_BACK_BYTES in each]
     reads_requests = contract is None or issubclass(contract, Delivery)
     figures = Figures(
         produced,
         min(kept, default=produced),
         _delivered(report["metrics"], 0 if reads_requests else None),
-        ", ".join(dict.fromkeys(each[catalogue.TRUNCATION_LAYER] for each in cuts)),
-        ", ".join(dict.fromkeys(each.get(catalogue.TRUNCATION_REASON, "") for each in cuts or calls)),
+        ", ".join(dict.fromkeys(each[semconv.TRUNCATION_LAYER] for each in cuts)),
+        ", ".join(dict.fromkeys(each.get(semconv.TRUNCATION_REASON, "") for each in cuts or calls)),
     )
     if report["error"] or not got:
         figures = figures._replace(layer=_refused(report), reason=REJECTED)
@@ -193,17 +193,17 @@ def figures_of(contract: type[Contract] | None, size: int, report: Json, got: in
 
 def _delivered(metrics: list[Json], otherwise: int | None) -> int | None:
     """How much was delivered, or this if nothing is told of it."""
-    counted = [metric["sum"] for metric in metrics if metric["name"] == catalogue.RESULT_DELIVERED.name]
+    counted = [metric["sum"] for metric in metrics if metric["name"] == semconv.RESULT_DELIVERED.name]
     return sum(counted) or otherwise
 
 
 def _refused(report: Json) -> str:
     """Name the durable runtime that, the telemetry says, refused a payload; raise for all other errors."""
-    name = catalogue.PAYLOADS_REJECTED.name
+    name = semconv.PAYLOADS_REJECTED.name
     rejected = [metric["attributes"] for metric in report["metrics"] if metric["name"] == name and metric["sum"]]
     if not rejected:
         raise DisagreementError(report["error"] or "nothing arrived, and nobody is told to have refused it")
-    return str(rejected[0][catalogue.RUNTIME])
+    return str(rejected[0][semconv.RUNTIME])
 
 
 def _verify(figures: Figures, size: int, got: int, told: list[Json], metrics: list[Json]) -> None:
@@ -213,17 +213,17 @@ def _verify(figures: Figures, size: int, got: int, told: list[Json], metrics: li
     arrived = figures.handed_back if figures.delivered is None else figures.delivered
     if arrived != got:
         raise DisagreementError(f"{got:,} arrived, told are {arrived:,}")
-    on_spans = {each[catalogue.RESULT_DELIVERED_BYTES] for each in told if catalogue.RESULT_DELIVERED_BYTES in each}
+    on_spans = {each[semconv.RESULT_DELIVERED_BYTES] for each in told if semconv.RESULT_DELIVERED_BYTES in each}
     if on_spans - {got}:
         raise DisagreementError(f"{got:,} arrived, told are {on_spans} on spans")
     # 1 % and 256 bytes are what another form of the same text may take; only with a notice in it a text is longer.
     if (size - got > max(256, size / 100) or got > size) != bool(figures.layer):
         raise DisagreementError(f"{got:,} arrived, told is a cut by {figures.layer or 'nobody'}")
-    cuts = {(each.get(catalogue.TRUNCATION_LAYER), each.get(catalogue.TRUNCATION_REASON)) for each in told}
+    cuts = {(each.get(semconv.TRUNCATION_LAYER), each.get(semconv.TRUNCATION_REASON)) for each in told}
     counted = {
-        (metric["attributes"][catalogue.LAYER], metric["attributes"][catalogue.REASON])
+        (metric["attributes"][semconv.LAYER], metric["attributes"][semconv.REASON])
         for metric in metrics
-        if metric["name"] == catalogue.RESULTS_TRUNCATED.name and metric["sum"]
+        if metric["name"] == semconv.RESULTS_TRUNCATED.name and metric["sum"]
     }
     if counted != cuts - {(None, None)}:
         raise DisagreementError(f"spans tell of the cuts {cuts}, counted are {counted}")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from agent_otel.integrations.registry import INTEGRATIONS
+from agent_otel.integrations.registry.lookup import INTEGRATIONS
 from tests.contract import script
 from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Cut, Json, Record, failed, looked_up
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 #: Functions of the core that are made to raise, one after the other.
 CORE = (
-    "agent_otel.record:Record.__init__",
-    "agent_otel.record:Record.read",
-    "agent_otel.record:Record.finish",
-    "agent_otel.record:size",
-    "agent_otel.record:digest_arguments",
-    "agent_otel.emit.spans:open_tool_span",
+    "agent_otel.core.tool_invocation:Record.__init__",
+    "agent_otel.core.tool_invocation:Record.read",
+    "agent_otel.core.tool_invocation:Record.finish",
+    "agent_otel.core.tool_invocation:size",
+    "agent_otel.core.tool_invocation:digest_arguments",
+    "agent_otel.telemetry.spans:open_tool_span",
 )
 
 
@@ -262,7 +262,7 @@ class Contract:
 
     def test_nothing_of_ours_is_loaded_while_the_switch_is_off(self, runs: Runs) -> None:
         if not self.imports_us:
-            assert runs.off["loaded"] == ["agent_otel", "agent_otel._startup", *self.loads]
+            assert runs.off["loaded"] == ["agent_otel", "agent_otel._bootstrap.startup", *self.loads]
 
     def test_three_activations_wrap_once(self, runs: Runs) -> None:
         assert runs.on["integrations"].items() >= self.integrations.items()

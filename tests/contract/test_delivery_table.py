@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from tests import environments
-from tests.contract import delivery_table, test_smolagents
+from tests.contract import delivery_table
 from tests.contract.delivery import Delivery
 from tests.contract.delivery_rows import ROWS, Row
 from tests.contract.delivery_table import PAGE, SIZES, DisagreementError, Figures, figures_of, measure
+from tests.contract.frameworks import test_smolagents
 from tests.contract.suite import Contract
 
 if sys.version_info >= (3, 11):

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_otel.integrations.registry import INTEGRATIONS
+from agent_otel.integrations.registry.lookup import INTEGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from tests.contract.runtimes.programs import dapr as program
 from tests.patience import Deadline
 
 if TYPE_CHECKING:
-    from tests.engines.daprd import Daprd
+    from tests.system.engines.daprd import Daprd
 
 Json = dict[str, Any]
 
@@ -66,7 +66,7 @@ def told(telemetry: Telemetry) -> Json:
     """What this package tells: the spans' attributes, and the metrics as Prometheus gets them."""
     from prometheus_client import REGISTRY
 
-    from agent_otel.analysis import _analyst
+    from agent_otel.core.payload_analysis import _analyst
 
     time.sleep(0.3)  # an activity's span may end after the workflow
     _analyst.drain()

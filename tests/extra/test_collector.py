@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from agent_otel import catalogue
-from tests.engines import prometheus, starting
-from tests.engines.collector import collector
-from tests.monitoring import durable_run
+from agent_otel import semconv
 from tests.patience import Deadline
+from tests.system.engines import prometheus, starting
+from tests.system.engines.collector import collector
+from tests.system.monitoring import durable_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.engines.collector import Collector
-    from tests.engines.prometheus import Prometheus
+    from tests.system.engines.collector import Collector
+    from tests.system.engines.prometheus import Prometheus
 
 Series = dict[tuple[tuple[str, str], ...], str]
 
@@ -79,9 +79,9 @@ def test_through_a_collector_all_arrives_as_it_is_scraped(
     assert (scraped.keys() - pushed.keys(), pushed.keys() - scraped.keys()) == (set(), set())
     assert scraped == pushed
     names = {dict(labels)["__name__"] for labels in scraped}
-    for metric in (catalogue.PAYLOAD_NEAR_CAP, catalogue.PAYLOAD_CAP, catalogue.RESULT_PRODUCED):
+    for metric in (semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_CAP, semconv.RESULT_PRODUCED):
         assert metric.exposed_name in names
-    for metric in (catalogue.RESULT_SIZE, catalogue.UTILIZATION):
+    for metric in (semconv.RESULT_SIZE, semconv.UTILIZATION):
         assert {f"{metric.exposed_name}_{part}" for part in ("bucket", "sum", "count")} <= names
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from tests.contract.runtimes import test_dapr
-from tests.engines import daprd, starting
+from tests.system.engines import daprd, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engines import starting
-from tests.engines.go_tools import DASHBOARD_LINTER
+from tests.system.engines import starting
+from tests.system.engines.go_tools import DASHBOARD_LINTER
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess

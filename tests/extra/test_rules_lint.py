@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.cli.alerting import ALERTS, RECORDINGS, render
-from tests.engines import starting
-from tests.engines.go_tools import PINT
+from agent_otel.alerts import ALERTS, RECORDINGS, render
+from tests.system.engines import starting
+from tests.system.engines.go_tools import PINT
 
 if TYPE_CHECKING:
     from subprocess import CompletedProcess

@@ -7,11 +7,11 @@ the text, the size of the compact JSON, the same digest for the same arguments, 
 import json
 from typing import Any, NoReturn
 
-from agent_otel.measure.breakdown import breakdown_text
-from agent_otel.measure.digest import arguments
+from agent_otel.measure.arguments_hash import arguments
+from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import json_size, size
-from agent_otel.measure.truncation import asks_for_a_page, find_cut, has_cursor, has_shrunk
+from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor, has_shrunk
 
 _KEY = b"fuzz"
 _PREVIEW_BYTES = 64

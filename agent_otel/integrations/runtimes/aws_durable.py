@@ -14,9 +14,11 @@ import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import _shield, _startup, observer
-from agent_otel.catalogue import INPUT, MESSAGE, OUTPUT
-from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel._bootstrap import startup
+from agent_otel._internal import errors
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,7 +55,7 @@ def _step(execution: str, operation: Any) -> Step:
 def _carried(direction: str, text: str | None) -> Carried | None:
     if not text:
         return None
-    return Carried(direction, observer.text_bytes(text), text)
+    return Carried(direction, handler.text_bytes(text), text)
 
 
 def _error_type(error: Any) -> str | None:
@@ -80,7 +82,7 @@ _reader = StepReader(_starting, _nothing, _known)
 
 
 def _enter(plugin: _Hooks, info: Any) -> None:
-    visit = observer.enter_step(_reader, plugin, (info,), {})
+    visit = handler.enter_step(_reader, plugin, (info,), {})
     if visit is not None:
         visit.__enter__()
         _running[plugin.execution, info.operation_id] = visit
@@ -102,13 +104,13 @@ class _Hooks:
     def __init__(self, execution: str) -> None:
         self.execution = execution
 
-    @_shield.shielded("aws_durable.plugin")
+    @errors.guarded("aws_durable.plugin")
     def on_user_function_start(self, info: Any) -> None:
         """Run before a step's function, or that of a context with steps in it, in its thread."""
         if info.operation_type.value == "STEP":
             _enter(self, info)
 
-    @_shield.shielded("aws_durable.plugin")
+    @errors.guarded("aws_durable.plugin")
     def on_user_function_end(self, info: Any) -> None:
         """Run after it, in its thread; what it returned is neither serialised nor checkpointed yet."""
         visit = _running.get((self.execution, info.operation_id))
@@ -117,16 +119,16 @@ class _Hooks:
         if info.outcome.value != "SUCCEEDED":
             _end(self.execution, info.operation_id, Outcome(error_type=_error_type(info.error)))
 
-    @_shield.shielded("aws_durable.plugin")
+    @errors.guarded("aws_durable.plugin")
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
         carried = _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result)
         outcome = Outcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
-            observer.payload(_step(self.execution, info), carried)
+            handler.payload(_step(self.execution, info), carried)
 
-    @_shield.shielded("aws_durable.plugin")
+    @errors.guarded("aws_durable.plugin")
     def on_invocation_end(self, info: Any) -> None:
         """Run when the invocation's last hook has; its result is empty when a checkpoint has it."""
         for execution, operation_id in list(_running):
@@ -134,7 +136,7 @@ class _Hooks:
                 _end(execution, operation_id, Outcome())
         carried = _carried(OUTPUT, info.execution_result)
         if carried is not None:
-            observer.payload(Step(_RUNTIME, execution=self.execution), carried)
+            handler.payload(Step(_RUNTIME, execution=self.execution), carried)
 
 
 class _Factory:
@@ -145,14 +147,14 @@ class _Factory:
     def create_plugin(self, info: Any, /) -> Any:
         """Return the plug-in of an invocation; ``AGENT_OTEL=0`` makes it one that does nothing."""
         base = sys.modules[_PLUGINS].DurableInstrumentationPlugin
-        if not _startup.active:
+        if not startup.active:
             return base()
         return type("AgentOtelPlugin", (_Hooks, base), {})(info.execution_arn)
 
     def on_registration_result(self, registered: bool) -> None:  # noqa: FBT001 - the SDK's own signature
         """Run when the SDK's variable names this: then all of the package is switched on."""
         if registered:
-            _startup.activate()
+            startup.activate()
 
 
 plugin = _Factory()
@@ -172,14 +174,14 @@ def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
     state, context = kwargs["state"], kwargs["lambda_context"]
     execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
     if name:
-        observer.execution_named(execution, name)
+        handler.execution_named(execution, name)
     carried = None if state.has_prior_operations() else _carried(INPUT, state.get_input_payload())
     if carried is None or execution in _begun:
         return
     _begun[execution] = None
     if len(_begun) > _REMEMBERED:
         _begun.popitem(last=False)
-    observer.payload(Step(_RUNTIME, None, name, execution), carried)
+    handler.payload(Step(_RUNTIME, None, name, execution), carried)
 
 
 def _checkpointing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -201,7 +203,7 @@ def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped functio
     ):
         return
     if carried is not None and (sent or refused is not None):
-        observer.payload(_step(state.durable_execution_arn, update), carried, None, refused)
+        handler.payload(_step(state.durable_execution_arn, update), carried, None, refused)
 
 
 def _source(error: BaseException) -> BaseException:

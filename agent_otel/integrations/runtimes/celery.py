@@ -19,9 +19,10 @@ from weakref import WeakKeyDictionary
 
 from opentelemetry import trace
 
-from agent_otel import _shield, observer
-from agent_otel.catalogue import INPUT, OUTPUT
-from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel._internal import errors
+from agent_otel.core import handler
+from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,7 @@ _thread = _Thread()
 
 
 def _carried(direction: str, body: Any, *, again: bool = False) -> Carried:
-    size = observer.text_bytes(body) if isinstance(body, str) else len(body)
+    size = handler.text_bytes(body) if isinstance(body, str) else len(body)
     return Carried(direction, size, body, again=again)
 
 
@@ -72,7 +73,7 @@ def _step(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ste
     root_id = request.root_id or request.id
     workflow = task.name if root_id == request.id else None
     if workflow is not None:
-        observer.execution_named(root_id, workflow)
+        handler.execution_named(root_id, workflow)
     return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=_transport_of(task.app))
 
 
@@ -99,16 +100,16 @@ def _known(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outco
 _reader = StepReader(_step, _input, _known, opened_by_handler=True)
 
 
-@_shield.shielded("celery.prerun")
+@errors.guarded("celery.prerun")
 def _prerun(task_id: str, task: Any, **_: Any) -> None:
     """Begin; other receivers of the signal may open a span after this."""
-    visit = observer.enter_step(_reader, task.request, (task,), {})
+    visit = handler.enter_step(_reader, task.request, (task,), {})
     if visit is not None:
         visit.__enter__()
     _thread.runs.append(_Run(task_id, visit))
 
 
-@_shield.shielded("celery.postrun")
+@errors.guarded("celery.postrun")
 def _postrun(task_id: str, retval: Any, state: str, **_: Any) -> None:
     """End, before any other receiver does."""
     runs = _thread.runs
@@ -138,7 +139,7 @@ def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     scope = getattr(span, "instrumentation_scope", None)
     if scope is not None and scope.name == _INSTRUMENTATION and span.name.startswith("run/"):
         span.set_attribute("celery.action", "run")
-    observer.step_started()
+    handler.step_started()
 
 
 # --- what is serialised -----------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ def _published(producer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
     workflow = name if root_id == headers["id"] else None
     transport = producer.connection.transport.driver_type
     step = Step(_RUNTIME, name, workflow, root_id, (headers.get("retries") or 0) + 1, variant=transport)
-    observer.payload(step, _carried(INPUT, body), None, str(error))
+    handler.payload(step, _carried(INPUT, body), None, str(error))
 
 
 tracer = Before(_connect)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from agent_otel.core.types import StepReader, Watch
 from agent_otel.integrations.runtimes.taskhub import TaskHub
-from agent_otel.reading import StepReader, Watch
 
 _hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), first=1)
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import observer
-from agent_otel.catalogue import STATE
+from agent_otel.core import handler
+from agent_otel.core.types import Carried, Watch
 from agent_otel.integrations.runtimes.taskhub import is_refusal
-from agent_otel.reading import Carried, Watch
+from agent_otel.semconv import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,18 +24,18 @@ _MAX_REFUSED = 1_000
 def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
     key = kwargs["key"] if "key" in kwargs else args[0]
     value = kwargs["value"] if "value" in kwargs else args[1]
-    step = observer.current_step()
+    step = handler.current_step()
     execution = (step.execution or "").lower() if step is not None else ""
     if step is None or not execution or not key.endswith(execution):
         return
     refused = str(error) if is_refusal(error) else None
     if error is not None and refused is None:
         return
-    size = observer.text_bytes(value) if isinstance(value, str) else len(value)
+    size = handler.text_bytes(value) if isinstance(value, str) else len(value)
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size
-    observer.payload(step, Carried(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
+    handler.payload(step, Carried(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
 
 
 saved = Watch(_saved)

@@ -14,9 +14,9 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel import observer
-from agent_otel.catalogue import INPUT, OUTPUT
-from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -100,7 +100,7 @@ def _asked(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorded: A
     """A step without a result is about to be run; an asynchronous one asks from a thread that is not its own."""
     running = _current()
     if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
-        observer.step_started()
+        handler.step_started()
 
 
 def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _: Any, error: Any) -> None:
@@ -115,7 +115,7 @@ def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _
         running.carried, running.refused = carried, refused
         return
     step = Step(_RUNTIME, result["function_name"], execution=result["workflow_uuid"], variant=_variant(database))
-    observer.payload(step, carried, refused=refused)
+    handler.payload(step, carried, refused=refused)
 
 
 def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
@@ -124,18 +124,18 @@ def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
     if error is not None and refused is None:
         return
     workflow_id = status["workflow_uuid"]
-    observer.execution_named(workflow_id, status["name"])
+    handler.execution_named(workflow_id, status["name"])
     variant = _variant(database)
     if workflow_id in _resumed:
         _resumed.discard(workflow_id)
     elif error is not None or not (result[0] in _DONE or result[-1] is False):
         step = Step(_RUNTIME, None, status["name"], workflow_id, variant=variant)
-        observer.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
+        handler.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
 
 
 def _dequeued(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     _variant(args[0]._sys_db)
-    observer.execution_named(args[1]["workflow_uuid"], args[1]["name"])
+    handler.execution_named(args[1]["workflow_uuid"], args[1]["name"])
 
 
 def _resumes(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -148,14 +148,14 @@ def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], writ
     if text is None or written is False or (error is not None and refused is None):
         return
     step = Step(_RUNTIME, execution=args[0], variant=_variant(database))
-    observer.payload(step, _carried(OUTPUT, text), refused=refused)
+    handler.payload(step, _carried(OUTPUT, text), refused=refused)
     if refused is None:
-        observer.execution_ended(args[0])
+        handler.execution_ended(args[0])
 
 
 def _carried(direction: str, text: str) -> Carried:
     """Text that is JSON can be read; base64 never begins like that."""
-    length = observer.text_bytes(text)
+    length = handler.text_bytes(text)
     return Carried(direction, length, text if text[:1] in ("{", "[", '"') else None)
 
 

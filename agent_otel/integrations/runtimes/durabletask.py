@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import caps
+from agent_otel.core.types import StepReader, Watch
 from agent_otel.integrations.runtimes.taskhub import TaskHub
-from agent_otel.reading import StepReader, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

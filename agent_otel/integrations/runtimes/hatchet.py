@@ -10,9 +10,9 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import observer
-from agent_otel.catalogue import INPUT, OUTPUT
-from agent_otel.reading import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,14 +71,14 @@ def _calling(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
     action = (args[0] if args else kwargs["ctx"]).action
     if action.key not in _begun:
         return None
-    visit = observer.enter_step(_reader, task, (action,), {})
+    visit = handler.enter_step(_reader, task, (action,), {})
     if visit is None:
         return None
     visit.__enter__()
     if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
         payload = action.action_payload
         given = {"input": payload.input, **({"parents": payload.parents} if payload.parents else {})}
-        observer.object_carried(visit.step, INPUT, given)
+        handler.object_carried(visit.step, INPUT, given)
     return action, visit
 
 
@@ -99,7 +99,7 @@ def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: 
         return
     carried = None
     if text:
-        carried = Carried(OUTPUT, observer.text_bytes(text), text)
+        carried = Carried(OUTPUT, handler.text_bytes(text), text)
     _finish(action, Outcome(carried, type(error).__qualname__ if error is not None else None))
 
 

@@ -14,9 +14,9 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import observer
-from agent_otel.catalogue import INPUT, OUTPUT, STATE
-from agent_otel.reading import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     step = Step(_RUNTIME, None, function.local_id, context.run_id, context.attempt + 1)
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:
-        observer.object_carried(step, INPUT, context.event.data)
+        handler.object_carried(step, INPUT, context.event.data)
     call = _Call(step, Carried(STATE, len(body), body, again=again) if body else None)
     return call, _call.set(call)
 
@@ -83,7 +83,7 @@ def _answered(
     _call.reset(token)
     steps = [item.step.display_name for item in (getattr(result, "multi", None) or ()) if item.step is not None]
     if call.state is not None:
-        observer.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
+        handler.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
     if result is not None and not steps and result.error is None:
         _keep(_returned, result, call.step)
 
@@ -115,7 +115,7 @@ def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported
         return
     if type(reported.output).__name__ != "EmptySentinel" or info.op.value != "StepRun":
         return
-    visit = observer.enter_step(_reader, call, (info,), {})
+    visit = handler.enter_step(_reader, call, (info,), {})
     if visit is not None:
         visit.__enter__()
         _keep(_ran, info, visit)
@@ -165,7 +165,7 @@ def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: 
         visit.returned(Outcome(carried))
         visit.__exit__(None, None, None)
     elif step is not None:
-        observer.payload(step, carried)
+        handler.payload(step, carried)
 
 
 received = Watch(_received)

@@ -12,10 +12,10 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import observer
 from agent_otel.caps import discover
-from agent_otel.catalogue import OUTPUT, STATE
-from agent_otel.reading import Around, Before, Carried, Family, Step, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Before, Carried, Family, Step, Watch
+from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +81,7 @@ def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         saving.seen = True
         given = _argument(args, kwargs, 0, "obj")
         values = given.get("channel_values") if isinstance(given, dict) else None
-        saving.inline += sum(observer.text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
+        saving.inline += sum(handler.text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
 
 
 # --- payloads --------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
         _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=str(config["configurable"]["thread_id"]), variant=variant)
     carried = Carried(direction, saving.blobs + saving.inline, value=stored, kind=kind)
-    observer.payload(step, carried, refused=refused)
+    handler.payload(step, carried, refused=refused)
 
 
 def _variant(saving: _Saving) -> str | None:
@@ -205,7 +205,7 @@ def _running(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> No
         if configurable.get("checkpoint_ns"):
             return
         if configurable.get("thread_id") is not None:
-            observer.execution_named(str(configurable["thread_id"]), graph.name)
+            handler.execution_named(str(configurable["thread_id"]), graph.name)
             return
 
 

@@ -12,9 +12,9 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import observer
-from agent_otel.catalogue import INPUT, OUTPUT
-from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,7 +42,7 @@ class _Unstored:
             self.visit.returned(Outcome(self.carried))
             self.visit.__exit__(None, None, None)
         elif self.step is not None and self.carried is not None:
-            observer.payload(self.step, self.carried)
+            handler.payload(self.step, self.carried)
 
 
 # By the id of the record, which is kept beside it.
@@ -77,7 +77,7 @@ _reader = StepReader(_step, _nothing, _known)
 
 
 def _calling(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    visit = observer.enter_step(_reader, engine, args, kwargs)
+    visit = handler.enter_step(_reader, engine, args, kwargs)
     if visit is not None:
         visit.__enter__()
     return visit
@@ -109,9 +109,9 @@ def _of(engine: Any) -> Step:
 def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """A flow that is run again has the same parameters."""
     step = _of(engine)
-    observer.execution_named(str(engine.flow_run.id), engine.flow.name)
+    handler.execution_named(str(engine.flow_run.id), engine.flow.name)
     if step.attempt == 1 and engine.flow_run.parameters:
-        observer.object_carried(step, INPUT, engine.flow_run.parameters)
+        handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
 def _succeeding(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -132,7 +132,7 @@ def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any,
     flow = kwargs.get("flow") or (args[0] if args else None)
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
-    observer.payload(step, Carried(INPUT, size, value=kwargs.get("parameters")), None, said[0])
+    handler.payload(step, Carried(INPUT, size, value=kwargs.get("parameters")), None, said[0])
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel import observer
-from agent_otel.catalogue import INPUT, OUTPUT, STATE
-from agent_otel.reading import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core import handler as observer
+from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
-from agent_otel import observer
-from agent_otel.catalogue import HISTORY, INPUT, OUTPUT
-from agent_otel.integrations import wrapping
-from agent_otel.reading import Carried, Outcome, Step, Watch
+from agent_otel.core import handler
+from agent_otel.core.types import Carried, Outcome, Step, Watch
+from agent_otel.integrations import wrappers
+from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,7 +106,7 @@ class TaskHub:
             return
         run.committed = len(old_events)
         run.was_told = False
-        observer.execution_named(instance_id, start.executionStarted.name)
+        handler.execution_named(instance_id, start.executionStarted.name)
         if any(event.HasField("executionStarted") for event in new_events):
             self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
         actions = result.actions if error is None else ()
@@ -115,13 +115,13 @@ class TaskHub:
             run.is_over = ending[0] == INPUT or not old_events
             self._report(instance_id, ending[1] if ending[0] == OUTPUT else None)
         for step, task_id, carried in self._scheduled(instance_id, actions):
-            if observer.is_over_cap(step, carried._replace(bytes=carried.bytes + _BESIDE_BYTES)):
+            if handler.is_over_cap(step, carried._replace(bytes=carried.bytes + _BESIDE_BYTES)):
                 run.unsendable.add(task_id)
-                observer.payload(step, carried)
+                handler.payload(step, carried)
         if self.sends_history:
             self._read_history(run, instance_id, old_events, new_events, actions)
         if ending is not None and ending[0] == OUTPUT:
-            observer.execution_ended(instance_id)
+            handler.execution_ended(instance_id)
 
     def _not_taken(self, run: _Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
         """The same turn again: what is above its cap in it was not taken, of which nobody is told.
@@ -132,7 +132,7 @@ class TaskHub:
         asked = {action.id: action.scheduleTask.name for action in actions if action.HasField("scheduleTask")}
         for task_id, name in (tried | asked).items():
             if task_id in run.unsendable:
-                observer.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
+                handler.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
 
     def _read_history(
         self, run: _Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]
@@ -155,7 +155,7 @@ class TaskHub:
 
     def _report(self, instance_id: str, carried: Carried | None, refused: str | None = None) -> None:
         if carried is not None:
-            observer.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
+            handler.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
 
     def _ending(self, actions: Iterable[Any]) -> tuple[str, Carried | None] | None:
         """With what a workflow ends, if it does: its output, or the input with which it continues as new."""
@@ -181,7 +181,7 @@ class TaskHub:
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
                 call = getattr(stub, method)
-                setattr(stub, method, wrapt.FunctionWrapper(call, wrapping.wrapper_for(Watch(hook), call)))
+                setattr(stub, method, wrapt.FunctionWrapper(call, wrappers.wrapper_for(Watch(hook), call)))
 
     def _sent(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
         self.result_sent(args[0], refused=is_refusal(error))
@@ -195,7 +195,7 @@ class TaskHub:
         with self._lock:
             step = self._results.pop((response.instanceId, response.taskId), None)
         if step is not None and refused:
-            observer.payload_refused(step, OUTPUT)
+            handler.payload_refused(step, OUTPUT)
 
     def turn_refused(self, response: Any) -> None:
         """A turn is refused for what ends the workflow, or else for what its activities are to be given."""
@@ -203,7 +203,7 @@ class TaskHub:
         ending = self._ending(actions)
         if ending is not None:
             if ending[0] == OUTPUT:
-                observer.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
+                handler.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
             else:
                 self._report(instance_id, ending[1], _TOO_LARGE)
             return
@@ -215,15 +215,15 @@ class TaskHub:
         scheduled = sorted(self._scheduled(instance_id, actions), key=lambda task: task[2].bytes, reverse=True)
         for step, task_id, carried in scheduled:
             if task_id not in counted:
-                observer.payload(step, carried)
+                handler.payload(step, carried)
         if scheduled:
-            observer.payload_refused(scheduled[0][0], INPUT)
+            handler.payload_refused(scheduled[0][0], INPUT)
 
 
 def _carried(direction: str, text: str | None, *, again: bool = False) -> Carried | None:
     if not text:
         return None
-    return Carried(direction, observer.text_bytes(text), text, again=again)
+    return Carried(direction, handler.text_bytes(text), text, again=again)
 
 
 def is_refusal(error: Any) -> bool:

@@ -16,9 +16,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel import caps, observer
-from agent_otel.catalogue import HISTORY, INPUT, OUTPUT
-from agent_otel.reading import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel import caps
+from agent_otel.core import handler as observer
+from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

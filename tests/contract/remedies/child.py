@@ -49,10 +49,10 @@ def main(agent_name: str, base_url: str, plan: Json) -> Json:
             "messages": messages.take(),
             "ran": list(tools.ran),
         }
-    from agent_otel import _shield
+    from agent_otel._internal import errors
 
     remedies = sorted(name for name in sys.modules if name.startswith("agent_otel.remedies"))
-    return {"cases": cases, "errors": dict(_shield.errors), "remedies": remedies}
+    return {"cases": cases, "errors": dict(errors.errors), "remedies": remedies}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from typing import Any, ClassVar
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from tests.contract.remedies.suite import CARRIERS, Carrier, Case, Remedies, Seen
 
 WITHHELD = "Nothing was cut: the whole result was withheld. "
@@ -92,8 +92,8 @@ class TestCeiling(Remedies):
         # Where the framework has made a text of it, with blanks or in lines, that is what is measured and withheld.
         size_bytes = ROWS_BYTES + self.blanks[carrier_name]
         assert told == error("table", size_bytes, WITHHELD + "Narrow it with `rows`.")
-        assert span[catalogue.RESULT_BYTES] == size_bytes
-        assert catalogue.RESULT_ESTIMATED not in span
+        assert span[semconv.RESULT_BYTES] == size_bytes
+        assert semconv.RESULT_ESTIMATED not in span
 
     def test_mcp_gives_both_forms_and_the_flag(self, seen: Seen, carrier_name: str, carrier: Carrier) -> None:
         if not carrier.mcp:
@@ -111,17 +111,17 @@ class TestCeiling(Remedies):
             if call_id not in expected:
                 continue
             [span] = seen.spans(case)
-            assert span[catalogue.RESULT_BYTES] == expected[call_id]["size_bytes"]
-            assert span[catalogue.RESULT_HANDED_BACK_BYTES] == len(seen.wire[call_id].encode())
-            assert span[catalogue.RESULT_TRUNCATED] is True
-            assert span[catalogue.TRUNCATION_LAYER] == "remedy"
-            assert span[catalogue.TRUNCATION_REASON] == "ceiling"
+            assert span[semconv.RESULT_BYTES] == expected[call_id]["size_bytes"]
+            assert span[semconv.RESULT_HANDED_BACK_BYTES] == len(seen.wire[call_id].encode())
+            assert span[semconv.RESULT_TRUNCATED] is True
+            assert span[semconv.TRUNCATION_LAYER] == "remedy"
+            assert span[semconv.TRUNCATION_REASON] == "ceiling"
             # FastMCP ends its own span with words of its own.
             assert span["error.type"] == ("tool_error" if carrier_name == "fastmcp" else "result_too_large")
             assert seen.metric(case, "gen_ai.execute_tool.duration", **{"error.type": "result_too_large"}) is not None
         [whole] = seen.spans("at the ceiling")
-        assert whole[catalogue.RESULT_TRUNCATED] is False
-        assert catalogue.RESULT_HANDED_BACK_BYTES not in whole
+        assert whole[semconv.RESULT_TRUNCATED] is False
+        assert semconv.RESULT_HANDED_BACK_BYTES not in whole
 
     def test_metrics_count_it(self, seen: Seen, carrier: Carrier) -> None:
         truncated = seen.metric("above", "agent_otel.tool.results.truncated", layer="remedy", reason="ceiling")

@@ -8,7 +8,7 @@ import json
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen, decide
 from tests.servers.model import Json, Reply, ToolCall, tool_results
 
@@ -127,10 +127,10 @@ class TestStored(Remedies):
         found = REF.search(seen.wire["call_2"])
         assert found is not None
         handed_back = len(seen.wire["call_2"].encode())
-        assert span[catalogue.RESULT_BYTES] == LARGE
-        assert span[catalogue.RESULT_HANDED_BACK_BYTES] == handed_back
-        assert span[catalogue.RESULT_REF] == found[1]
-        assert (span[catalogue.TRUNCATION_LAYER], span[catalogue.TRUNCATION_REASON]) == ("remedy", "claim_check")
+        assert span[semconv.RESULT_BYTES] == LARGE
+        assert span[semconv.RESULT_HANDED_BACK_BYTES] == handed_back
+        assert span[semconv.RESULT_REF] == found[1]
+        assert (span[semconv.TRUNCATION_LAYER], span[semconv.TRUNCATION_REASON]) == ("remedy", "claim_check")
         assert "error.type" not in span
         assert seen.metric("stored", "agent_otel.claim_check.operations", operation="put", result="ok") == 1
         assert seen.metric("stored", "agent_otel.claim_check.io", operation="put") == LARGE
@@ -176,8 +176,8 @@ class TestBroken(Remedies):
         assert message.startswith("The store of the claim check failed: until it is back, ")
         assert seen.report["cases"]["does not fit"]["messages"] == []
         [span] = seen.spans("does not fit")
-        assert catalogue.RESULT_REF not in span
-        assert (span[catalogue.RESULT_BYTES], span[catalogue.RESULT_TRUNCATED]) == (LARGER, True)
+        assert semconv.RESULT_REF not in span
+        assert (span[semconv.RESULT_BYTES], span[semconv.RESULT_TRUNCATED]) == (LARGER, True)
 
 
 del Remedies

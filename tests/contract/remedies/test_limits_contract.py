@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from agent_otel import catalogue
+from agent_otel import semconv
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
@@ -103,7 +103,7 @@ class TestLimits(Remedies):
         assert span["error.type"] == ("tool_error" if carrier_name == "fastmcp" else "limit_reached")
         [event] = [event for event in span["events"] if event["name"] == "tool_call"]
         assert event["attributes"] == {"phase": "skipped", "limit": limit}
-        assert catalogue.RESULT_BYTES not in span
+        assert semconv.RESULT_BYTES not in span
         results = seen.metric(case_name, "agent_otel.tool.result.size", **{"gen_ai.tool.name": "fetch"})
         if case_name == "one after the other":
             assert results == 3 * LOOKUP_BYTES

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.remedies.histories import reading, rendered
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.gemini import GeminiServer
 from tests.servers.model import ModelServer
+from tests.unit.remedies.histories import reading, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -47,19 +47,19 @@ def on(program: Any, plan: Json) -> Json:
             cases[name] = run(start, case)
             settle(telemetry, cases[name])
             cases[name]["messages"] = messages.take()
-    from agent_otel import _shield
-    from agent_otel.emit.telemetry import integrations
+    from agent_otel._internal import errors
+    from agent_otel.telemetry.setup import integrations
 
     return {
         "cases": cases,
-        "errors": dict(_shield.errors),
+        "errors": dict(errors.errors),
         "integrations": {name: target for name, (_, target) in integrations().items()},
     }
 
 
 def settle(telemetry: Telemetry, case: Json) -> None:
     """Collect what a case has emitted; the runtime may report a little after its caller has the result."""
-    from agent_otel.analysis import _analyst
+    from agent_otel.core.payload_analysis import _analyst
 
     case["spans"], case["metrics"] = [], []
     quiet = 0
@@ -76,9 +76,9 @@ def settle(telemetry: Telemetry, case: Json) -> None:
 
 def moved(program: Any, plan: Json) -> Json:
     """Switched on, but what is to be wrapped has moved."""
-    from agent_otel.integrations import registry
+    from agent_otel.integrations.registry import lookup
 
-    for integration in registry.INTEGRATIONS:
+    for integration in lookup.INTEGRATIONS:
         for candidate in integration.candidates if integration.name in plan["integrations"] else ():
             for wrap in candidate.wraps:
                 wrap.target = "Moved." + wrap.target

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 #: Functions of the core that are made to raise.
-CORE = ("agent_otel.carried:weigh", "agent_otel.carried:finish", "agent_otel.emit.spans:open_step_span")
+CORE = ("agent_otel.core.payload:weigh", "agent_otel.core.payload:finish", "agent_otel.telemetry.spans:open_step_span")
 
 CAP_BYTES = 1024 * 1024
 TURNS, TURN = 6, 100_000

@@ -149,8 +149,8 @@ case = {}
 with celery.running(json.loads(sys.argv[1])) as start:
     case["said"] = start(sys.argv[2], json.loads(sys.argv[3]))
     settle(telemetry, case)
-from agent_otel import _shield
-print(json.dumps({**case, "errors": dict(_shield.errors)}))
+from agent_otel._internal import errors
+print(json.dumps({**case, "errors": dict(errors.errors)}))
 """
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import Case, Json, Payload, Runs, RuntimeContract
-from tests.engines import postgres, starting
+from tests.system.engines import postgres, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

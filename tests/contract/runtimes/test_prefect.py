@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import Case, Json, Payload, RuntimeContract
-from tests.engines import starting
+from tests.system.engines import starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

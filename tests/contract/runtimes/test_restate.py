@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import TURN, TURNS, Case, Json, Payload, Runs, RuntimeContract
-from tests.engines import restate, starting
+from tests.system.engines import restate, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,7 +12,7 @@ import pytest
 
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import CAP_BYTES, Case, Json, Payload, Runs, RuntimeContract
-from tests.engines import starting, temporal
+from tests.system.engines import starting, temporal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,13 +18,13 @@ from dapr.conf import settings
 from dapr.ext.workflow import DaprWorkflowClient, RetryPolicy, WorkflowRuntime, when_all
 
 from tests.contract.runtimes import steps
-from tests.engines.dapr_sidecar import sidecar
-from tests.engines.daprd import daprd
+from tests.system.engines.dapr_sidecar import sidecar
+from tests.system.engines.daprd import daprd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.engines.daprd import Daprd
+    from tests.system.engines.daprd import Daprd
 
 ACTIVITIES = (
     steps.produce,

@@ -16,9 +16,9 @@ from dapr_agents.agents.configs import AgentStateConfig
 from dapr_agents.storage.daprstores.stateservice import StateStoreService
 
 from tests.contract.runtimes import steps
-from tests.engines.dapr_sidecar import sidecar
-from tests.engines.dapr_state import state_api
 from tests.servers.model import ModelServer, ToolCall, tool_results
+from tests.system.engines.dapr_sidecar import sidecar
+from tests.system.engines.dapr_state import state_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -26,7 +26,7 @@ from restate import (
 )
 
 from tests.contract.runtimes import steps
-from tests.engines import starting
+from tests.system.engines import starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

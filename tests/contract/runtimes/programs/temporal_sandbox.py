@@ -27,7 +27,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 import agent_otel
-from agent_otel import _importhook, _startup
+from agent_otel._bootstrap import import_hook, startup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,8 +43,8 @@ WATCHED = "tests.contract.runtimes.steps"
 told: list[bool] = []
 if workflow.unsafe.in_sandbox():
     importlib.import_module(WATCHED)
-elif _startup.active:
-    _importhook.install({WATCHED: lambda _: told.append(workflow.unsafe.in_sandbox())})
+elif startup.active:
+    import_hook.install({WATCHED: lambda _: told.append(workflow.unsafe.in_sandbox())})
 
 
 @agent_otel.tool
@@ -105,7 +105,7 @@ def main() -> None:
         warnings.simplefilter("always")
         said = asyncio.run(_ask(sys.argv[1]))
     report = {"said": said, "warnings": sorted({str(each.message) for each in warned})}
-    if _startup.active:
+    if startup.active:
         importlib.import_module(WATCHED)
         report |= _look_around()
     print(json.dumps(report))
@@ -117,7 +117,7 @@ def main() -> None:
 def _look_around() -> dict[str, Any]:
     from prometheus_client import REGISTRY
 
-    from agent_otel.emit.telemetry import integrations
+    from agent_otel.telemetry.setup import integrations
 
     modules = (each for each in gc.get_objects() if isinstance(each, types.ModuleType))
     copies = Counter(each.__name__ for each in modules if each.__name__.partition(".")[0] == "agent_otel")

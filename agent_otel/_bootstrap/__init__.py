@@ -1,0 +1,1 @@
+"""Code that runs at interpreter start: standard library only."""

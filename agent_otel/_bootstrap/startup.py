@@ -1,0 +1,86 @@
+"""The switch: reads ``AGENT_OTEL`` at interpreter start and, when it is on, installs the import hook.
+
+Standard library only. Called by ``agent_otel_startup.pth`` (Python up to 3.14) or ``agent_otel_startup.start``
+(from 3.15); virtual environments run ``.pth`` lines twice, so everything here happens once.
+"""
+
+import os
+import sys
+
+ON = ("1", "true", "yes", "on")
+OFF = ("", "0", "false", "no", "off")
+
+active = False
+_complaints: set[str] = set()
+
+
+def start() -> None:
+    """Activate when ``AGENT_OTEL`` says so; let nothing escape, because an error here would stop the interpreter."""
+    switch = os.environ.get("AGENT_OTEL")
+    if switch and switch.strip().lower() not in OFF:
+        activate()
+
+
+def activate() -> None:
+    """Install the import hook, once per process. ``AGENT_OTEL=0`` keeps everything off; nothing is raised."""
+    global active  # noqa: PLW0603 - the once-flag of the process
+    switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
+    if active or switch in OFF:
+        return
+    if switch not in ON:
+        _complain(f"AGENT_OTEL={switch!r} is neither of {', '.join(ON)} nor of {', '.join(OFF[1:])}; staying off")
+        return
+    active = True
+    try:
+        # Nothing is imported while the switch is off.
+        from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: F401, PLC0415 - forks wait from now on
+        from agent_otel._internal import fork  # noqa: F401, PLC0415 - forks wait from now on
+
+        if "agent_otel.core.handler" in sys.modules:  # taken out before
+            from agent_otel.core import handler  # noqa: PLC0415
+
+            handler.enabled = True
+        if "agent_otel.api" in sys.modules:  # imported before
+            sys.modules["agent_otel.api"].load()
+        import_hook.install(dict.fromkeys(trigger_modules.MODULES, _imported))
+        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in ON:
+            from agent_otel._bootstrap import sigterm  # noqa: PLC0415
+
+            sigterm.install()
+    except (Exception, SystemExit) as error:
+        active = False
+        _complain(f"not active, {type(error).__name__}: {error}")
+
+
+def _imported(module: str) -> None:
+    """A module is here that an integration waits for: only now the table is read."""
+    try:
+        from agent_otel._internal import fork  # noqa: PLC0415 - imported already
+
+        with fork.loading:
+            from agent_otel.integrations.registry import lookup  # noqa: PLC0415
+
+            lookup.imported(module)
+    except Exception as error:
+        _complain(f"{module} is not measured, {type(error).__name__}: {error}")
+
+
+def deactivate() -> None:
+    """Take the import hook out and put every original function back."""
+    global active  # noqa: PLW0603
+    active = False
+    from agent_otel._bootstrap import import_hook  # noqa: PLC0415
+
+    import_hook.uninstall()
+    wrapping = sys.modules.get("agent_otel.integrations.wrappers")
+    if wrapping is not None:
+        wrapping.restore()
+
+
+def _complain(message: str) -> None:
+    if message not in _complaints:
+        _complaints.add(message)
+        try:  # noqa: SIM105 - contextlib is not loaded yet
+            sys.stderr.write(f"agent_otel: {message}\n")
+        except Exception:  # noqa: S110 - standard error is closed or full: nowhere to say it
+            pass

@@ -1,0 +1,1 @@
+"""Helpers that every layer may use: the switch, errors, worker threads."""

@@ -1,0 +1,83 @@
+"""The one error policy: our failure never becomes the user's.
+
+The user's call is always outside our ``try``. What fails inside is counted (``agent_otel.internal.errors``) and
+logged once per place. Tests replace ``handler`` with one that raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_log = logging.getLogger("agent_otel")
+_said: set[str] = set()
+_FRAMES_SHOWN = 3
+
+#: Failures by place, since the process began.
+errors: Counter[str] = Counter()
+
+
+def _count_and_log(where: str) -> None:
+    errors[where] += 1
+    warn_once(
+        f"error in {where}",
+        f"agent_otel failed in {where}: {_origin(sys.exc_info()[1])}. Your program is not affected and goes on. "
+        "This is logged once per place.",
+    )
+
+
+def _origin(error: BaseException | None) -> str:
+    """Return the class of an exception and where it was raised, never its text, in which values may stand."""
+    found = None if error is None else error.__traceback__
+    places = []
+    while found is not None:
+        places.append(f"{found.tb_frame.f_code.co_filename.rpartition(os.sep)[2]}:{found.tb_lineno}")
+        found = found.tb_next
+    return f"{type(error).__qualname__} at {' > '.join(places[-_FRAMES_SHOWN:])}"
+
+
+#: What happens to an internal failure; called inside the ``except`` block.
+handler: Callable[[str], None] = _count_and_log
+
+
+def report_error(where: str) -> None:
+    """Report the exception being handled. Call it in ``except Exception``, never in a wider one."""
+    handler(where)
+
+
+def warn_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
+    """Log a message the first time its key is used in this process."""
+    if key in _said:
+        return
+    _said.add(key)
+    try:
+        _log.log(level, message)
+    except Exception:  # a handler or filter of the program's
+        errors["logging"] += 1
+
+
+def guarded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]:
+    """Make a function of ours return None instead of raising."""
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
+        @functools.wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
+            try:
+                return function(*args, **kwargs)
+            except Exception:
+                report_error(where)
+                return None
+
+        return call
+
+    return decorate

@@ -1,0 +1,130 @@
+"""What no setting can see alone: names that no setting has, settings without effect, settings that contradict.
+
+Each is one warning. A safeguard that is believed to be on must not be off without a word.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel._internal import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from agent_otel.settings import Settings
+
+#: Fields whose remedies act on results of tools, and those whose remedies act on requests to models.
+ON_RESULTS: Final = (
+    *("result_ceiling_bytes", "claim_check"),
+    *("max_tool_calls", "max_parallel_tool_calls", "max_result_bytes", "max_result_tokens"),
+)
+ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
+
+_PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
+_LIKENESS: Final = 0.6
+# What Kubernetes puts into every pod of a namespace with a service called agent-otel-something.
+_OF_A_SERVICE: Final = re.compile(r".*(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT_\d+_[A-Z]+(_PROTO|_PORT|_ADDR)?)")
+_ADDRESS: Final = re.compile(r"[a-z]+://[^:]+:\d+")
+
+
+def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
+    """Warn of each variable that no setting has, with the nearest one; ``variables`` are those that there are."""
+    for name in environ:
+        if name.upper().startswith(_PREFIXES) and name not in variables and not _is_of_a_service(name, environ[name]):
+            nearest = _nearest_setting(name.upper(), variables)
+            hint = f" Do you mean {nearest}?" if nearest else ""
+            errors.warn_once(f"setting {name}", f"{name} is no setting of agent_otel and has no effect.{hint}")
+
+
+def _is_of_a_service(name: str, value: str) -> bool:
+    return bool(_OF_A_SERVICE.fullmatch(name)) or (name.endswith("_PORT") and bool(_ADDRESS.fullmatch(value)))
+
+
+def _nearest_setting(name: str, variables: Collection[str]) -> str | None:
+    """Return the setting that ends as the name does, or is written much as it is; without the prefix of all."""
+    rest = name[len(_PREFIXES[name.startswith(_PREFIXES[1])]) :]
+    settings = {variable.removeprefix(_PREFIXES[0]): variable for variable in variables}
+    ending = [setting for setting in settings if setting.endswith(f"_{rest}")]
+    nearest = min(ending, key=len, default=None) or _nearest(rest, settings)
+    return settings[nearest] if nearest else None
+
+
+def _nearest(name: str, candidates: Collection[str]) -> str | None:
+    import difflib  # noqa: PLC0415 - where a name is wrong, only
+
+    return next(iter(difflib.get_close_matches(name, sorted(candidates), 1, _LIKENESS)), None)
+
+
+def needs(values: Mapping[str, Any], needed: Mapping[str, tuple[str, ...]]) -> None:
+    """Warn of each setting that does nothing without another; both are by variable, ``values`` those that are set."""
+    for variable in values:
+        others = needed.get(variable, ())
+        if others and not any(values.get(other) for other in others):
+            errors.warn_once(f"setting {variable} alone", f"{variable} has no effect without {' or '.join(others)}")
+
+
+def corrections(chosen: Settings, explicit: Collection[str]) -> dict[str, Any]:
+    """Return the fields to be replaced because they contradict others; ``explicit`` are the fields that were set."""
+    found: dict[str, Any] = {}
+    warn, near = chosen.payload_warn_ratio, chosen.payload_near_ratio
+    if warn > near:
+        found["payload_warn_ratio"] = near
+        if "payload_warn_ratio" in explicit:
+            _contradicts(
+                "AGENT_OTEL_PAYLOAD_WARN_RATIO",
+                f"{warn:g} is above AGENT_OTEL_PAYLOAD_NEAR_RATIO, {near:g}; using {near:g} for both",
+            )
+    if chosen.metrics == "off" and chosen.prometheus_port is not None:
+        found["prometheus_port"] = None
+        _contradicts(
+            "AGENT_OTEL_PROMETHEUS_PORT", f"{chosen.prometheus_port} is not served, because AGENT_OTEL_METRICS is off"
+        )
+    ceiling = chosen.result_ceiling_bytes
+    if chosen.claim_check and ceiling is not None and chosen.claim_check_bytes > ceiling:
+        found["claim_check_bytes"] = ceiling
+        if "claim_check_bytes" in explicit:
+            _contradicts(
+                "AGENT_OTEL_CLAIM_CHECK_BYTES",
+                f"{chosen.claim_check_bytes} is above AGENT_OTEL_RESULT_CEILING_BYTES, {ceiling}; using {ceiling} "
+                "for both",
+            )
+    if chosen.caps:
+        _runtimes({runtime for runtime, _, _ in chosen.caps})
+    return found
+
+
+def _contradicts(variable: str, message: str) -> None:
+    errors.warn_once(f"setting {variable} against another", f"{variable}={message}")
+
+
+def _runtimes(configured: Collection[str]) -> None:
+    """Warn of runtimes with a cap that are written much like another; a program may have runtimes of its own."""
+    from agent_otel.caps import caps  # noqa: PLC0415 - reading the table takes 10 ms: where caps are set, only
+
+    known = {cap.runtime for cap in caps()}
+    for runtime in sorted(set(configured) - known):
+        nearest = _nearest(runtime, known)
+        hint = f" Do you mean {nearest}?" if nearest else ""
+        errors.warn_once(
+            f"setting AGENT_OTEL_CAPS {runtime}",
+            f"AGENT_OTEL_CAPS: {runtime!r} is no runtime that agent_otel knows; the cap counts for payloads that your "
+            f"program reports under this name, only.{hint}",
+            level=logging.WARNING if nearest else logging.INFO,
+        )
+
+
+def cannot_act(chosen: Settings, remedies: tuple[str, ...], adapter: str) -> None:
+    """Warn once that remedies do not act on a framework in use; ``adapter`` is the module that reads it."""
+    framework = adapter.rpartition(".")[2]
+    variables = [
+        item.metadata["variable"] for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name)
+    ]
+    errors.warn_once(
+        f"remedies in {adapter}",
+        f"{', '.join(variables)}: without effect on calls through {framework}, in this version of it or of agent_otel; "
+        "they go on whole and unlimited.",
+    )

@@ -1,0 +1,194 @@
+"""How the text of a setting becomes a value: sizes, counts, ratios, switches, caps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel._bootstrap import startup
+from agent_otel._internal import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: What a cap is on, as in ``caps.toml``: an activity's or a workflow's payload, or what holds them.
+BOUNDARIES: Final = (
+    "activity_input",
+    "activity_output",
+    "workflow_input",
+    "workflow_output",
+    "state",
+    "history",
+    "message",
+    "memo",
+    "event",
+)
+#: The largest size that is believed. No machine has that much memory, so no payload could be held against more.
+LARGEST_BYTES: Final = 2**40
+#: A shorter key can be guessed from a single reference or hash.
+_LEAST_KEY_BYTES: Final = 16
+_LONGEST_SECONDS: Final = 10 * 365 * 86_400
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
+# As in Kubernetes: k is 1000, Ki is 1024. The B behind it and the case say nothing more.
+_UNITS: Final = {"": 1, "b": 1} | {
+    f"{prefix}{infix}{suffix}": base**power
+    for power, prefix in enumerate("kmgt", start=1)
+    for infix, base in (("", 1000), ("i", 1024))
+    for suffix in ("", "b")
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a setting's text becomes a value; ``parse`` raises ValueError for text it cannot use."""
+
+    name: str
+    parse: Callable[[str], Any]
+    is_secret: bool = False
+
+
+class Secret(str):
+    """A text that no ``repr`` shows: neither the settings' nor that of a frame's variables in a crash report."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def keys_of(text: str) -> list[Secret]:
+    """Return the keys that a text lists, separated by commas; the first is the one to use."""
+    return [Secret(key.strip()) for key in text.split(",") if key.strip()]
+
+
+def _key(text: str) -> Secret:
+    if len(text.encode("utf-8", "surrogateescape")) < _LEAST_KEY_BYTES:
+        raise ValueError(f"a key of at least {_LEAST_KEY_BYTES} bytes, as `openssl rand -base64 32` makes one")
+    return Secret(text)
+
+
+def _keys(text: str) -> Secret:
+    """Refuse all keys for one that is too short, so that every process of a deployment uses the same first one."""
+    return Secret(",".join(_key(key) for key in keys_of(text)))
+
+
+def _size(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    size = float(match[1]) * _UNITS.get(match[2].lower(), 0) if match else -1.0
+    if match is None or match[2].lower() not in _UNITS or size > LARGEST_BYTES:
+        raise ValueError("a size of at most 1024GiB, such as 16000, 64k, 64Ki or 2MiB")
+    return int(size)
+
+
+def _limit(text: str) -> int:
+    size = _size(text)
+    if not size:
+        raise ValueError("a size above 0, such as 16000, 64Ki or 2MiB")
+    return size
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in startup.ON:
+        return True
+    if text.lower() in startup.OFF:
+        return False
+    raise ValueError("one of 1, true, yes, on, 0, false, no, off")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - TCP ports
+        raise ValueError("a TCP port from 1 to 65535")
+    return int(text)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+
+
+def _ratio(text: str) -> float:
+    try:
+        ratio = float(text)
+    except ValueError:
+        ratio = 0.0
+    if not 0 < ratio <= 1:
+        raise ValueError("a ratio above 0 and at most 1, such as 0.8")
+    return ratio
+
+
+def _count(text: str) -> int:
+    if re.fullmatch(r"[0-9]{1,9}", text) is None or not int(text):
+        raise ValueError("a whole number above 0")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    if re.fullmatch(r"\d+(\.\d+)?", text) is None or not 0 < float(text) < _LONGEST_SECONDS:
+        raise ValueError("a number of seconds above 0, such as 0.25 or 86400")
+    return float(text)
+
+
+def _caps(text: str) -> frozenset[tuple[str, str, int]]:
+    caps = filter(None, (_usable_cap(entry.strip()) for entry in text.split(",") if entry.strip()))
+    return frozenset({(runtime, boundary): (runtime, boundary, size) for runtime, boundary, size in caps}.values())
+
+
+def _usable_cap(entry: str) -> tuple[str, str, int] | None:
+    """Parse one entry; a bad one is one warning and does not cost the good ones."""
+    try:
+        return _cap(entry)
+    except ValueError as error:
+        errors.warn_once(f"setting AGENT_OTEL_CAPS {entry}", f"AGENT_OTEL_CAPS: {entry!r} is not {error}; left out")
+        return None
+
+
+def _cap(entry: str) -> tuple[str, str, int]:
+    match = re.fullmatch(r"([a-z0-9][a-z0-9-]*)\.(\w+)\s*=\s*(.*)", entry, re.IGNORECASE | re.ASCII)
+    if match is None:
+        raise ValueError("`runtime.boundary=size`, such as temporal.payload=4MiB")
+    runtime, boundary, size = match[1].lower(), match[2].lower(), _limit(match[3])
+    if boundary not in (*BOUNDARIES, "payload"):
+        raise ValueError(f"on a known boundary: payload, {', '.join(BOUNDARIES)}")
+    return runtime, boundary, size
+
+
+def _capture(text: str) -> bool:
+    modes = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
+    if text.lower() in modes:
+        return modes[text.lower()]
+    try:
+        return _switch(text)
+    except ValueError:
+        raise ValueError("one of NO_CONTENT, SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT, true, false") from None
+
+
+def choice(*values: str) -> Kind:
+    """Return the kind of a setting that takes one of some words."""
+
+    def parse(text: str) -> str:
+        if text.lower() not in values:
+            raise ValueError(f"one of {', '.join(values)}")
+        return text.lower()
+
+    return Kind(" | ".join(f"`{value}`" for value in values), parse)
+
+
+SIZE: Final = Kind("size", _size)
+LIMIT: Final = Kind("size above 0", _limit)
+SWITCH: Final = Kind("switch", _switch)
+RATIO: Final = Kind("ratio", _ratio)
+TEXT: Final = Kind("text", str)
+KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)
+KEYS: Final = Kind("keys of 16 bytes or more, comma separated", _keys, is_secret=True)
+ENCRYPTION_KEYS: Final = Kind("keys of 32 bytes in base64, comma separated", Secret, is_secret=True)
+STORE: Final = Kind(
+    "`memory:` | `file:///folder` | `redis://…` | `s3://…` | `gs://…` | `az://…` | `dapr://store`",
+    Secret,  # the URL may have a password in it
+    is_secret=True,
+)
+COUNT: Final = Kind("number", _count)
+SECONDS: Final = Kind("seconds", _seconds)
+PORT: Final = Kind("port", _port)
+NAMES: Final = Kind("names, comma separated", _names)
+CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
+CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)

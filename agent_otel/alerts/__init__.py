@@ -1,0 +1,46 @@
+"""Recording rules and alerts over the metrics of the catalogue, as data, and the files they become.
+
+``render(Thresholds.parse({"large_results_window": "30m"}), Options(by=("cluster",)), "operator")`` is what
+``agent-otel alerts export`` prints. `files` are those of the repository's folder ``alerts``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agent_otel.alerts import reference
+from agent_otel.alerts.options import Options
+from agent_otel.alerts.rendering import FORMATS, MIMIR, OPERATOR, alerts, recordings, render, uses
+from agent_otel.alerts.rule_types import Alert, Recording
+from agent_otel.alerts.thresholds import Kind, Thresholds
+
+__all__ = [
+    "ALERTS",
+    "FORMATS",
+    "RECORDINGS",
+    "Alert",
+    "Kind",
+    "Options",
+    "Recording",
+    "Thresholds",
+    "alerts",
+    "files",
+    "recordings",
+    "render",
+    "uses",
+]
+
+#: As they are shipped.
+ALERTS: Final = alerts(Thresholds(), Options())
+RECORDINGS: Final = recordings(Thresholds(), Options())
+
+
+def files() -> dict[str, str]:
+    """The generated files of the repository: path -> text."""
+    return {
+        "alerts/agent-otel.rules.yaml": render(),
+        "alerts/agent-otel.rules.no-keep-firing.yaml": render(options=Options(keep_firing_for=False)),
+        "alerts/kubernetes/agent-otel.prometheusrule.yaml": render(form=OPERATOR),
+        "alerts/mimir/agent-otel.rules.yaml": render(form=MIMIR),
+        "alerts/thresholds.md": reference.page(),
+    }

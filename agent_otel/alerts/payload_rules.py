@@ -1,0 +1,170 @@
+"""Recorded series and alerts about the payloads of durable runtimes and their caps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_otel import semconv
+from agent_otel.alerts import promql
+from agent_otel.alerts.rule_types import (
+    ACTIVITY,
+    COUNT,
+    CRITICAL,
+    DIRECTION,
+    IN_JOB,
+    RUNTIME,
+    SHARE,
+    WARNING,
+    WORKFLOW,
+    Alert,
+    Recording,
+    link,
+    on_payload,
+    value_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.alerts.promql import Query
+
+_WORKFLOW: Final = (semconv.RUNTIME, semconv.WORKFLOW_NAME)
+_DIRECTED: Final = (*_WORKFLOW, semconv.DIRECTION)
+_BOUNDARY: Final = (*_WORKFLOW, semconv.ACTIVITY, semconv.DIRECTION)
+
+# daprd's own histograms (1.17.7 and newer), payload ÷ --max-body-size, and their labels: dapr/dapr,
+# pkg/diagnostics/workflow_monitoring.go.
+DAPR_WORKFLOW: Final = "dapr_runtime_workflow_payload_size_ratio"
+DAPR_ACTIVITY: Final = "dapr_runtime_workflow_activity_payload_size_ratio"
+DAPR_LABELS: Final = ("app_id", "namespace", "workflow_name", "activity_name")
+
+
+def _utilization_record(query: Query) -> str:
+    return f"agent_otel:workflow_payload_utilization:max_{query.thresholds.payload_window}"
+
+
+def utilization(query: Query) -> Recording:
+    """How full the fullest payload was, as the upper bound of its bucket."""
+    window = query.thresholds.payload_window
+    bucket = query.part(semconv.UTILIZATION, "bucket")
+    return Recording(_utilization_record(query), f"{query.fullest(bucket, window, *_DIRECTED)} > 0")
+
+
+def turns_left(query: Query) -> Recording:
+    """How many turns the fullest payload has left at the average growth per turn; nothing where nothing grows.
+
+    The space is that of the payload with the least of it, in bytes.
+    """
+    window = query.thresholds.growth_window
+    capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
+    cap = f"min by ({capped}) ({query.counter(semconv.PAYLOAD_CAP)})"
+    free = f"clamp_min(1 - {_utilization_record(query)}, 0)\n* on ({capped}) group_left ()\n{cap}"
+    grown, turns = (
+        f"sum by ({query.by(*_WORKFLOW)}) (rate({query.part(semconv.PAYLOAD_GROWTH, part)}[{window}]))"
+        for part in ("sum", "count")
+    )
+    least = f"min by ({query.by(*_WORKFLOW)}) (\n{promql.indented(free)}\n)"
+    per_turn = promql.indented(f"{grown}\n/\n{turns}\n> 0")
+    return Recording("agent_otel:workflow_payload:turns_left", f"{least}\n/\n(\n{per_turn}\n)")
+
+
+def near_cap(query: Query) -> Alert:
+    """Critical: the next turn may be the one that the runtime refuses, and what the run has done is lost with it."""
+    chosen = query.thresholds
+    near = query.events(query.counter(semconv.PAYLOAD_NEAR_CAP), chosen.payload_window, *_DIRECTED)
+    return Alert(
+        "AgentWorkflowPayloadNearCap",
+        CRITICAL,
+        f"{_utilization_record(query)} > {chosen.payload_near_ratio:g}\nand\n{near} > 0",
+        summary=f"A payload of workflow {WORKFLOW} is near its cap",
+        description=f"A payload ({DIRECTION}) of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} has filled up to {SHARE} of "
+        f"its cap within {chosen.payload_window}. One that is refused ends the run, or is retried for ever.",
+        dashboard=on_payload(),
+        keep=chosen.keep_firing,
+    )
+
+
+def over_cap(query: Query) -> Alert:
+    """Critical: runs are dying, or stand still, now."""
+    chosen = query.thresholds
+    window = chosen.payload_over_window
+    over, rejected = (
+        query.events(query.counter(metric), window, *_BOUNDARY)
+        for metric in (semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
+    )
+    return Alert(
+        "AgentWorkflowPayloadOverCap",
+        CRITICAL,
+        f"{over} > 0\nor\n{rejected} > 0",
+        summary=f"Payloads of workflow {WORKFLOW} are over their cap",
+        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} over their cap, or "
+        f"refused, within {window}: {COUNT}.",
+        dashboard=on_payload(activity=semconv.ACTIVITY),
+        keep=chosen.keep_firing,
+    )
+
+
+def few_turns_left(query: Query) -> Alert:
+    """A warning: the time to act before the page."""
+    chosen = query.thresholds
+    window = chosen.few_turns_window
+    return Alert(
+        "AgentWorkflowFewTurnsLeft",
+        WARNING,
+        f"{query.events(query.counter(semconv.FEW_TURNS_LEFT), window, *_WORKFLOW)} > 0",
+        summary=f"Executions of workflow {WORKFLOW} have few turns left",
+        description=f"Executions of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} that came within {window} to where fewer "
+        f"than 3 more turns fit under the cap, at their recent growth: {COUNT}.",
+        dashboard=on_payload(),
+        keep=chosen.keep_firing,
+    )
+
+
+def stuck_retries(query: Query) -> Alert:
+    """Critical: the run makes no progress and spends money on it, and no timeout ends it by itself."""
+    chosen = query.thresholds
+    window = chosen.stuck_retries_window
+    return Alert(
+        "AgentWorkflowStuckRetries",
+        CRITICAL,
+        f"{query.events(query.counter(semconv.STUCK_RETRIES), window, *_BOUNDARY)} > 0",
+        summary=f"Workflow {WORKFLOW} retries what cannot succeed",
+        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} refused again "
+        f"within {window}: {COUNT}. The runtime sends the same once more each time, and cannot succeed.",
+        dashboard=on_payload(activity=semconv.ACTIVITY),
+        keep=chosen.keep_firing,
+    )
+
+
+def dapr_near_stall(query: Query) -> Alert:
+    """Critical: above 0.95 daprd stalls the workflow, without a word to the application.
+
+    The alert is silent where daprd's metrics are not scraped.
+    """
+    chosen = query.thresholds
+    workflow, activity = (
+        query.fullest(query.select(f"{name}_bucket"), chosen.dapr_window, *labels)
+        for name, labels in ((DAPR_WORKFLOW, DAPR_LABELS[:3]), (DAPR_ACTIVITY, DAPR_LABELS))
+    )
+    name, app = value_of(DAPR_LABELS[2]), value_of(DAPR_LABELS[0])
+    of_activity = f"{{{{ with $labels.{DAPR_LABELS[3]} }}}} (activity {{{{ . }}}}){{{{ end }}}}"
+    return Alert(
+        "AgentDaprPayloadNearStall",
+        CRITICAL,
+        f"{workflow} > {chosen.dapr_ratio:g}\nor\n{activity} > {chosen.dapr_ratio:g}",
+        summary=f"daprd is about to stall workflow {name}",
+        description=f"A dispatch of workflow {name}{of_activity} of app {app} has filled up to {SHARE} of "
+        f"--max-body-size within {chosen.dapr_window}; daprd stalls what is above 95 %.",
+        dashboard=link("agent-otel-payload", workflow=DAPR_LABELS[2]),
+        keep=chosen.keep_firing,
+    )
+
+
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (utilization, turns_left)
+ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
+    near_cap,
+    over_cap,
+    few_turns_left,
+    stuck_retries,
+    dapr_near_stall,
+)

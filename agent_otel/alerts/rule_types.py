@@ -1,0 +1,81 @@
+"""What a rule is: alerts with what they tell, and recorded series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_otel import semconv
+from agent_otel.alerts.promql import JOB, label
+
+CRITICAL = "critical"
+WARNING = "warning"
+INFO = "info"
+#: What tells these alerts from all others, for routes and silences.
+COMPONENT = "agent_otel"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A series that is computed once for panels and alerts."""
+
+    record: str
+    expr: str
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alert; its texts are Prometheus's templates. ``dashboard`` is a path in Grafana, with labels as variables."""
+
+    name: str
+    severity: str
+    expr: str
+    summary: str
+    description: str
+    dashboard: str
+    #: How long the expression has to be true (``for``).
+    wait: str = ""
+    #: How long the alert stays when it no longer is (``keep_firing_for``): single events would come and go.
+    keep: str = ""
+
+
+def value_of(name: str) -> str:
+    """The template of a label's value, given the attribute."""
+    return f"{{{{ $labels.{label(name)} }}}}"
+
+
+#: In a sentence, behind its subject; not every series has a job.
+IN_JOB = "{{ with $labels.job }} in job {{ . }}{{ end }}"
+TOOL = value_of(semconv.GEN_AI_TOOL_NAME)
+WORKFLOW = value_of(semconv.WORKFLOW_NAME)
+RUNTIME = value_of(semconv.RUNTIME)
+DIRECTION = value_of(semconv.DIRECTION)
+ACTIVITY = f"{{{{ with $labels.{label(semconv.ACTIVITY)} }}}} of activity {{{{ . }}}}{{{{ end }}}}"
+COUNT = '{{ $value | printf "%.0f" }}'
+SHARE = "{{ $value | humanizePercentage }}"
+BYTES = "{{ $value | humanize1024 }}B"
+
+
+def link(uid: str, **variables: str) -> str:
+    """A path to a dashboard; variable -> label whose value it takes."""
+    query = "&".join(f"var-{name}={{{{ $labels.{label(of)} | urlquery }}}}" for name, of in variables.items())
+    return f"/d/{uid}?{query}"
+
+
+def on_tools() -> str:
+    """The dashboard of tool results, for the tool of the alert."""
+    return link("agent-otel-tools", job=JOB, tool=semconv.GEN_AI_TOOL_NAME)
+
+
+def on_payload(**variables: str) -> str:
+    """The dashboard of payloads, for the workflow of the alert."""
+    return link("agent-otel-payload", job=JOB, runtime=semconv.RUNTIME, workflow=semconv.WORKFLOW_NAME, **variables)
+
+
+def on_executions() -> str:
+    """The dashboard of executions, the claim check and limits."""
+    return link("agent-otel-executions", job=JOB)
+
+
+def on_health() -> str:
+    """The dashboard of this package's own telemetry."""
+    return link("agent-otel-health", job=JOB)

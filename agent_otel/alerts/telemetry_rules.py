@@ -1,0 +1,166 @@
+"""Alerts about the agent's context, its limits and the claim store, and about this package's own telemetry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_otel import semconv
+from agent_otel.alerts import promql
+from agent_otel.alerts.rule_types import (
+    COUNT,
+    CRITICAL,
+    IN_JOB,
+    WARNING,
+    Alert,
+    Recording,
+    on_executions,
+    on_health,
+    value_of,
+)
+from agent_otel.alerts.thresholds import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.alerts.promql import Query
+
+#: How operations on the claim store end when it does not answer, and when it does and has nothing to give
+#: (agent_otel/remedies/claim_check/keys.py).
+STORE_FAILS: Final = ("error", "timeout", "open")
+NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
+_FAILED: Final = f'{semconv.RESULT}=~"{"|".join(STORE_FAILS)}"'
+#: Agents that do not scale to zero on purpose.
+_MISSED: Final = f'{semconv.SCALES_TO_ZERO}=""'
+_MARK_SECONDS: Final = 300  # a series is there for as long after its last sample
+_UNRESOLVED: Final = f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
+
+
+def history_lost(query: Query) -> Alert:
+    """A warning: answers are wrong and no error says so, but nothing stands still."""
+    chosen = query.thresholds
+    window = chosen.history_lost_window
+    lost = query.events(query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME)
+    agent = f"{{{{ with $labels.{promql.label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
+    return Alert(
+        "AgentHistoryLost",
+        WARNING,
+        promql.at_least(lost, chosen.history_lost_min),
+        summary="Model requests have lost their history",
+        description=f"Requests{agent}{IN_JOB}, from the second turn on, without any of the earlier turns' messages "
+        f"within {window}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def limit_hit(query: Query) -> Alert:
+    """A warning: the limit did its work; why the agent ran into it is for office hours."""
+    chosen = query.thresholds
+    window = chosen.limit_hit_window
+    hit = query.events(query.counter(semconv.LIMITS_HIT), window, semconv.LIMIT)
+    return Alert(
+        "AgentLimitHit",
+        WARNING,
+        promql.at_least(hit, chosen.limit_hit_min),
+        summary=f"Executions ran into the limit {value_of(semconv.LIMIT)}",
+        description=f"Calls skipped{IN_JOB} within {window} because their execution had reached the limit "
+        f"{value_of(semconv.LIMIT)}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def claim_check_failing(query: Query) -> Alert:
+    """Critical: what is stored cannot be read, and what cannot be stored is carried in full until a run dies of it."""
+    chosen = query.thresholds
+    window = chosen.claim_check_window
+    by_operation = semconv.OPERATION
+    failed = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS, _FAILED), window, by_operation)
+    every = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS), window, by_operation)
+    return Alert(
+        "AgentClaimCheckFailing",
+        CRITICAL,
+        f"{promql.at_least(failed, chosen.claim_check_min_errors)}\n"
+        f"and\n{promql.share(failed, every)} > {chosen.claim_check_errors_ratio:g}",
+        summary="The claim store fails",
+        description=f"Failed operations ({value_of(by_operation)}) on the claim store{IN_JOB} within {window}: "
+        f"{COUNT}, more than {chosen.claim_check_errors_ratio * 100:g}% of all. What is not stored is carried along; "
+        "what is stored may be out of reach.",
+        dashboard=on_executions(),
+        wait=chosen.claim_check_for,
+    )
+
+
+def unresolved_refs(query: Query) -> Alert:
+    """A warning: an agent asked for what it cannot have, and was told so."""
+    chosen = query.thresholds
+    window = chosen.unresolved_window
+    missed = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS, _UNRESOLVED), window, semconv.RESULT)
+    return Alert(
+        "AgentClaimCheckUnresolvedRefs",
+        WARNING,
+        promql.at_least(missed, chosen.unresolved_min),
+        summary="References to stored results do not resolve",
+        description=f"References{IN_JOB} without a stored result behind them ({value_of(semconv.RESULT)}) within "
+        f"{window}: {COUNT}.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def _steady_record(query: Query) -> str:
+    return f"agent_otel:processes:steady_{query.thresholds.gone_steady_window}"
+
+
+def steady(query: Query) -> Recording:
+    """How many processes a job has that has reported without a break, and does not end on purpose."""
+    window = query.thresholds.gone_steady_window
+    there = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO, _MISSED)})"
+    marks = max(1, int(seconds(window)) // _MARK_SECONDS)
+    return Recording(
+        _steady_record(query), f"{there}\nand\ncount_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
+    )
+
+
+def telemetry_gone(query: Query) -> Alert:
+    """A warning: the agent may be well, but every other alert here is blind. That a pod is down, others say."""
+    chosen = query.thresholds
+    now = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO)})"
+    return Alert(
+        "AgentTelemetryGone",
+        WARNING,
+        f"last_over_time({_steady_record(query)}[{chosen.gone_memory}])\nunless\n{now}",
+        summary="The telemetry of agents is gone",
+        description=f"Processes{IN_JOB} that reported until their telemetry went: {COUNT}. None does now. This alert "
+        f"stays until one does, for {chosen.gone_memory} at most.",
+        dashboard=on_health(),
+        wait=chosen.gone_for,
+    )
+
+
+def self_errors(query: Query) -> Alert:
+    """A warning: the agent is not touched by it, but numbers are missing."""
+    chosen = query.thresholds
+    window = chosen.self_errors_window
+    errors = query.events(query.counter(semconv.INTERNAL_ERRORS), window, semconv.WHERE)
+    return Alert(
+        "AgentTelemetrySelfErrors",
+        WARNING,
+        promql.at_least(errors, chosen.self_errors_min),
+        summary="agent_otel fails in places",
+        description=f"Failures of agent_otel itself in {value_of(semconv.WHERE)}{IN_JOB} within {window}: {COUNT}. "
+        "The agent is not affected; what it says of itself is incomplete.",
+        dashboard=on_health(),
+        keep=chosen.keep_firing,
+    )
+
+
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (steady,)
+ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
+    history_lost,
+    limit_hit,
+    claim_check_failing,
+    unresolved_refs,
+    telemetry_gone,
+    self_errors,
+)

@@ -1,0 +1,299 @@
+"""Without a framework: a decorator and a context manager for tools, the name of an execution, a payload.
+
+All of them do nothing, at the price of one test, while ``AGENT_OTEL`` is off.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+from agent_otel._bootstrap import startup
+from agent_otel._internal import errors, fork
+from agent_otel.core import execution_context
+from agent_otel.core.types import PRODUCED, Call, Result, Step, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from contextvars import Token
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core.execution_context import Identity
+    from agent_otel.core.handler import Inside, Visit
+    from agent_otel.core.types import Asked, Replacement
+    from agent_otel.integrations.wrappers import Wrapper
+
+_F = TypeVar("_F", bound="Callable[..., Any]")
+_V = TypeVar("_V")
+
+
+def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
+    return call
+
+
+def _replace(value: Any, replacement: Replacement, _: Asked) -> Any:
+    """What goes on instead: a text for a text, and where nothing is known of it; a dictionary for anything else."""
+    return replacement.text if value is None or isinstance(value, str) else replacement.data
+
+
+def _replace_in_data(value: Any, replacement: Replacement, _: Asked) -> Any:
+    """The same for a function that says it returns no text."""
+    return replacement.text if isinstance(value, str) else replacement.data
+
+
+def _given_names(asked: Asked) -> Iterable[str]:
+    """The names of the arguments given, which is all that is known of a tool's parameters."""
+    arguments = asked[0].arguments
+    return list(map(str, arguments)) if isinstance(arguments, dict) else ()
+
+
+_READER = ToolReader(PRODUCED, _given, Result, replace=_replace, parameters=_given_names)
+
+
+@overload
+def tool(function: _F) -> _F: ...
+@overload
+def tool(*, name: str | None = None, agent: str | None = None) -> Callable[[_F], _F]: ...
+def tool(function: _F | None = None, *, name: str | None = None, agent: str | None = None) -> _F | Callable[[_F], _F]:
+    """Measure each call of a function as a tool call.
+
+    For sync and async functions and generators of both kinds; a generator's items are measured as they pass, never
+    collected. The function keeps its signature, its result and its exceptions. ``name`` is the tool's name, by
+    default the function's.
+    """
+
+    def decorate(target: Any) -> Any:
+        if isinstance(target, staticmethod | classmethod):
+            return type(target)(decorate(target.__func__))
+        parameters = _parameters(target)
+        bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
+        names = parameters[bound:]
+        tool_name = str(name or getattr(target, "__name__", type(target).__name__))
+
+        def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+            if args and bound and instance is None:
+                args = args[1:]
+            given = dict(zip(names, args))  # noqa: B905 - varargs are longer
+            if kwargs:
+                given.update(kwargs)
+            return Call(tool_name, given, None, agent)
+
+        replace = _replace if _may_return_text(target) else _replace_in_data
+        return _around(target, ToolReader(PRODUCED, read_call, Result, replace=replace, parameters=lambda _: names))
+
+    return decorate if function is None else decorate(function)
+
+
+def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; some built-in functions do not tell."""
+    try:
+        return tuple(inspect.signature(target).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+def _may_return_text(target: Callable[..., Any]) -> bool:
+    """Whether a function's annotations leave it open that it returns a text."""
+    returns = getattr(target, "__annotations__", {}).get("return", str)
+    said = returns if isinstance(returns, str) else getattr(returns, "__name__", str(returns))
+    name = said.partition("[")[0].partition("|")[0].strip().rpartition(".")[2]
+    return name in {"str", "Any", "object", "Optional", "Union", "AnyStr"}
+
+
+def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
+    """Put the measuring around a function: as a plain function, where that is of the same kind."""
+    wrapper: Wrapper | None = None
+    if inspect.iscoroutinefunction(target):
+
+        @functools.wraps(target)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            nonlocal wrapper
+            if not startup.active:
+                return await target(*args, **kwargs)
+            if wrapper is None:
+                wrapper = _wrapper(reader, target)
+            return await wrapper(target, None, args, kwargs)
+
+        return call_async
+
+    @functools.wraps(target)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal wrapper
+        if not startup.active:
+            return target(*args, **kwargs)
+        if wrapper is None:
+            wrapper = _wrapper(reader, target)
+        return wrapper(target, None, args, kwargs)
+
+    if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+        from agent_otel.integrations.stand_ins import Proxy  # noqa: PLC0415 - only here is a proxy needed
+
+        return Proxy(target, call)
+    return call
+
+
+class _Core(NamedTuple):
+    """What measures; with the switch off it is never loaded."""
+
+    observer: Any
+    wrapping: Any
+
+
+@functools.lru_cache(maxsize=1)
+def _core() -> _Core | None:
+    try:
+        from agent_otel.core import handler  # noqa: PLC0415
+        from agent_otel.integrations import (
+            preload,  # noqa: PLC0415
+            wrappers,  # noqa: PLC0415
+        )
+    except Exception:  # installed without its dependencies
+        errors.report_error("handwritten.load")
+        return None
+    preload.load()
+    return _Core(handler, wrappers)
+
+
+def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
+    core = _core()
+    wrapper: Wrapper = _unmeasured if core is None else core.wrapping.wrapper_for(reader, target)
+    return wrapper
+
+
+def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return target(*args, **kwargs)
+
+
+class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
+    """Measure one tool call of a hand-written loop.
+
+    ``with agent_otel.tool_call(name, arguments) as call: call.result(run(arguments))``. An exception that leaves the
+    block is the call's failure, and passes.
+    """
+
+    __slots__ = ("_call", "_visit")
+
+    def __init__(
+        self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
+    ) -> None:
+        self._call = Call(name, arguments, call_id=call_id, agent=agent)
+        self._visit: Visit | Inside | None = None
+
+    def __enter__(self) -> Self:
+        core = _core() if startup.active else None
+        if core is not None:
+            self._visit = core.observer.enter_tool(_READER, self._call, (), {})
+        if self._visit is not None:
+            self._visit.__enter__()
+        return self
+
+    def refused(self) -> str | None:
+        """Return what the model is to read instead of a result, because the call is not to be run; None when it is.
+
+        ``result = call.refused() or call.result(run(arguments))``. An execution that has come to one of its limits
+        runs no more calls; a loop that does not ask is not limited.
+        """
+        if self._visit is None:
+            return None
+        answer = self._visit.skipped((self._call, (), {}))
+        return answer if isinstance(answer, str) else None
+
+    def result(self, value: _V) -> _V:
+        """Measure what the handler returned; returns it, so that it can stand around the call.
+
+        Where a remedy is switched on, what it returns is what is to go on instead: a text for a text, a dictionary
+        for anything else.
+        """
+        if self._visit is None:
+            return value
+        remedied: _V = self._visit.remedied(value, (self._call, (), {}))
+        return remedied
+
+    async def aresult(self, value: _V) -> _V:
+        """As `result`, without holding up the event loop while a remedy stores what was returned."""
+        if self._visit is None:
+            return value
+        remedied: _V = await self._visit.aremedied(value, (self._call, (), {}))
+        return remedied
+
+    def error(self, error: Exception) -> None:
+        """Note a failure that the loop handles itself."""
+        core = _core() if self._visit is not None else None
+        if core is not None:
+            errors.guarded("tool_call.error")(core.observer.handler_raised)(error, _READER)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._visit is not None:
+            self._visit.__exit__(kind, error, traceback)
+            self._visit = None
+
+
+class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(...)
+    """Name the execution that everything inside belongs to; wins over what frameworks and traces say.
+
+    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. When the block ends, the execution's number
+    of tool calls and bytes are recorded.
+    """
+
+    __slots__ = ("_identity", "_token")
+
+    def __init__(self, id: str, *, workflow: str | None = None, agent: str | None = None) -> None:  # noqa: A002
+        self._identity = execution_context.Identity(
+            execution_context.short(str(id)),
+            execution_context.text_or_none(workflow),
+            execution_context.text_or_none(agent),
+        )
+        self._token: Token[Identity | None] | None = None
+
+    def __enter__(self) -> Self:
+        self._token = execution_context.explicit.set(self._identity)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._token is not None:
+            execution_context.explicit.reset(self._token)
+            self._token = None
+        core = _core() if startup.active else None
+        if core is not None:
+            core.observer.finish_execution(self._identity)
+
+
+def payload(  # noqa: PLR0913 - what a payload has
+    data_or_object: object,
+    *,
+    runtime: str,
+    direction: str,
+    workflow: str | None = None,
+    activity: str | None = None,
+    execution: str | None = None,
+) -> None:
+    """Measure a payload that a runtime without an integration carries.
+
+    ``data_or_object`` is what was serialised (bytes or text, whose length counts), or the object itself, whose size as
+    compact JSON is then taken. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``;
+    ``execution`` the id of the run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in
+    ``agent_otel.caps()`` comes from ``AGENT_OTEL_CAPS``. Returns nothing and raises nothing.
+    """
+    core = _core() if startup.active else None
+    if core is not None:
+        named = execution_context.explicit.get()
+        if named is not None:
+            execution, workflow = execution or named.id, workflow or named.workflow
+        core.observer.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)
+
+
+def load() -> None:
+    """Load what measures, so that nothing is imported in the first call; nothing while the switch is off."""
+    if startup.active:
+        with fork.loading:
+            _core()
+
+
+load()

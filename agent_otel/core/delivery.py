@@ -1,0 +1,339 @@
+"""The fourth station: each request that leaves for a model, part by part, and what became of the tools' results.
+
+A result that was seen before costs a look-up and a length. Requests are told apart by fingerprints of their parts
+(a hash of the kind, the size and the beginning); no text is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel.core import execution_context
+from agent_otel.core.execution_state import Noted
+from agent_otel.core.tool_invocation import ledger
+from agent_otel.core.types import Request
+from agent_otel.measure.size import size
+from agent_otel.measure.truncation.detect import find_cut, has_shrunk
+from agent_otel.telemetry import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_otel.core.execution_state import Execution, Stream
+    from agent_otel.core.types import Part
+    from agent_otel.telemetry.setup import Telemetry
+
+#: Model requests after which a cut result that nobody followed up counts as ignored.
+IGNORED_AFTER = 3
+_HEAD = 64  # characters of a part in its fingerprint
+_MOST_PARTS = 2_048
+
+
+class Sized(NamedTuple):
+    """A part of the request with its size in bytes and its fingerprint."""
+
+    part: Part
+    bytes: int
+    print: int
+
+
+def take(out: Telemetry, request: Request) -> None:
+    """Read a request: its composition, its results against what the tools produced, its history."""
+    parts = list(request.parts)
+    execution_id = _execution_of(request, parts)
+    execution = ledger.touched(execution_id) if execution_id is not None else None
+    known = _known(out, execution, parts)
+    sized = [_sized(out, part, known.get(at)) for at, part in enumerate(parts)]
+    sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
+    for one in sized:
+        sizes[one.part.part] += one.bytes
+    out.metrics.request(sizes)
+    if execution is not None:
+        _probe(out, execution, sized)
+        _history(out, request, execution, sized)
+        _pass_by(out, execution)
+
+
+def take_result(out: Telemetry, part: Part) -> None:
+    """Hold one result against what its tool produced, where whoever sends the request tells of it afterwards."""
+    execution_id = _execution_of(Request((part,)), (part,))
+    execution = ledger.known(execution_id) if execution_id is not None else None
+    noted = ledger.answered(execution, part.call_id) if part.call_id is not None else None
+    length = _length(part.value)
+    if noted is not None and (length < 0 or length != noted.length):
+        _compare(out, noted, part, length)
+
+
+def _execution_of(request: Request, parts: Sequence[Part]) -> str | None:
+    """Explicit, the runtime's, the owner of the results, the framework's, the trace's."""
+    named = execution_context.explicit.get()
+    known = named.id if named else execution_context.carrier()
+    if known is None:
+        answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
+        known = ledger.owner(answered, request.execution)
+    if known is None:
+        known = request.execution
+    if known is None:
+        spot = trace.get_current_span().get_span_context()
+        known = format(spot.trace_id, "032x") if spot.is_valid else None
+    return known
+
+
+def _sized(out: Telemetry, part: Part, noted: Noted | None) -> Sized:
+    value = part.value
+    if noted is None:
+        part_bytes = size(value).bytes
+        return Sized(part, part_bytes, hash((part.part, part_bytes, _beginning(value))))
+    length = _length(value)
+    if length < 0 or length != noted.length:
+        _compare(out, noted, part, length)
+    return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
+
+
+def _known(out: Telemetry, execution: Execution | None, parts: Sequence[Part]) -> dict[int, Noted]:
+    """What is known of the calls that results answer, by the results' places in the request.
+
+    Where an id stands in a request twice, the calls of each turn were numbered anew, and the last is the latest call's.
+    """
+    found = _by_name(execution, parts) if execution is not None else {}
+    results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
+    for call_id, at in results.items():
+        noted = _noted(out, parts[at], call_id, execution) if call_id is not None else None
+        if noted is not None:
+            found[at] = noted
+    return found
+
+
+def _noted(out: Telemetry, part: Part, call_id: str, execution: Execution | None) -> Noted | None:
+    """What is known of the call that a result answers."""
+    noted = ledger.answered(execution, call_id)
+    if noted is None and execution is not None:
+        noted = _by_probe(execution, part)
+        if noted is None:
+            noted = ledger.noted(execution, call_id, Noted(part.name or ""))
+            out.metrics.unmatched()
+    return noted
+
+
+def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
+    """The calls that results without an id answer, by the results' places in the request.
+
+    Told by the tool's name and the order. What has been delivered is known by its length and what arrives whole by its
+    size; the rest are the calls that are left, if they are as many. Else the older results may be gone, or changed, and
+    answer none: then the rest are the last calls that have not been delivered.
+    """
+    places: dict[str, list[int]] = {}
+    for at, part in enumerate(parts):
+        if part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None:
+            places.setdefault(part.name, []).append(at)
+    found: dict[int, Noted] = {}
+    for name, left in places.items():
+        calls = [noted for noted in _calls_of(execution, name) if noted.produced >= 0]
+        for known in (_is_delivered, _is_whole):
+            for at in list(left):
+                noted = next((one for one in calls if known(one, parts[at].value)), None)
+                if noted is not None:
+                    found[at] = noted
+                    left.remove(at)
+                    calls.remove(noted)
+        if len(left) != len(calls):
+            calls = [noted for noted in calls if noted.delivered < 0]
+        found.update(zip(reversed(left), reversed(calls), strict=False))
+    return found
+
+
+def _is_delivered(noted: Noted, value: object) -> bool:
+    if noted.delivered < 0:
+        return False
+    length = _length(value)
+    return noted.length == length if length >= 0 else noted.delivered == size(value).bytes
+
+
+def _is_whole(noted: Noted, value: object) -> bool:
+    kept = noted.handed if noted.handed >= 0 else noted.produced
+    return noted.delivered < 0 and kept == size(value).bytes
+
+
+def _by_probe(execution: Execution, part: Part) -> Noted | None:
+    """A call that was seen without the id that the request knows it by, told by how its result begins."""
+    text = next(_texts(part.value), "")
+    for noted in execution.unnamed or ():
+        if noted.probe is not None and text.startswith(noted.probe[0]) and part.call_id is not None:
+            return ledger.noted(execution, part.call_id, noted)
+    return None
+
+
+def _calls_of(execution: Execution, tool: str) -> Iterator[Noted]:
+    for noted in (*execution.call_ids.values(), *(execution.unnamed or ())):
+        if noted.tool == tool:
+            yield noted
+
+
+def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
+    """Hold a result at first sight against what the framework kept of it; later, against what was sent before."""
+    value, (delivered, exact) = part.value, size(part.value)
+    before, noted.delivered, noted.length = noted.delivered, delivered, length
+    if before >= 0:
+        if exact and has_shrunk(before, delivered) and noted.tool:
+            ours = out.settings.trim_results and _beginning(value).startswith(semconv.TRIMMED)
+            layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
+            out.metrics.truncated(noted.tool, layer, semconv.CLEARED)
+        return
+    span, noted.span, noted.probe = noted.span, None, None
+    kept = noted.handed if noted.handed >= 0 else noted.produced
+    if kept < 0:
+        return
+    out.metrics.delivered(noted.tool, delivered)
+    is_less = exact and has_shrunk(kept, delivered, value)
+    if is_less and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
+        cut = find_cut(value, delivered)
+        reason = cut.reason if cut is not None and cut.reason != semconv.SUSPECTED else semconv.SHRUNK
+        _tell(out, noted, delivered, reason, span)
+
+
+def _tell(out: Telemetry, noted: Noted, delivered: int, reason: str, span: Any) -> None:
+    """Count a cut on the way to the model, and hang it below the tool's span."""
+    out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, reason)
+    if out.tracer is not None and span is not None:
+        attributes = {
+            semconv.TOOL_NAME: noted.tool,
+            semconv.RESULT_BYTES: noted.produced,
+            semconv.RESULT_DELIVERED_BYTES: delivered,
+            semconv.RESULT_TRUNCATED: True,
+            semconv.TRUNCATION_LAYER: semconv.LAYER_MODEL_REQUEST,
+            semconv.TRUNCATION_REASON: reason,
+        }
+        parent = trace.NonRecordingSpan(span)
+        spans.open_cut_span(out.tracer, parent, noted.tool, attributes, time.time_ns())
+
+
+def _probe(out: Telemetry, execution: Execution, sized: Sequence[Sized]) -> None:
+    """Look for results without an id, and without an element of their own, in the text that is new."""
+    waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
+    if not waiting:
+        return
+    seen = {one for stream in (execution.streams or {}).values() for one in stream.prints}
+    texts = [text for one in sized if one.print not in seen for text in _texts(one.part.value)]
+    for noted in waiting:
+        _look_for(out, noted, texts)
+
+
+def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
+    if noted.probe is None:
+        return
+    head, tail = noted.probe
+    for text in texts:
+        at = text.find(head)
+        if at < 0:
+            continue
+        end = text.rfind(tail, at)
+        left = text[at : end + len(tail)] if end >= 0 else text[at:]
+        left_bytes = size(left).bytes
+        # Both ends, and too little between them: the middle was cut out, or it repeats itself.
+        has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
+        # A notice takes the place of what it speaks of, which may be less than the notice.
+        is_longer = left_bytes > noted.produced and not has_shrunk(left_bytes, noted.produced)
+        cut = find_cut(left) if has_lost or is_longer else None
+        says_so = cut is not None and cut.reason != semconv.SUSPECTED
+        span, noted.span, noted.probe = noted.span, None, None
+        noted.delivered = noted.produced
+        if has_lost or says_so:
+            noted.delivered = min(left_bytes, noted.produced) if has_lost else left_bytes
+        out.metrics.delivered(noted.tool, noted.delivered)
+        if has_lost or says_so:
+            _tell(out, noted, noted.delivered, cut.reason if cut is not None and says_so else semconv.SHRUNK, span)
+        return
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for block in value:
+            text = block.get("text") if isinstance(block, dict) else block
+            if isinstance(text, str):
+                yield text
+
+
+def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequence[Sized]) -> None:
+    """Compare a request with the one before it of the same transcript."""
+    named = execution_context.explicit.get()
+    agent = request.agent or (named.agent if named else None)
+    if request.doubled or _is_doubled(sized):
+        out.metrics.doubled(agent)
+    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
+    stream = _stream(execution, sized)
+    if stream.requests and not request.continued:
+        if _is_lost(stream, messages):
+            out.metrics.lost(agent)
+            span = trace.get_current_span()
+            if span.is_recording():
+                span.set_attribute(semconv.HISTORY_IS_LOST, True)
+        total = sum(one.bytes for one in sized)
+        if total:
+            out.metrics.stable(_stable_bytes(stream, sized) / total)
+    ledger.requested(execution, stream, (one.print for one in sized[:_MOST_PARTS]))
+
+
+def _stream(execution: Execution, sized: Sequence[Sized]) -> Stream:
+    """The transcript a request belongs to: a sub-agent has another system prompt, or other tools."""
+    key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
+    return ledger.stream(execution, key)
+
+
+def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:
+    """Whether nothing but what the user says now is left, and it was not said before.
+
+    A summary in place of the earlier turns is a message more, or says that it is one; a sub-agent has a transcript of
+    its own.
+    """
+    seen = set(stream.prints)
+    is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
+    return is_alone and "summar" not in _beginning(messages[0].part.value).lower()
+
+
+def _is_doubled(sized: Sequence[Sized]) -> bool:
+    """Whether the same message id, or the same result of the same call, stands in a request twice."""
+    messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
+    if len(messages) > len(set(messages)):
+        return True
+    results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
+    if len(results) == len({one.part.call_id for one in results}):
+        return False
+    # Some models number the calls of each turn anew; then only the same result is the same.
+    same = {(one.part.call_id, one.bytes, _beginning(one.part.value)) for one in results}
+    return len(results) > len(same)
+
+
+def _stable_bytes(stream: Stream, sized: Sequence[Sized]) -> int:
+    stable = 0
+    for before, one in zip(stream.prints, sized, strict=False):
+        if before != one.print:
+            break
+        stable += one.bytes
+    return stable
+
+
+def _pass_by(out: Telemetry, execution: Execution) -> None:
+    """Another request has left; a cut result that nobody has followed up by now is ignored."""
+    followed = execution.followed or {}
+    for tool, requests in list(followed.items()):
+        followed[tool] = requests + 1
+        if requests >= IGNORED_AFTER and followed.pop(tool, None) is not None:
+            out.metrics.followed(tool, semconv.IGNORED)
+
+
+def _length(value: object) -> int:
+    """How many characters a result has that is nothing but text, else -1."""
+    if isinstance(value, str):
+        return len(value)
+    lengths = list(map(len, _texts(value)))
+    return sum(lengths) if isinstance(value, list) and len(lengths) == len(value) else -1
+
+
+def _beginning(value: object) -> str:
+    return value[:_HEAD] if isinstance(value, str) else next(_texts(value), "")[:_HEAD]

@@ -1,0 +1,355 @@
+"""The doors through which adapters report: one tool call, read at one or two stations.
+
+A framework's outer function (what it hands back) and its inner one (what the handler produced) share one record.
+The outermost opens and finishes it; the span opens at the last moment before the handler, because only then is it
+known whether another instrumentation has opened one.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context
+
+from agent_otel import settings
+from agent_otel._internal import errors, setting_checks
+from agent_otel.core import delivery, execution_context, model_request
+from agent_otel.core import payload as carried
+from agent_otel.core.names import plain_call, plain_direction, plain_part, plain_request
+from agent_otel.core.tool_invocation import Record, end_execution, ledger
+from agent_otel.core.tool_stream import StreamVisit
+from agent_otel.core.tool_visit import Inside, Visit, remedies, running
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Carried
+from agent_otel.measure.size import size, text_bytes
+from agent_otel.telemetry.setup import report_integration, telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.types import Asked, Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
+    from agent_otel.remedies.history.request_rewriter import Requests
+
+__all__ = [
+    "Inside",
+    "StreamVisit",
+    "Visit",
+    "current_step",
+    "enter_model",
+    "enter_step",
+    "enter_stream",
+    "enter_tool",
+    "execution_ended",
+    "execution_named",
+    "finish_execution",
+    "handing_back",
+    "handler_entered",
+    "handler_failing",
+    "handler_finishing",
+    "handler_raised",
+    "handler_returned",
+    "handler_started",
+    "is_over_cap",
+    "model_announced",
+    "model_answered",
+    "object_carried",
+    "payload",
+    "payload_refused",
+    "remedies",
+    "report_integration",
+    "result_delivered",
+    "step_started",
+    "text_bytes",
+]
+
+#: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.
+enabled = True
+#: Integrations whose hooks open the span instead of the functions they belong to.
+hooked: set[str | None] = set()
+#: True in the code of a durable workflow, which runs again whenever it is replayed: nothing is measured there.
+muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
+
+
+@errors.guarded("tool_call.enter")
+def enter_stream(
+    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> StreamVisit | None:
+    """Begin to watch a generator tool at its first step."""
+    visit = enter_tool(reader, instance, args, kwargs)
+    return visit.as_stream() if isinstance(visit, Visit) else None
+
+
+@errors.guarded("execution.finish")
+def finish_execution(named: execution_context.Identity) -> None:
+    """Record the totals of an execution that has ended; one without tool calls or payloads leaves no trace."""
+    end_execution(telemetry(), named)
+    _forget(named.id)
+
+
+@errors.guarded("execution.finish")
+def execution_ended(execution_id: str, workflow: str | None = None) -> None:
+    """A runtime says that an execution has come to its end, with whatever outcome."""
+    plain_id = execution_context.id_or_none(execution_id)
+    execution = ledger.known(plain_id) if plain_id is not None else None
+    if enabled and plain_id is not None and execution is not None:
+        named = execution_context.text_or_none(workflow) or execution.workflow
+        end_execution(telemetry(), execution_context.Identity(plain_id, named))
+        _forget(plain_id)
+
+
+def _forget(execution_id: str) -> None:
+    acting = remedies()
+    if acting is not None:
+        acting.finished(execution_id)
+
+
+def enter_tool(
+    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | Inside | None:
+    """Begin to watch a wrapped function; None when this is not a tool call of its own."""
+    if not enabled or muted.get():
+        return None
+    try:
+        current = running()
+        if current is not None:
+            return _enter_within(current, reader, instance, args, kwargs)
+        return _begin(reader, plain_call(reader.call(instance, args, kwargs)))
+    except Exception:
+        errors.report_error("tool_call.enter")
+        return None
+
+
+def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
+    """Begin the record of a call."""
+    if call is None or _is_suppressed():
+        return None
+    if reader.replace is None and (reader.awaits is None or reader.awaits.replace is None) and remedies() is not None:
+        setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
+    record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
+    opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked
+    return Visit(record, reader, is_outermost=True, opens_span=opens_span)
+
+
+def _is_suppressed() -> bool:
+    """Whether the program has suppressed instrumentation here; only that module of OpenTelemetry's does it."""
+    return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
+
+
+def _enter_within(
+    current: Record, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | Inside | None:
+    """Enter a function while a call runs: that call's handler, something its body uses, or an agent's own call."""
+    if current.awaits is reader:
+        current.enter_handler()
+        return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in hooked)
+    call = plain_call(reader.call(instance, args, kwargs))
+    if call is None or _is_of_another_agent(call, current.call):
+        return _begin(reader, call)
+    if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
+        # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
+        return Inside(current)
+    return _begin(reader, call)
+
+
+def _is_of_another_agent(call: Call, current: Call) -> bool:
+    """Whether an agent that runs inside of a tool makes the call, where there are no ids to tell that by."""
+    return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
+
+
+@errors.guarded("model_request")
+def enter_model(
+    reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> model_request.ModelVisit | None:
+    """Begin to watch a function that sends a request to a model; None when this is no such request."""
+    if not enabled or muted.get() or _is_suppressed():
+        return None
+    if reader.rewrite is not None:
+        _rewrite(reader, (instance, args, kwargs))
+    request = reader.request(instance, args, kwargs)
+    if request is not None and reader.rewrite is None and not reader.outermost and rewrites() is not None:
+        setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
+    return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
+
+
+@errors.guarded("model_request.rewrite")
+def _rewrite(reader: ModelReader, asked: Asked) -> None:
+    rewriting = rewrites()
+    if rewriting is not None:
+        rewriting.rewrite(telemetry(), reader, asked)
+
+
+@functools.lru_cache(maxsize=1)
+def rewrites() -> Requests | None:
+    """The remedies for requests that are switched on, loaded only then."""
+    chosen = settings.current()
+    if not chosen.rewrites:
+        return None
+    from agent_otel.remedies.history.request_rewriter import Requests  # noqa: PLC0415 - nothing switched on costs nothing
+
+    return Requests(chosen)
+
+
+@errors.guarded("model_request")
+def model_announced(request: Request) -> None:
+    """A layer above the SDKs tells what it is about to send, in the middle of what a reader has entered."""
+    if enabled and not muted.get() and not _is_suppressed():
+        model_request.announced(telemetry(), plain_request(request))
+
+
+@errors.guarded("model_request")
+def result_delivered(part: Part) -> None:
+    """A program of its own sends the requests, and tells what result it has sent."""
+    if enabled and not muted.get() and not _is_suppressed():
+        delivery.take_result(telemetry(), plain_part(part))
+
+
+@errors.guarded("model_request")
+def model_answered() -> None:
+    """A layer above the SDKs has its answer out of a cache of its own: it sends nothing."""
+    model_request.answered()
+
+
+def enter_step(
+    reader: StepReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> carried.StepVisit | None:
+    """Begin to watch a function that runs a step of a durable runtime; None when there is nothing to record."""
+    if not enabled or muted.get():
+        return None
+    try:
+        step = reader.step(instance, args, kwargs)
+        return None if step is None else carried.StepVisit(reader, carried.named(step), (instance, args, kwargs))
+    except Exception:
+        errors.report_error("step.enter")
+        return None
+
+
+@errors.guarded("step.start")
+def step_started() -> None:
+    """The runtime is about to run the step's own code, and every interceptor has opened what it opens."""
+    carried.step_started()
+
+
+@errors.guarded("execution.named")
+def execution_named(execution_id: str, workflow: str) -> None:
+    """A runtime says which workflow an execution runs; its steps may be read where only the id is known."""
+    plain_id, plain_workflow = execution_context.id_or_none(execution_id), execution_context.text_or_none(workflow)
+    if plain_id is not None and plain_workflow is not None:
+        ledger.named(plain_id, plain_workflow)
+
+
+def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
+    """A runtime has made a payload where no step function surrounds it.
+
+    ``started_ns`` (epoch nanoseconds) is when the step that it ends began; ``refused`` is the runtime's message when
+    it would not take it.
+    """
+    if enabled:
+        try:
+            carried.payload(carried.named(step), reading, started_ns, refused)
+        except Exception:
+            errors.report_error("payload")
+
+
+def current_step() -> Step | None:
+    """The step that runs here, for payloads that its own code hands on."""
+    return carried.current_step() if enabled else None
+
+
+@errors.guarded("payload")
+def is_over_cap(step: Step, reading: Carried) -> bool:
+    """Whether a payload is larger than its cap, so that nobody will see it arrive."""
+    return enabled and carried.is_over_cap(step, reading)
+
+
+@errors.guarded("payload")
+def object_carried(step: Step, direction: str, value: Any) -> None:
+    """A program reports a payload itself: serialised, or the object that will be."""
+    if not enabled or muted.get():
+        return
+    direction = plain_direction(direction)
+    # By the class alone: isinstance() would read __class__ from the value, which may be a lazy proxy.
+    if issubclass(type(value), str | bytes | bytearray | memoryview):
+        reading = Carried(direction, size(value).bytes, data=value)
+    else:
+        reading = Carried(direction, size(value).bytes, value=value)
+    carried.payload(carried.named(step), reading)
+
+
+@errors.guarded("payload.refused")
+def payload_refused(step: Step, direction: str) -> None:
+    """A runtime has refused a payload that has been reported already, or that nobody could measure."""
+    if enabled:
+        carried.refused(carried.named(step), direction)
+
+
+def handler_started(within: Span | None = None) -> None:
+    """The framework is about to run the handler, and every callback of others has opened what it opens.
+
+    ``within`` is the span of another instrumentation for this call, where that is not current.
+    """
+    record = _running()
+    if record is not None:
+        record.open_span(within)
+
+
+def handler_entered() -> None:
+    """The framework asks the handler, perhaps again: what became of the attempts before does not count."""
+    record = _running()
+    if record is not None:
+        record.enter_handler()
+
+
+def handler_returned(result: Result) -> None:
+    """The handler has returned, where the function that calls it cannot be wrapped."""
+    record = _running()
+    if record is not None:
+        record.read(PRODUCED, result)
+        record.leave_handler()
+
+
+def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
+    """The framework is about to tell its callbacks a result: the last moment that a foreign span is open."""
+    record = _running()
+    if record is not None and record.span is not None and record.span.foreign:
+        record.read(PRODUCED, read(value))
+        record.leave_handler()
+
+
+def handing_back(result: Result) -> None:
+    """The framework has what it will hand back, and a span of its own open that ends before its function returns."""
+    record = _running()
+    if record is None:
+        return
+    record.read(HANDED_BACK, result)
+    if record.span is None:
+        record.open_span()
+    if record.span is not None:
+        record.span.detach()
+        if record.span.foreign:
+            record.write()
+
+
+def handler_failing(error: BaseException, reader: ToolReader) -> None:
+    """The framework is about to tell its callbacks that the handler raised."""
+    record = _running()
+    if record is not None:
+        record.raise_(error, reader)
+        if record.span is not None and record.span.foreign:
+            record.leave_handler()
+
+
+def handler_raised(error: BaseException, reader: ToolReader) -> None:
+    """The handler raised and the framework is about to turn that into text."""
+    record = _running()
+    if record is not None:
+        record.raise_(error, reader)
+
+
+def _running() -> Record | None:
+    """The call whose own handler runs, or is about to; None inside of what its body uses."""
+    record = running()
+    return None if record is None or record.depth else record

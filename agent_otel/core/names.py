@@ -1,0 +1,81 @@
+"""Names and ids as adapters read them out of objects of others: text, or nothing; a long id is its digest.
+
+A framework's attribute may hold anything, such as a test's stand-in or a lazy translation. None of its code runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_otel import semconv
+from agent_otel._internal.setting_kinds import BOUNDARIES
+from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Call, Part, Request, Step
+
+_DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
+
+
+def plain_call(call: Call | None) -> Call | None:
+    """Return a call whose name and ids are text; one whose name is none is counted as another tool."""
+    if call is None:
+        return None
+    name, _, call_id, agent, execution, kind, _ = call
+    if (
+        type(name) is str
+        and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
+        and (agent is None or type(agent) is str)
+        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
+        and type(kind) is str
+    ):
+        return call
+    return call._replace(
+        name=text_or_none(name) or semconv.OTHER,
+        call_id=id_or_none(call_id),
+        agent=text_or_none(agent),
+        execution=id_or_none(execution),
+        type=text_or_none(kind) or "function",
+    )
+
+
+def plain_request(request: Request) -> Request:
+    """Return a request whose names and ids are text; its parts are read no sooner than before."""
+    return request._replace(
+        parts=map(plain_part, request.parts),
+        agent=text_or_none(request.agent),
+        execution=id_or_none(request.execution),
+    )
+
+
+def plain_part(part: Part) -> Part:
+    """Return a part of a request whose ids are text."""
+    _, _, call_id, name, message_id, _ = part
+    if (
+        (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
+        and (name is None or type(name) is str)
+        and (message_id is None or (type(message_id) is str and len(message_id) <= LONGEST_ID))
+    ):
+        return part
+    return part._replace(call_id=id_or_none(call_id), name=text_or_none(name), message_id=id_or_none(message_id))
+
+
+def plain_direction(direction: object) -> str:
+    """Return the direction that a program gives a payload; any text but those that there are is another one."""
+    text = text_or_none(direction)
+    return text if text in _DIRECTIONS else semconv.OTHER
+
+
+def plain_step(step: Step) -> Step:
+    """Return a step whose names and ids are text; one whose runtime is none belongs to another runtime."""
+    execution = id_or_none(step.execution)
+    names = (step.activity, step.workflow)
+    is_plain = type(step.runtime) is str and all(value is None or type(value) is str for value in names)
+    if is_plain and execution is step.execution:
+        return step
+    return step._replace(
+        runtime=text_or_none(step.runtime) or semconv.OTHER,
+        activity=text_or_none(step.activity),
+        workflow=text_or_none(step.workflow),
+        execution=execution,
+    )

@@ -1,0 +1,166 @@
+"""Looking into payloads that come near their cap: one at a time, in one daemon thread, a twentieth of a core at most.
+
+The thread's mailbox has one slot and the latest payload wins, so that no more than one is ever held; what is dropped
+is told so, because the span of its step waits to be ended. A payload that is a live object is walked at once, where it
+is, because its owner may change it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
+from agent_otel.measure.preview import clean
+from agent_otel.telemetry import flush
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_otel.caps import Held
+    from agent_otel.core.execution_state import Noted
+    from agent_otel.core.types import Carried
+    from agent_otel.measure.breakdown.report import Breakdown
+
+#: Where there is no cap, or one that is far away, payloads from here on are looked into, once each time they double.
+LARGE_BYTES = 1024 * 1024
+_SHARE = 0.05  # of one core
+_EXIT_SECONDS = 1.0
+_NEAR = 100  # a level above all doublings
+
+
+class Explanation(Protocol):
+    """Where the findings go."""
+
+    def tool_of(self, call_id: str) -> str | None:
+        """The tool that was asked by this call id."""
+
+    def found(self, breakdown: Breakdown | None) -> None:
+        """Take what was found; called once, with None when there is nothing to be said."""
+
+
+def is_large(payload_bytes: int) -> bool:
+    """Whether a payload is worth a look, however far away its cap is."""
+    return payload_bytes >= LARGE_BYTES
+
+
+def level(payload_bytes: int, cap: Held | None, warn_ratio: float) -> int:
+    """The step at which a payload stands: from the warn ratio up tenths of its cap, below how often it has doubled."""
+    if cap is not None and payload_bytes >= warn_ratio * cap.bytes:
+        return _NEAR + int(payload_bytes * 10 / cap.bytes)
+    return (payload_bytes // LARGE_BYTES).bit_length()
+
+
+def look_into(carried: Carried, explanation: Explanation) -> None:
+    """Find out what a payload is made of, now or soon, and tell ``explanation``."""
+    if carried.data is not None:
+        _analyst.offer(carried.data, explanation)
+        return
+    found = None
+    try:
+        if carried.value is not None:
+            found = breakdown_object(carried.value, explanation.tool_of)
+    finally:
+        explanation.found(found)
+
+
+def attributes(found: Breakdown, calls: Mapping[str, Noted]) -> dict[str, Any]:
+    """What the span says of an analysed payload; ``calls`` is what the ledger knows of call ids."""
+    said: dict[str, Any] = {
+        semconv.PAYLOAD_LARGEST_PATH: clean(found.largest_path),
+        semconv.PAYLOAD_LARGEST_PATH_BYTES: found.largest_path_bytes,
+        semconv.PAYLOAD_DUPLICATE_BYTES: found.duplicate_bytes,
+    }
+    if found.tools:
+        tool, tool_bytes = max(found.tools.items(), key=lambda item: item[1])
+        said[semconv.PAYLOAD_LARGEST_TOOL] = clean(tool)
+        said[semconv.PAYLOAD_LARGEST_TOOL_BYTES] = tool_bytes
+    if found.duplicates:
+        largest = max(found.duplicates, key=lambda duplicate: duplicate.bytes)
+        said[semconv.PAYLOAD_DUPLICATE_PATHS] = [clean(largest.path), clean(largest.other_path)]
+    inside = sum(
+        calls[call].produced if call in calls and calls[call].produced > 0 else there
+        for call, there in found.calls.items()
+    )
+    if inside:
+        said[semconv.PAYLOAD_AMPLIFICATION] = round(found.total_bytes / inside, 3)
+    return said
+
+
+class _Analyst:
+    """The thread and its mailbox."""
+
+    def __init__(self) -> None:
+        self._registered = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew; a forked child calls this, where the thread is not."""
+        self._ready = threading.Condition()
+        self._slot: tuple[Any, Explanation] | None = None
+        self._busy = False
+        self._thread: threading.Thread | None = None
+
+    def offer(self, data: Any, explanation: Explanation) -> None:
+        """Put a payload into the slot; one that waits there is dropped."""
+        with self._ready:
+            dropped, self._slot = self._slot, (data, explanation)
+            if self._thread is None:
+                self._start()
+            self._ready.notify_all()
+        if dropped is not None:
+            dropped[1].found(None)
+
+    def drain(self, seconds: float = _EXIT_SECONDS) -> None:
+        """Wait until nothing is left, for so long at most; what remains then goes without findings."""
+        with self._ready:
+            self._ready.wait_for(lambda: self._slot is None and not self._busy, seconds)
+            left, self._slot = self._slot, None
+        if left is not None:
+            left[1].found(None)
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._work, name="agent_otel-analysis", daemon=True)
+        self._thread.start()
+        if not self._registered:
+            self._registered = True
+            # What is registered last runs first: before the providers, which were there when a payload was weighed.
+            atexit.register(self.drain)
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                self._ready.wait_for(lambda: self._slot is not None)
+                slot, self._slot, self._busy = self._slot, None, True
+            took = _analyse(slot)
+            del slot
+            with self._ready:
+                self._busy = False
+                self._ready.notify_all()
+            time.sleep(took / _SHARE)
+
+
+def _analyse(slot: tuple[Any, Explanation] | None) -> float:
+    """Analyse one payload; how many seconds that took."""
+    if slot is None:
+        return 0.0
+    started = time.perf_counter()
+    data, explanation = slot
+    found = None
+    try:
+        found = breakdown_text(data, explanation.tool_of)
+    except Exception:
+        errors.report_error("analysis.text")
+    try:
+        explanation.found(found)
+    except Exception:
+        errors.report_error("analysis.found")
+    return time.perf_counter() - started
+
+
+_analyst = _Analyst()
+flush.after_fork(_analyst.reset)

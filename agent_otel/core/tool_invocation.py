@@ -1,0 +1,401 @@
+"""One tool call while it runs: what its two stations say, and what becomes of it at the end."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal.failures import error_type, text_of
+from agent_otel.core import execution_context
+from agent_otel.core.executions import Ledger
+from agent_otel.core.schema_drift import drift
+from agent_otel.core.types import PRODUCED
+from agent_otel.measure.arguments_hash import arguments as digest_arguments
+from agent_otel.measure.arguments_hash import arguments_bytes
+from agent_otel.measure.preview import clean, ends, preview
+from agent_otel.measure.size import Size, size
+from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor, has_shrunk
+from agent_otel.telemetry import flush, spans
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.schema_drift import Change
+    from agent_otel.core.types import Call, Result, ToolReader
+    from agent_otel.remedies.limits import Limits, Reached
+    from agent_otel.remedies.tool_results import Remedied
+    from agent_otel.telemetry.setup import Telemetry
+    from agent_otel.telemetry.sinks.base import Exemplar
+
+_PREVIEW_BYTES = 8 * 1024
+
+#: The tool call that runs here.
+current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
+ledger = Ledger()
+flush.after_fork(ledger.reset)
+
+
+def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
+    """Record the totals of an execution that has ended, and forget it; one that nobody knows leaves no trace."""
+    finished = ledger.finish(named.id)
+    if finished is not None:
+        for tool in finished.followed or ():
+            out.metrics.followed(tool, semconv.IGNORED)
+        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.execution(named.workflow, named.agent, *totals)
+
+
+class Record:
+    """One tool call while it runs. Nothing here outlives it."""
+
+    # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
+    args_hash: str | None = None
+    change: Change | None = None
+    characters = 0
+    followup: str | None = None
+    invites = False
+    probe: tuple[str, str] | None = None
+    arguments: str | None = None
+    content: str | None = None
+    cuts: tuple[tuple[str, str], ...] = ()
+    #: Whether what goes on to the model has been counted for limits and payloads.
+    counted = False
+    depth = 0
+    error_type: str | None = None
+    #: The text that the framework made of an exception, which the model reads.
+    failed: Size | None = None
+    failure: str | None = None
+    finished = False
+    handed: int | None = None
+    produced: Size | None = None
+    raised = False
+    repeated = False
+    skipped: Reached | None = None
+    limits: Limits | None = None
+    remedied: Remedied | None = None
+    span: spans.OpenSpan | None = None
+    start_ns = 0
+    structured: Size | None = None
+    unasked = False
+    visit: Any = staticmethod(lambda: None)  # by a weak reference
+    written = False
+
+    def __init__(
+        self, call: Call, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
+    ) -> None:
+        named = execution_context.explicit.get()
+        agent = call.agent or (named.agent if named else None)
+        self.call = call
+        self.out = out
+        self.awaits = awaits
+        self.agent = agent
+        self.name = call.name
+        series = out.metrics.tools.get((call.name, agent or ""))
+        if series is None:  # not seen before, not clean or over the limit
+            self.agent = clean(agent) if agent else None
+            self.name = clean(call.name)
+            series = out.metrics.tool(self.name, self.agent, also_timed_by)
+        self.series = series
+        self.tracing = out.is_tracing()
+        self.within = trace.get_current_span() if self.tracing else None
+        self.execution: str | None = named.id if named else execution_context.carrier() or call.execution
+        if self.execution is None and self.within is not None:
+            self.execution = spans.trace_id_of(self.within)
+        if self.tracing or self.execution is not None:
+            self.asked(call.arguments)
+        else:
+            self.args_bytes = arguments_bytes(call.arguments)
+        if self.tracing:
+            self.start_ns = time.time_ns()
+        self.started = time.perf_counter()
+
+    def asked(self, arguments: object) -> None:
+        """Take the digest of the arguments, where somebody will see it, before the tool can change them."""
+        self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
+        if self.execution is not None:
+            self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
+            self.followup = _followup(self.execution, self.name, arguments, repeated=self.repeated)
+        if self.out.captures:
+            self.arguments = preview(arguments, _PREVIEW_BYTES)
+
+    def open_span(self, within: Span | None = None, *, attach: bool = True) -> None:
+        """Open or find the span, and make it current. ``within`` is the span that is current, where that is known."""
+        if self.span is not None and attach:
+            self.span.attach()
+        if self.span is not None or self.out.tracer is None or not self.tracing:
+            return
+        call = self.call
+        attributes: dict[str, Any] = {
+            semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
+            semconv.GEN_AI_TOOL_NAME: self.name,
+            semconv.TOOL_NAME: self.name,
+            semconv.TOOL_TYPE: clean(call.type),
+            semconv.ARGS_HASH: self.args_hash,
+            semconv.ARGS_BYTES: self.args_bytes,
+        }
+        if call.call_id:
+            attributes[semconv.TOOL_CALL_ID] = clean(call.call_id)
+        if self.agent:
+            attributes[semconv.AGENT_NAME] = self.agent
+        named = execution_context.explicit.get()
+        conversation = call.execution or (named.id if named else None)
+        if conversation:
+            attributes[semconv.CONVERSATION_ID] = clean(conversation)
+        carrier = execution_context.carrier()
+        if carrier:
+            attributes[semconv.EXECUTION_ID] = clean(carrier)
+        attributes.update(self._carries())
+        within = within or trace.get_current_span()
+        mode = self.out.settings.spans
+        self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
+        if self.span is not None and attach:
+            self.span.attach()
+
+    def _carries(self) -> dict[str, Any]:
+        """What the execution carried last, where a runtime carries it."""
+        execution = ledger.known(self.execution) if self.execution is not None else None
+        if execution is None or execution.carries is None:
+            return {}
+        payload_bytes, cap_bytes, turns_left = execution.carries
+        found: dict[str, Any] = {semconv.PAYLOAD_BYTES: payload_bytes}
+        if cap_bytes is not None:
+            found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
+            found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+            if turns_left is not None:
+                found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+        return found
+
+    def enter_handler(self) -> None:
+        """The framework asks the handler, perhaps again after a failure: the last attempt counts."""
+        self.awaits = None
+        if self.raised or self.produced is not None:
+            self.raised = False
+            self.error_type = self.failure = self.produced = self.structured = self.content = self.failed = None
+            self.remedied = self.handed = None
+            self.counted = False
+            self.cuts = ()
+
+    def read(self, station: str, result: Result) -> None:
+        """Take the reading of one station."""
+        if result.error_type is not None and self.error_type is None:
+            self.error_type = execution_context.text_or_none(result.error_type) or semconv.OTHER
+        if station != PRODUCED:
+            self._read_handed_back(result)
+        elif result.raised or self.raised:
+            self.raised = True
+            self.failed = size(result.value)
+            self.handed = self.failed.bytes
+        else:
+            self._measure(result)
+
+    def _measure(self, result: Result) -> None:
+        value = result.value
+        self.produced = size(value)
+        self.characters = len(value) if type(value) is str else self.produced.bytes
+        if type(value) is dict or type(value) is list:
+            self.change = drift.note(self.name, value)
+        if self.execution is not None:
+            self.invites = has_cursor(value)
+            if self.call.call_id is None:
+                self.probe = ends(value, self.out.settings.probe_bytes)
+        if result.structured is not None:
+            self.structured = size(result.structured)
+        cut = find_cut(result.value, self.produced.bytes)
+        self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
+        if self.out.captures:
+            self.content = preview(result.value, _PREVIEW_BYTES)
+
+    def add(self, result: Result) -> None:
+        """Take one item of a stream."""
+        item = size(result.value)
+        before = self.produced or Size(0, exact=True)
+        self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+        self.characters += len(result.value) if type(result.value) is str else item.bytes
+        cut = find_cut(result.value) if issubclass(type(result.value), str) else None
+        self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
+
+    def finish_stream(self, *, complete: bool) -> None:
+        """End a stream; one that was left early has a lower bound for a size."""
+        known = self.produced or Size(0, exact=True)
+        self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
+        self.finish()
+
+    def _read_handed_back(self, result: Result) -> None:
+        handed = size(result.value)
+        self.handed = handed.bytes
+        if self.produced is None:
+            # The handler never ran (a middleware answered) or it raised: then this is all there is to see.
+            if not (self.raised or result.raised or self.error_type):
+                self._measure(result)
+            elif self.remedied is None:
+                self.failed = handed
+            return
+        given = self.produced.bytes if self.remedied is None else self.remedied.bytes
+        if handed.exact and has_shrunk(given, handed.bytes, result.value):
+            cut = find_cut(result.value, handed.bytes)
+            known = cut is not None and (semconv.LAYER_TOOL, cut.reason) not in self.cuts
+            reason = cut.reason if cut is not None and known and cut.reason != semconv.SUSPECTED else semconv.SHRUNK
+            self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, reason))
+
+    def replace(self, found: Remedied) -> None:
+        """A remedy has put something else in place of the result."""
+        self.remedied = found
+        self.handed = found.bytes
+        self.cuts = (*self.cuts, (semconv.LAYER_REMEDY, found.reason))
+        if found.error_type is not None and self.error_type is None:
+            self.error_type = found.error_type
+        if self.probe is not None:
+            self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
+
+    def skip(self, reached: Reached) -> None:
+        """The handler is not asked: its execution has come to a limit."""
+        self.skipped = reached
+        self.error_type = semconv.LIMIT_REACHED
+
+    def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
+        """Note that the handler raised; control flow of the framework is no error."""
+        self.raised = True
+        if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
+            return
+        if self.error_type is None:
+            self.error_type = error_type(error)
+            if self.out.captures:
+                self.failure = text_of(error, _PREVIEW_BYTES)
+
+    def leave_handler(self) -> None:
+        """The handler is done: a span that is not ours is written now, while it is open."""
+        if self.span is not None:
+            self.span.detach()
+            if self.span.foreign:
+                self.write()
+
+    def write(self) -> None:
+        """Put what is known on the span."""
+        if self.span is None or not self.span.span.is_recording():
+            return
+        again, self.written = self.written, True
+        attributes: dict[str, Any] = {}
+        if self.produced is not None:
+            attributes[semconv.RESULT_BYTES] = self.produced.bytes
+            attributes[semconv.RESULT_ESTIMATED_TOKENS] = (self.characters + 3) // 4
+            # A length that equals a known cap is only suspected.
+            established = bool(self.cuts) and any(reason != semconv.SUSPECTED for _, reason in self.cuts)
+            attributes[semconv.RESULT_TRUNCATED] = established
+            if not self.produced.exact:
+                attributes[semconv.RESULT_ESTIMATED] = True
+        if self.structured is not None:
+            attributes[semconv.RESULT_STRUCTURED_BYTES] = self.structured.bytes
+        self._tell_cut(attributes)
+        if self.arguments is not None:
+            attributes[semconv.TOOL_ARGUMENTS] = self.arguments
+        if self.content is not None:
+            attributes[semconv.TOOL_RESULT] = self.content
+        if self.change is not None and not again:
+            keys = {semconv.KEYS_ADDED: self.change.added, semconv.KEYS_REMOVED: self.change.removed}
+            self.span.span.add_event(semconv.SHAPE_CHANGED, keys)
+        if self.skipped is not None and not again:
+            skipped = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: self.skipped.limit}
+            self.span.span.add_event(semconv.TOOL_CALL_EVENT, skipped)
+        self.span.write(attributes, self.error_type, self.failure)
+
+    def _tell_cut(self, attributes: dict[str, Any]) -> None:
+        """What was handed on instead of what was produced, and who made the difference."""
+        if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
+            attributes[semconv.RESULT_HANDED_BACK_BYTES] = self.handed
+        if self.remedied is not None and self.remedied.ref is not None:
+            attributes[semconv.RESULT_REF] = self.remedied.ref
+        if self.cuts:
+            attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = self.cuts[-1]
+
+    def finish(self) -> None:
+        """The call is over: end the span and record the metrics."""
+        seconds = time.perf_counter() - self.started
+        self.finished = True
+        if self.limits is not None and self.execution is not None:
+            self.limits.leave(self.execution, self.visit)
+        if self.unasked and self.span is None and self.produced is None:
+            # Held back, for an approval say: the call is yet to come.
+            return
+        if self.tracing and self.span is None:
+            self.open_span(attach=False)
+        exemplar = None
+        if self.span is not None:
+            if not (self.span.foreign and self.written):
+                self.write()
+            self._show_cut()
+            exemplar = spans.exemplar_of(self.span.span)
+            self.span.end()
+        elif self.tracing:
+            exemplar = spans.exemplar_of(trace.get_current_span())
+        self._count(seconds, exemplar)
+
+    def _show_cut(self) -> None:
+        """A cut between the two stations gets a span of its own, so that one query finds the cuts of all layers."""
+        tracer = self.out.tracer
+        if self.span is None or tracer is None or self.produced is None or self.handed is None:
+            return
+        layer, reason = self.cuts[-1] if self.cuts else ("", "")
+        if layer == semconv.LAYER_FRAMEWORK:
+            attributes = {
+                semconv.TOOL_NAME: self.name,
+                semconv.RESULT_BYTES: self.produced.bytes,
+                semconv.RESULT_HANDED_BACK_BYTES: self.handed,
+                semconv.RESULT_TRUNCATED: True,
+                semconv.TRUNCATION_LAYER: layer,
+                semconv.TRUNCATION_REASON: reason,
+            }
+            spans.open_cut_span(tracer, self.span.span, self.name, attributes, time.time_ns())
+
+    def _count(self, seconds: float, exemplar: Exemplar | None) -> None:
+        series = self.series
+        result_bytes = None if self.produced is None else self.produced.bytes
+        series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
+        if result_bytes is not None and (self.execution is not None or self.call.call_id is not None):
+            self._note(result_bytes)
+        for layer, reason in self.cuts:
+            series.truncated(layer, reason).record(1, exemplar)
+        if self.skipped is not None:
+            self.out.metrics.limit_hit(self.skipped.limit)
+        if result_bytes is None and self.failed is not None:
+            series.failure(self.failed.bytes, exemplar)
+        read = self.produced or self.failed
+        if self.remedied is not None and read is not None:
+            self.out.metrics.remedied(self.name, self.remedied.reason, read.bytes - self.remedied.bytes)
+        if self.repeated:
+            series.repeats.record(1, exemplar)
+        if self.followup is not None:
+            self.out.metrics.followed(self.name, self.followup)
+        if self.change is not None:
+            series.shape_changes.record(1, exemplar)
+
+    def _note(self, result_bytes: int) -> None:
+        """Leave behind what the model boundary needs to know the result again."""
+        execution, call_id = self.execution, self.call.call_id
+        noted = None
+        if execution is not None:
+            noted = ledger.produced(execution, self.name, result_bytes, call_id)
+        elif call_id is not None:
+            noted = ledger.produced_by_nobody(self.name, result_bytes, call_id)
+        if noted is None:
+            return
+        if self.handed is not None:
+            noted.handed = self.handed
+        noted.probe = self.probe
+        if self.span is not None:
+            noted.span = self.span.span.get_span_context()
+        invites = self.invites or any(reason != semconv.SUSPECTED for _, reason in self.cuts)
+        if invites and execution is not None:
+            ledger.follow(execution, self.name)
+
+
+def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool) -> str | None:
+    """What this call is to a cut result, or a page, that the same tool gave before; None when there is none."""
+    if not ledger.followed(execution_id, tool):
+        return None
+    if repeated:
+        return semconv.REPEATED
+    return semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED

@@ -1,0 +1,144 @@
+"""A tool's generator while it runs: what passes in its steps, as a context manager around each of them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import errors
+from agent_otel.core.tool_invocation import current
+from agent_otel.core.types import PRODUCED
+from agent_otel.telemetry import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+    from types import TracebackType
+
+    from agent_otel.core.tool_invocation import Record
+    from agent_otel.core.types import Result, ToolReader
+    from agent_otel.telemetry.spans import OpenSpan
+
+
+class _Step:
+    """One step of a generator, as a context manager: when it is gone, an interrupt included, no step runs."""
+
+    __slots__ = ("__weakref__", "_visit")
+
+    def __init__(self, visit: StreamVisit) -> None:
+        self._visit = visit
+
+    def __enter__(self) -> None:
+        self._visit.enter(weakref.ref(self))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._visit.leave(error)
+
+
+class StreamVisit:
+    """A generator tool while it runs: `step` is the context manager around each step of it."""
+
+    __slots__ = ("_reader", "_record", "_token")
+
+    def __init__(self, record: Record, reader: ToolReader) -> None:
+        self._record = record
+        self._reader = reader
+        self._token: Token[Record | None] | None = None
+
+    def step(self) -> _Step:
+        """Return the context manager around the next step."""
+        return _Step(self)
+
+    def enter(self, step: Callable[[], object]) -> None:
+        """Make the record current during a step."""
+        try:
+            if self._record.visit() is None:  # else it runs in a step of the outer function's
+                self._record.visit = step
+            self._token = current.set(self._record)
+            if self._span is not None and not self._record.finished:
+                self._span.attach()
+        except Exception:
+            errors.report_error("tool_call.step")
+
+    @property
+    def _span(self) -> OpenSpan | None:
+        """The span, where the steps are the handler's: what a framework does around it is not under it."""
+        return self._record.span if self._reader.station == PRODUCED else None
+
+    def item(self, value: Any) -> None:
+        """Add an item that passes."""
+        try:
+            reading = self._reader.result(value)
+            if reading is not None:
+                self._record.add(reading)
+        except Exception:
+            errors.report_error("tool_call.item")
+
+    def leave(self, error: BaseException | None) -> None:
+        """Take the record out of the context; an error ends the stream."""
+        try:
+            # First the span, then the record: what is torn off between the two is still seen to be.
+            spans.leave(self._span, self._record.within, is_torn_off=error is not None)
+            if self._token is not None:
+                current.reset(self._token)
+            if error is not None and not self._record.finished:
+                if not issubclass(type(error), StopIteration | StopAsyncIteration):
+                    self._record.raise_(error, self._reader)
+                self._finish(complete=True)
+        except Exception:
+            errors.report_error("tool_call.step")
+
+    def abandon(self) -> None:
+        """Nobody wants more items; what has passed is a lower bound of the result."""
+        try:
+            if not self._record.finished:
+                spans.leave(self._span, self._record.within, is_torn_off=True)
+                self._finish(complete=False)
+        except Exception:
+            errors.report_error("tool_call.abandon")
+
+    def _finish(self, *, complete: bool) -> None:
+        self._record.finish_stream(complete=complete)
+
+
+class EventVisit(StreamVisit):
+    """A framework's generator of events around a tool, of which the last that can be read as a result is the result.
+
+    It may be the outer function of a call, or the inner one, which leads to the handler.
+    """
+
+    __slots__ = ("_is_done", "_is_outermost", "_last")
+
+    def __init__(self, record: Record, reader: ToolReader, *, is_outermost: bool) -> None:
+        super().__init__(record, reader)
+        self._is_outermost = is_outermost
+        self._is_done = False
+        self._last: Result | None = None
+
+    def item(self, value: Any) -> None:
+        """Look whether an event that passes is the result; another one may follow."""
+        try:
+            reading = self._reader.result(value)
+            if reading is not None:
+                self._last = reading
+        except Exception:
+            errors.report_error("tool_call.item")
+
+    def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
+        if self._is_done:
+            return
+        self._is_done = True
+        record, reader = self._record, self._reader
+        if self._last is not None:
+            record.read(reader.station, self._last)
+        elif self._is_outermost:
+            record.unasked = record.error_type is None
+        self._last = None
+        if reader.station == PRODUCED:
+            record.leave_handler()
+            if not self._is_outermost:
+                record.awaits = reader
+        if self._is_outermost:
+            record.finish()

@@ -1,0 +1,111 @@
+"""Agno.
+
+Produced is read at ``FunctionCall.execute`` and ``aexecute``. A generator tool has said nothing by then: its call ends
+where the framework has drained it and makes a message of all it said. Exceptions become a status; which one it was is
+known where the framework logs it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from contextvars import ContextVar
+from inspect import isasyncgen, isgenerator
+from typing import TYPE_CHECKING, Any
+from weakref import finalize
+
+from agent_otel.core import handler
+from agent_otel.core.types import PRODUCED, Around, Before, Call, Result, ToolReader
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed
+    """What a generator raised."""
+
+    _gen_ai_error_type = TOOL_ERROR
+
+
+# Calls whose generators are being drained, by the identity of the call, which has no hash.
+_drained: dict[int, handler.StreamVisit] = {}
+_logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_logged", default=None)
+
+
+def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
+    function = call.function
+    agent = function._agent or function._team
+    session = getattr(function._run_context, "session_id", None)
+    return Call(function.name, call.arguments or {}, call.call_id, getattr(agent, "name", None), session)
+
+
+def _result(outcome: Any) -> Result | None:
+    """Read how a call has ended, or what a generator has said; before 3 a call that was cancelled says nothing."""
+    if outcome is None or isinstance(outcome, str):
+        return None if outcome is None else Result(outcome)
+    if outcome.status == "failure":
+        return Result(outcome.error, error_type=TOOL_ERROR, raised=True)
+    value = outcome.result
+    return Result(value.content if type(value).__name__ == "ToolResult" else value)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    return any(kind.__name__ == "StopAgentRun" for kind in type(error).__mro__)
+
+
+_execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)
+
+
+def _begin(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    visit = handler.enter_tool(_execute, call, args, kwargs)
+    if visit is None:
+        return None
+    visit.__enter__()
+    return visit, _logged.set([])
+
+
+def _end(state: Any, call: Any, _: Any, __: Any, outcome: Any, error: BaseException | None) -> None:
+    visit, token = state
+    logged = _logged.get() or []
+    with suppress(ValueError):  # cancelled, the call ends in another context than it began in
+        _logged.reset(token)
+    if error is None and isinstance(visit, handler.Visit):
+        value = getattr(outcome, "result", None)
+        if isgenerator(value) or isasyncgen(value):
+            _drained[id(call)] = visit.as_stream()
+            finalize(call, _abandon, id(call)).atexit = False
+            return
+        # Hooks fail by the same log, and then the call goes on.
+        for raised in (one for one in logged if str(one) == getattr(outcome, "error", None)):
+            handler.handler_raised(raised, _execute)
+        visit.returned(outcome)
+    visit.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
+
+
+def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
+    logged = _logged.get()
+    if logged is not None and args and isinstance(args[0], BaseException):
+        logged.append(args[0])
+
+
+def _abandon(key: int) -> None:
+    visit = _drained.pop(key, None)
+    if visit is not None:
+        visit.abandon()
+
+
+def _message(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    visit = _drained.pop(id(kwargs["function_call"] if "function_call" in kwargs else args[0]), None)
+    if visit is None:
+        return
+    succeeded = kwargs["success"] if "success" in kwargs else args[1]
+    end = StopIteration() if succeeded else _Failed()
+    with suppress(StopIteration, _Failed), visit.step():
+        if succeeded:
+            visit.item(kwargs["output"] if "output" in kwargs else args[2])
+        raise end
+
+
+execute = Around(_begin, _end)
+logged = Before(_log)
+message = Before(_message)

@@ -1,0 +1,72 @@
+"""The tool runner of Anthropic's SDK, whose function for one tool call has had two forms.
+
+Since 1.12 at the latest there is ``_run_tool``, which returns the block that the model is sent. Before that all calls
+of a turn are made in one function, so that there it is the tools' own ``call`` that is wrapped, of each class that a
+runner is given; it gets the model's input, and by that very object it is known which call this is.
+
+The runner turns exceptions into text for the model; which exception it was is read on the way to that text.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import PRODUCED, Before, Call, Family, Result, ToolReader, Watch
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Which object is the input of which call of the turn, by id().
+_asked: ContextVar[dict[int, str] | None] = ContextVar("agent_otel_anthropic_asked", default=None)
+
+
+def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    block = kwargs["tool_use"] if "tool_use" in kwargs else args[1]
+    return Call(block.name, block.input, block.id)
+
+
+def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    """Read the call of a toolset's member; a toolset that the model made up is nobody's tool."""
+    block = kwargs["tool_use"] if "tool_use" in kwargs else args[0]
+    return Call(block.name, block.input, block.id) if block.toolset_name in runner._toolsets_by_family else None
+
+
+def _block(block: Any) -> Result:
+    content = block.get("content")
+    if block.get("is_error"):
+        return Result(content, error_type=TOOL_ERROR, raised=True)
+    return Result("" if content is None else content)
+
+
+def _plain_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    given = kwargs["input"] if "input" in kwargs else args[0]
+    return Call(tool.name, given, (_asked.get() or {}).pop(id(given), None))
+
+
+run_tool = ToolReader(PRODUCED, _use_call, _block)
+run_member = ToolReader(PRODUCED, _member_call, _block)
+_call = ToolReader(PRODUCED, _plain_call, Result)
+
+
+def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    handler.handler_raised(kwargs["exc"] if "exc" in kwargs else args[0], run_tool)
+
+
+def _take_note(
+    _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], content: Any, error: BaseException | None
+) -> None:
+    blocks = [] if error is not None else content or []
+    _asked.set({id(block.input): block.id for block in blocks if block.type == "tool_use"})
+
+
+def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:
+    for tool in runner._tools_by_name.values():
+        yield type(tool), "call", _call
+
+
+swallowed = Before(_swallowed)
+asked = Watch(_take_note)
+tools = Family(_methods)

@@ -1,0 +1,53 @@
+"""Dapr Agents: produced is read at the executor of tools, handed back at the activity that runs one of them.
+
+Tools that are handed the workflow itself pass neither: they run in workflow code, where nothing of ours does. The
+executor turns what a tool raises into text, after the tool has wrapped it in an error of the framework's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ENVELOPES = ("ToolResult", "CallToolResult")
+
+
+def _execute_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    return Call(kwargs["tool_name"] if "tool_name" in kwargs else args[0], dict(kwargs))
+
+
+def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    payload = kwargs["payload"] if "payload" in kwargs else args[1]
+    call = payload["tool_call"]
+    function = call["function"]
+    return Call(function["name"], function.get("arguments"), call["id"], agent.name, payload.get("instance_id"))
+
+
+def _produced(value: Any) -> Result:
+    """Read a result: bare, or in an envelope of texts with an error flag, told by the names of their classes."""
+    if type(value).__name__ not in _ENVELOPES:
+        return Result(value)
+    texts = [text for text in (getattr(block, "text", None) for block in value.content) if text is not None]
+    error_type = TOOL_ERROR if value.isError else None
+    return Result("".join(texts), value.structuredContent, error_type, raised=error_type is not None)
+
+
+def _handed_back(message: Any) -> Result:
+    return Result(message["content"])
+
+
+run_tool = ToolReader(PRODUCED, _execute_call, _produced)
+activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool)
+
+
+def _wrapping(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    handler.handler_raised(kwargs["error"] if "error" in kwargs else args[0], run_tool)
+
+
+wrapping_error = Before(_wrapping)

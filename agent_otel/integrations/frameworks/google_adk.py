@@ -1,0 +1,82 @@
+"""Google's Agent Development Kit.
+
+Produced is read where it calls a tool, handed back where it makes an event of the result, after callbacks and plugins.
+With Gemini its ids of calls are its own: they never reach the model, which knows a result by its tool's name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Emits gen_ai.execute_tool.duration itself, where there is a MeterProvider.
+_ALSO_TIMED_BY = ("google.adk.telemetry._metrics:_tool_execution_duration",)
+
+
+def _call(tool: Any, arguments: Any, context: Any) -> Call:
+    return Call(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
+
+
+def _tool_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    given = (*args, *(kwargs[name] for name in ("tool", "args", "tool_context")[len(args) :]))
+    return _call(*given)
+
+
+def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    """Read a call that is about to be made; a tool that the model made up is nobody's tool."""
+    prepared = kwargs["prepared_call"] if "prepared_call" in kwargs else args[1]
+    if prepared.tool_lookup_error is not None:
+        return None
+    return _call(prepared.tool, prepared.function_args, prepared.tool_context)
+
+
+def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    """Read the same up to 2.8, where nothing is prepared."""
+    names = ("invocation_context", "function_call", "tools_dict", "agent")
+    context, call, tools, agent = (*args, *(kwargs[name] for name in names[len(args) :]))[:4]
+    return Call(call.name, call.args, call.id, agent.name, context.session.id) if call.name in tools else None
+
+
+def _unwrapped(value: Any) -> Any:
+    """A result without the object of one key around it that Gemini wants."""
+    return value["result"] if type(value) is dict and value.keys() == {"result"} else value
+
+
+def _produced(value: Any) -> Result:
+    return Result(_unwrapped(value))
+
+
+def _no_result(_: Any) -> None:
+    """Say nothing of what the outer function returns: by then the kit's span has ended."""
+
+
+def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    names = ("tool", "function_result", "tool_context")
+    _tool, value, context = (*args, *(kwargs[name] for name in names[len(args) :]))[:3]
+    actions = context.actions
+    if not (actions.requested_tool_confirmations or actions.requested_auth_configs):  # it asks a human instead
+        handler.handing_back(Result(_unwrapped(value)))
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    """A workflow that waits for a human raises through its tools, and that is no error."""
+    return any(kind.__name__ == "NodeInterruptedError" for kind in type(error).__mro__)
+
+
+call_tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY)
+prepared_call = ToolReader(
+    HANDED_BACK,
+    _prepared_call,
+    _no_result,
+    call_tool,
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+)
+single_call = dataclasses.replace(prepared_call, call=_single_call)
+building = Before(_building)

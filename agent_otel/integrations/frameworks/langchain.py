@@ -1,0 +1,200 @@
+"""LangChain and LangGraph.
+
+Produced is read at ``BaseTool.run`` and ``arun``, which every tool passes (a sync tool called from async code goes
+through ``run`` only). Handed back is read at LangGraph's ``ToolNode._run_one`` and ``_arun_one``, which stand outside
+of middleware and error conversion. LangChain has made the text by then, so that nothing is serialised twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler as observer
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader, Watch
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.types import Asked, Replacement
+
+# Emits gen_ai.execute_tool.duration for LangChain tools.
+_ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
+    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+
+
+def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    arguments = args[0] if args else kwargs.get("tool_input")
+    config = kwargs.get("config")
+    return Call(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config) if config else None)
+
+
+def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    del node
+    call = _argument(args, kwargs, 0, "call")
+    # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
+    third = args[2] if len(args) > 2 else kwargs.get("tool_runtime") or kwargs.get("config")  # noqa: PLR2004
+    config = third if isinstance(third, dict) else getattr(third, "config", None) or {}
+    return Call(
+        name=call["name"],
+        arguments=call["args"],
+        call_id=call["id"],
+        agent=(config.get("metadata") or {}).get("lc_agent_name"),
+        execution=_thread_id(config),
+    )
+
+
+def _thread_id(config: Mapping[str, Any]) -> str | None:
+    thread_id = (config.get("configurable") or {}).get("thread_id")
+    return None if thread_id is None else str(thread_id)
+
+
+def _result(output: Any) -> Result:
+    """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
+    message = None if type(output) is str else _tool_message(output)
+    if message is None:
+        return Result(output)
+    flagged = getattr(message, "status", None) == "error"
+    return Result(message.content, message.artifact, TOOL_ERROR if flagged else None)
+
+
+def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+    """Put a replacement into what ``BaseTool.run`` returns: a text, a ToolMessage, or what holds one.
+
+    An object that the program gets because it has called the tool itself stays what it is.
+    """
+    if output is None:
+        return _answered(replacement, asked)
+    if type(output) is str:
+        return replacement.text
+    if _is_a("ToolMessage", output):
+        status = "error" if replacement.is_error else output.status
+        return output.model_copy(update={"content": replacement.text, "status": status})
+    if _is_a("Command", output) and isinstance(output.update, dict):
+        messages = _replace_first(output.update.get("messages"), replacement, asked)
+        return dataclasses.replace(output, update={**output.update, "messages": messages})
+    return _replace_first(output, replacement, asked) if type(output) is list else LEFT_ALONE
+
+
+def _replace_first(messages: Any, replacement: Replacement, asked: Asked) -> Any:
+    found = _tool_message(messages)
+    if found is None:
+        return LEFT_ALONE
+    return [_replace(found, replacement, asked) if message is found else message for message in messages]
+
+
+def _answered(replacement: Replacement, asked: Asked) -> Any:
+    """What a tool that is not asked returns: a message for a call that has an id, else a text."""
+    tool, _, kwargs = asked
+    call_id = kwargs.get("tool_call_id")
+    if call_id is None:
+        return replacement.text
+    message = sys.modules["langchain_core.messages"].ToolMessage
+    return message(replacement.text, name=tool.name, tool_call_id=call_id, status="error")
+
+
+def _parameters(asked: Asked) -> Iterable[str]:
+    names: Iterable[str] = asked[0].args
+    return names
+
+
+def _node_parameters(asked: Asked) -> Iterable[str]:
+    node, args, kwargs = asked
+    tool = node.tools_by_name.get(_argument(args, kwargs, 0, "call")["name"])
+    return () if tool is None else _parameters((tool, (), {}))
+
+
+def _offloads_above() -> int:
+    """Deepagents' middleware writes what is longer than 20,000 tokens of 4 characters into its file system."""
+    return 80_000 if "deepagents" in sys.modules else 0
+
+
+def _handed_back(output: Any) -> Result:
+    """Read what the node returns: an error status there means that an exception was converted."""
+    reading = _result(output)
+    return Result(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
+
+
+def _tool_message(output: Any) -> Any:
+    """The first ToolMessage of an output, which may be one, or a Command or list with one inside.
+
+    Told by their classes: asking a tool's own object for an attribute would run its code.
+    """
+    if _is_a("ToolMessage", output):
+        return output
+    if _is_a("Command", output):
+        output = output.update.get("messages") if isinstance(output.update, dict) else None
+    if type(output) is list:
+        return next((item for item in output if _is_a("ToolMessage", item)), None)
+    return None
+
+
+def _is_a(name: str, value: Any) -> bool:
+    return any(kind.__name__ == name for kind in type(value).__mro__)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    """Interrupts and commands to a parent graph are raised through tools and are no errors."""
+    return any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+
+
+run = ToolReader(
+    PRODUCED,
+    _run_call,
+    _result,
+    opened_by="langchain-callbacks",
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+    replace=_replace,
+    parameters=_parameters,
+    offloads_above=_offloads_above,
+)
+tool_node = ToolReader(
+    HANDED_BACK,
+    _node_call,
+    _handed_back,
+    run,
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+    replace=_replace,
+    parameters=_node_parameters,
+    offloads_above=_offloads_above,
+)
+
+
+def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_raised(_argument(args, kwargs, 0, "e"), run)
+
+
+def _ending(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_finishing(_result, _argument(args, kwargs, 0, "output"))
+
+
+def _failing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    observer.handler_failing(_argument(args, kwargs, 0, "error"), run)
+
+
+def _started(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    observer.handler_started(_langfuse_span(manager))
+
+
+def _langfuse_span(manager: Any) -> Span | None:
+    """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
+    for handler in manager.handlers:
+        if any(kind.__module__ == "langfuse.langchain.CallbackHandler" for kind in type(handler).__mro__):
+            runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
+            return getattr(runs.get(manager.run_id), "_otel_span", None)
+    return None
+
+
+swallowed = Before(_swallowed)
+started = Watch(_started)
+ending = Before(_ending)
+failing = Before(_failing)

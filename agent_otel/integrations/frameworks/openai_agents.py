@@ -1,0 +1,159 @@
+"""OpenAI's Agents SDK, whose function for one tool call has had four forms.
+
+From 0.12 on there are two functions to wrap: produced is read where the SDK invokes the tool, handed back at
+``_run_single_tool``, after output guardrails. Before that the call is a closure, and ``on_invoke_tool`` itself cannot
+be wrapped because tools are compared by identity; but each call runs in a task of its own, and two functions that
+can be wrapped stand right before and after the handler, the tool guardrails. So there a call begins before the input
+guardrails, is produced when the output guardrails get it, and is handed back when its task is done.
+
+The SDK turns exceptions into text for the model; which exception it was is read on the way to that text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import sys
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import errors
+from agent_otel.core import handler
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Asked, Replacement
+
+
+def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> Call:
+    return Call(
+        name=tool.name,
+        arguments=arguments,
+        call_id=call_id,
+        agent=getattr(agent, "name", None),
+        execution=getattr(config, "group_id", None),
+    )
+
+
+def _context_call(tool: Any, context: Any, agent: Any = None) -> Call:
+    return _call(
+        tool,
+        context.tool_arguments,
+        context.tool_call_id,
+        agent or getattr(context, "agent", None),
+        getattr(context, "run_config", None),
+    )
+
+
+def _invoke_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    return _context_call(kwargs["function_tool"], kwargs["context"])
+
+
+def _single_call(executor: Any, _: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    call = kwargs["tool_call"]
+    # An agent prepared for a run is a copy; the public one is what the program named.
+    agent = getattr(executor, "public_agent", None) or getattr(executor, "agent", None)
+    return _call(kwargs["func_tool"], call.arguments, call.call_id, agent, executor.config)
+
+
+def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    return _context_call(kwargs["func_tool"], kwargs["tool_context"], kwargs["agent"])
+
+
+def _text(output: Any) -> Any:
+    """A single text output of the SDK's, an object or a dictionary, as the content block that it is."""
+    if type(output) is dict:
+        return [output] if output.get("type") == "text" else output
+    return [output] if type(output).__name__ == "ToolOutputText" else output
+
+
+def _result(output: Any) -> Result:
+    """Read a handler's output; since 0.19 it comes with a mark where the SDK has made it out of an exception."""
+    if type(output).__name__ != "_FunctionToolInvocationResult":
+        return Result(_text(output))
+    if output.is_sdk_generated_error:
+        return Result(output.output, error_type=TOOL_ERROR, raised=True)
+    return Result(_text(output.output))
+
+
+def _handed_back(output: Any) -> Result | None:
+    """Read what the loop gets; a FunctionToolResult says that a human was asked, or has refused."""
+    if type(output).__name__ != "FunctionToolResult":
+        return Result(_text(output))
+    return None if output.output is None else Result(output.output)
+
+
+def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+    """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
+    if getattr(asked[2]["function_tool"], "output_json_schema", None) is not None:
+        return LEFT_ALONE
+    if type(output).__name__ == "_FunctionToolInvocationResult":
+        return dataclasses.replace(output, output=replacement.text)
+    if output is None:
+        return _answered(replacement.text)
+    return replacement.text
+
+
+def _answered(text: str) -> Any:
+    """What the function returns for a tool that is not asked: since 0.19 a result of its own class."""
+    kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None)
+    return text if kind is None else kind(text)
+
+
+def _parameters(asked: Asked) -> Iterable[str]:
+    return asked[2]["function_tool"].params_json_schema.get("properties") or ()
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The tool's own exception: what is no error of the SDK's leaves it as the cause of a UserError."""
+    return error.__cause__ if type(error).__name__ == "UserError" and error.__cause__ is not None else error
+
+
+invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
+single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
+_guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back)
+
+
+def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    handler.handler_raised(kwargs["error"] if "error" in kwargs else args[0], invoke)
+
+
+def _timed_out(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
+    error = sys.exc_info()[1]
+    if error is not None:
+        handler.handler_raised(error, invoke)
+
+
+def _calling(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    task = asyncio.current_task()
+    before = copy_context()
+    visit = handler.enter_tool(_guarded, None, args, kwargs)
+    if isinstance(visit, handler.Visit) and task is not None:
+        visit.__enter__()
+        handler.handler_started()
+        task.add_done_callback(functools.partial(_done, visit), context=before)
+
+
+def _returned(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    handler.handler_returned(_result(kwargs["real_result"]))
+
+
+@errors.guarded("openai_agents.done")
+def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
+    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+    if error is None:
+        visit.returned(task.result())
+        visit.__exit__(None, None, None)
+    else:
+        error = _cause(error)
+        visit.__exit__(type(error), error, error.__traceback__)
+
+
+swallowed = Before(_swallowed)
+timed_out = Before(_timed_out)
+calling = Before(_calling)
+returned = Before(_returned)

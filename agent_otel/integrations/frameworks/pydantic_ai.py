@@ -1,0 +1,45 @@
+"""Pydantic AI 2.
+
+Produced is read at ``ToolManager._raw_execute``, handed back at ``execute_tool_call``, outside of the hooks of
+capabilities. Output tools, with which the model gives its final answer, pass neither.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, Result, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# The tool or a hook asks for something first, or does without the tool.
+_CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
+
+
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    validated = kwargs["validated"] if "validated" in kwargs else args[0]
+    call, context = validated.call, validated.ctx
+    return Call(
+        name=call.tool_name,
+        arguments=call.args or {},
+        call_id=call.tool_call_id,
+        agent=getattr(context.agent, "name", None),
+        execution=context.conversation_id or context.run_id,
+    )
+
+
+def _result(value: Any) -> Result:
+    """Read a result: bare, or in the framework's envelope, whose metadata stay with the messages."""
+    structured = None
+    if type(value).__name__ == "ToolReturn":
+        value, structured = value.return_value, value.metadata
+    return Result("" if value is None else value, structured)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    return any(kind.__name__ in _CONTROL_FLOW for kind in type(error).__mro__)
+
+
+raw_execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)
+execute_tool_call = ToolReader(HANDED_BACK, _call, _result, raw_execute, is_control_flow=_is_control_flow)

@@ -1,0 +1,47 @@
+"""smolagents: agents that call tools, and agents that write code which calls them.
+
+Produced is read at ``Tool.__call__``, handed back at ``ToolCallingAgent.execute_tool_call``. An agent that writes code
+hands nothing back: what the code prints goes to the model, cut. Neither tells the tool the id of its call, and no
+request has it: results become text. An agent that another one manages is a tool of that one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, InThread, Result, ToolReader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# With which the model says that it is done.
+_ANSWER = "final_answer"
+
+
+def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    if tool.name == _ANSWER:
+        return None
+    arguments = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
+    return Call(tool.name, {**dict(zip(tool.inputs, args, strict=False)), **arguments})
+
+
+def _agent_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+    name = kwargs["tool_name"] if "tool_name" in kwargs else args[0]
+    arguments = kwargs["arguments"] if "arguments" in kwargs else args[1]
+    return None if name == _ANSWER or name in agent.managed_agents else Call(name, arguments, agent=agent.name)
+
+
+def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    task = kwargs["task"] if "task" in kwargs else args[0]
+    return Call(agent.name, {"task": task}, is_agent=True)
+
+
+def _result(value: Any) -> Result:
+    """Read a result; texts come in a class of the framework's."""
+    return Result(str.__str__(value) if isinstance(value, str) else value)
+
+
+tool = ToolReader(PRODUCED, _tool_call, _result)
+execute = ToolReader(HANDED_BACK, _agent_call, _result, tool)
+managed = ToolReader(PRODUCED, _managed_call, _result)
+in_thread = InThread()

@@ -1,0 +1,71 @@
+"""Strands Agents.
+
+Both functions are generators of events, of which the last result is the tool's. Produced is read at ``_run_tool``,
+handed back at ``ToolExecutor._stream``, behind middleware and the hooks after a call; the framework's own span of the
+tool is open in between. Until 1.61 there is the second one only, within that span; there produced is read where it
+tells the hooks of the result. What a tool raises becomes text for the model, and the exception comes with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _call(agent: Any, use: Mapping[str, Any]) -> Call:
+    session = getattr(agent, "session_id", None)
+    return Call(
+        name=use["name"],
+        arguments=use.get("input"),
+        call_id=use.get("toolUseId"),
+        agent=getattr(agent, "name", None),
+        execution=session if isinstance(session, str) else None,
+    )
+
+
+def _run_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    context = kwargs["ctx"] if "ctx" in kwargs else args[0]
+    return _call(context.agent, context.tool_use)
+
+
+def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+    agent = kwargs["agent"] if "agent" in kwargs else args[0]
+    return _call(agent, kwargs["tool_use"] if "tool_use" in kwargs else args[1])
+
+
+def _result(event: Any) -> Result | None:
+    """Read an event: a result, with the exception that it was made of, unless it only says that a task was begun."""
+    if type(event).__name__ != "ToolResultEvent" or getattr(event, "_backgrounded", False):
+        return None
+    return _read(event.tool_result, getattr(event, "exception", None))
+
+
+def _read(result: Mapping[str, Any], error: BaseException | None) -> Result:
+    if error is not None:
+        handler.handler_raised(error, run_tool)
+        return Result(result["content"], raised=True)
+    return Result(result["content"], error_type=TOOL_ERROR if result.get("status") == "error" else None)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    return any(kind.__name__ == "InterruptException" for kind in type(error).__mro__)
+
+
+run_tool = ToolReader(PRODUCED, _run_call, _result, is_control_flow=_is_control_flow, events=True)
+stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flow=_is_control_flow, events=True)
+stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_is_control_flow, events=True)
+
+
+def _returned(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    if not kwargs.get("cancel_message"):
+        handler.handler_entered()  # and has answered
+        handler.handler_returned(_read(kwargs["result"], kwargs.get("exception")))
+
+
+returned = Before(_returned)

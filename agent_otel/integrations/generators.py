@@ -1,0 +1,138 @@
+"""Generators, tools' and models': each item is measured as it passes; nothing is collected or consumed.
+
+No context variable stays set across a ``yield``: the record and the span are made current around each step, which
+is when the tool's own code runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from agent_otel.core import handler
+from agent_otel.core.types import ModelReader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+
+    from agent_otel.core.types import ToolReader
+
+
+class _Steps:
+    """The record of one stream, opened at its first step."""
+
+    def __init__(self, enter: Callable[..., Any], *call: Any) -> None:
+        self._begin: Callable[[], Any] | None = lambda: enter(*call)
+        self.visit: Any = None
+
+    def begin(self) -> None:
+        if self._begin is not None:
+            begin, self._begin = self._begin, None
+            self.visit = begin()
+
+    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
+        self.begin()
+        if self.visit is None:
+            return advance(*args)
+        with self.visit.step():
+            item = advance(*args)
+            self.visit.item(item)
+            return item
+
+    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        self.begin()
+        if self.visit is None:
+            return await advance(*args)
+        with self.visit.step():
+            item = await advance(*args)
+            self.visit.item(item)
+            return item
+
+    def abandon(self) -> None:
+        if self.visit is not None:
+            self.visit.abandon()
+
+
+class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A generator; in all but its measuring the generator itself."""
+
+    _self_steps: Any = None  # an interrupt may come before it is set
+
+    def __init__(self, generator: Generator[Any, Any, Any], steps: _Steps) -> None:
+        super().__init__(generator)
+        self._self_steps = steps
+
+    def __iter__(self) -> MeasuredGenerator:
+        return self
+
+    def __next__(self) -> Any:
+        return self._self_steps.run(self.__wrapped__.__next__)
+
+    def send(self, value: Any) -> Any:
+        """As the generator's own."""
+        return self._self_steps.run(self.__wrapped__.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """As the generator's own."""
+        return self._self_steps.run(self.__wrapped__.throw, *error)
+
+    def close(self) -> None:
+        """As the generator's own; what has passed by then is the result."""
+        try:
+            self.__wrapped__.close()
+        finally:
+            self._self_steps.abandon()
+
+    def __del__(self) -> None:
+        if self._self_steps is not None:
+            self._self_steps.abandon()
+
+
+class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """An async generator; in all but its measuring the generator itself."""
+
+    _self_steps: Any = None  # an interrupt may come before it is set
+
+    def __init__(self, generator: AsyncGenerator[Any, Any], steps: _Steps) -> None:
+        super().__init__(generator)
+        self._self_steps = steps
+
+    def __aiter__(self) -> MeasuredAsyncGenerator:
+        return self
+
+    async def __anext__(self) -> Any:
+        return await self._self_steps.run_async(self.__wrapped__.__anext__)
+
+    async def asend(self, value: Any) -> Any:
+        """As the generator's own."""
+        return await self._self_steps.run_async(self.__wrapped__.asend, value)
+
+    async def athrow(self, *error: Any) -> Any:
+        """As the generator's own."""
+        return await self._self_steps.run_async(self.__wrapped__.athrow, *error)
+
+    async def aclose(self) -> None:
+        """As the generator's own; what has passed by then is the result."""
+        try:
+            await self.__wrapped__.aclose()
+        finally:
+            self._self_steps.abandon()
+
+    def __del__(self) -> None:
+        if self._self_steps is not None:
+            self._self_steps.abandon()
+
+
+def measured(
+    generator: Any,
+    reader: ToolReader | ModelReader,
+    instance: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Put the measuring around a generator of either kind."""
+    enter = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
+    steps = _Steps(enter, reader, instance, args, kwargs)
+    proxy = MeasuredAsyncGenerator if hasattr(generator, "__anext__") else MeasuredGenerator
+    return proxy(generator, steps)

@@ -1,0 +1,68 @@
+"""Bedrock's Converse API, whole and streamed, through botocore, whose clients send every request at one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_OPERATIONS = ("Converse", "ConverseStream")
+
+
+def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+    operation = kwargs["operation_name"] if "operation_name" in kwargs else args[0]
+    if operation not in _OPERATIONS or client.meta.service_model.service_name != "bedrock-runtime":
+        return None
+    params = kwargs["api_params"] if "api_params" in kwargs else args[1]
+    return Request(_parts(params)) if isinstance(params, dict) else None
+
+
+def _list(value: Any) -> list[Any]:
+    """The dictionaries of a list: botocore refuses anything else, after this."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _parts(params: Mapping[str, Any]) -> Iterator[Part]:
+    tools = _list(_dict(params.get("toolConfig")).get("tools"))
+    if tools:
+        yield Part(TOOLS, tools)
+    system = _list(params.get("system"))
+    if system:
+        yield Part(SYSTEM, system)
+    for message in _list(params.get("messages")):
+        said = []
+        for block in _list(message.get("content")):
+            if isinstance(block.get("toolResult"), dict):
+                yield _result(block["toolResult"])
+            elif isinstance(block.get("toolUse"), dict):
+                yield Part(TOOL_CALL_ARGUMENTS, block["toolUse"].get("input"))
+            else:
+                said.append(block)
+        if said:
+            yield Part(ASSISTANT if message.get("role") == "assistant" else USER, said)
+
+
+def _result(block: Mapping[str, Any]) -> Part:
+    call_id, blocks = block.get("toolUseId"), _list(block.get("content"))
+    only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
+    value = only[1] if only[0] in ("text", "json") else blocks
+    # A tool that the provider runs says its type; nobody here saw it being called.
+    known = isinstance(call_id, str) and "type" not in block
+    return Part(TOOL_RESULTS, value, call_id if known else None)
+
+
+def _cached_tokens(response: Any) -> int | None:
+    """What the usage of a whole response says; in a stream it comes last."""
+    tokens = response["usage"].get("cacheReadInputTokens") if "usage" in response else None
+    return tokens if isinstance(tokens, int) else None
+
+
+request = ModelReader(_request, _cached_tokens)

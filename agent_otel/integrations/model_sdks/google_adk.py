@@ -1,0 +1,18 @@
+"""Google's Agent Development Kit, around the request that the provider's SDK sends: which session it belongs to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.types import ModelReader, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+    context = kwargs["invocation_context"] if "invocation_context" in kwargs else args[0]
+    return Request((), agent=context.agent.name, execution=context.session.id)
+
+
+request = ModelReader(_request, outermost=True)

@@ -1,0 +1,96 @@
+"""Google's Gen AI SDK: generateContent, whole and streamed, sync and async, of Gemini's API and of Vertex AI.
+
+Read where each of the four ways leaves the SDK, as plain data. Gemini wants a result in an object, and a call may have
+no id, nor its result: then it is known by its tool's name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_PATHS = (":generateContent", ":streamGenerateContent")
+_ENVELOPES = ({"result"}, {"output"})
+_CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
+
+
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+    path = kwargs["path"] if "path" in kwargs else args[1]
+    body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
+    if not isinstance(body, dict) or not path.partition("?")[0].endswith(_PATHS):
+        return None
+    return Request(_parts(body), continued=isinstance(body.get("cachedContent"), str))
+
+
+def _list(value: Any) -> list[dict[str, Any]]:
+    """The dictionaries of a list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
+
+
+def _parts(body: Mapping[str, Any]) -> Iterator[Part]:
+    tools = _list(body.get("tools"))
+    if tools:
+        yield Part(TOOLS, tools)
+    system = body.get("systemInstruction")
+    if isinstance(system, dict):
+        yield Part(SYSTEM, _list(system.get("parts")))
+    for content in _list(body.get("contents")):
+        said = []
+        for part in _list(content.get("parts")):
+            answer, call = part.get("functionResponse"), part.get("functionCall")
+            if isinstance(answer, dict):
+                yield _result(answer)
+            elif isinstance(call, dict):
+                yield Part(TOOL_CALL_ARGUMENTS, call.get("args"))
+            else:
+                said.append(part)
+        if said:
+            yield Part(ASSISTANT if content.get("role") == "model" else USER, said)
+
+
+def _result(answer: Mapping[str, Any]) -> Part:
+    response, call_id, name = answer.get("response"), answer.get("id"), answer.get("name")
+    if isinstance(response, dict) and response.keys() == {"error"}:
+        name = None  # what the SDK says of a call that failed
+    value = _unwrapped(response)
+    media = _list(answer.get("parts"))
+    return Part(
+        TOOL_RESULTS,
+        [value, *media] if media else value,
+        call_id if isinstance(call_id, str) else None,
+        name if isinstance(name, str) else None,
+        wrapped=response,
+    )
+
+
+def _unwrapped(response: Any) -> Any:
+    """A result without the object of one key around it that Gemini wants."""
+    if isinstance(response, dict) and response.keys() in _ENVELOPES:
+        return next(iter(response.values()))
+    return response
+
+
+def _cached_tokens(response: Any) -> int | None:
+    """What the usage in a whole response says; up to 1.x it is a dictionary here, later still text."""
+    if isinstance(response, dict):
+        tokens = response.get("usageMetadata", {}).get("cachedContentTokenCount")
+        return tokens if isinstance(tokens, int) else None
+    body = getattr(response, "body", None)
+    found = _CACHED.search(body) if isinstance(body, str) else None
+    return int(found.group(1)) if found else None
+
+
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+    body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
+    # The SDK has made this dictionary for this very request.
+    if isinstance(body, dict) and isinstance(body.get("contents"), list):
+        body["contents"] = view(body["contents"])
+
+
+request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

@@ -1,0 +1,109 @@
+"""LangChain's chat models, of any provider.
+
+They stand above the providers' SDKs: where one is read, its request counts, and learns here whose it is (a graph's
+thread, an agent) and whether messages stand in it twice, since only LangChain's have ids.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import Before, ModelReader, Part, Request
+from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_KINDS = {
+    "human": USER,
+    "user": USER,
+    "ai": ASSISTANT,
+    "assistant": ASSISTANT,
+    "system": SYSTEM,
+    "developer": SYSTEM,
+    "tool": TOOL_RESULTS,
+    "function": TOOL_RESULTS,
+}
+# Blocks of an answer that say again what its tool_calls say.
+_CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "invalid_tool_call")
+
+
+def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
+    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+
+
+def _generated(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+    # In the older versions' order: messages, stop, run_manager.
+    manager = _argument(args, kwargs, 2, "run_manager")
+    return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, getattr(manager, "metadata", None))
+
+
+def _events(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+    metadata = getattr(kwargs.get("run_manager"), "metadata", None)
+    return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, metadata)
+
+
+def _streamed(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+    messages = model._convert_input(_argument(args, kwargs, 0, "input")).to_messages()
+    return _request(messages, kwargs, _argument(args, kwargs, 1, "config"), None)
+
+
+def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> Request:
+    around = _running()
+    thread = agent = None
+    for each in (config, {"metadata": metadata}, around):
+        found, named = (each or {}).get("configurable") or {}, (each or {}).get("metadata") or {}
+        thread = thread or found.get("thread_id") or named.get("thread_id")
+        agent = agent or named.get("lc_agent_name")
+    execution = None if thread is None else str(thread)
+    return Request(_parts(messages, kwargs), agent=agent, execution=execution)
+
+
+def _running() -> Any:
+    """The config of the graph's node, or the chain, that runs here."""
+    config = sys.modules.get("langchain_core.runnables.config")
+    variable = getattr(config, "var_child_runnable_config", None)
+    return variable.get() if variable is not None else None
+
+
+def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Part]:
+    for key in ("tools", "functions"):
+        if isinstance(kwargs.get(key), list | tuple):
+            yield Part(TOOLS, list(kwargs[key]))
+    for message in messages:
+        yield from _message(message)
+
+
+def _message(message: Any) -> Iterator[Part]:
+    """A message's content and its calls; its id stands at the first of them. An artifact is not sent."""
+    kind = message.type if message.type != "chat" else message.role
+    part = _KINDS.get(kind.removesuffix("MessageChunk").lower(), USER)
+    calls = [*(getattr(message, "tool_calls", None) or ()), *(getattr(message, "invalid_tool_calls", None) or ())]
+    content, message_id = message.content, message.id
+    if calls and isinstance(content, list):
+        content = [block for block in content if not (isinstance(block, dict) and block.get("type") in _CALLS)]
+    if content or not calls:
+        yield Part(part, content, getattr(message, "tool_call_id", None), message.name, message_id)
+        message_id = None
+    for call in calls:
+        yield Part(TOOL_CALL_ARGUMENTS, call.get("args") or {}, message_id=message_id)
+        message_id = None
+
+
+def _cached_tokens(result: Any) -> int | None:
+    """What the answer's usage says, where the provider's SDK has not said it."""
+    usage = getattr(result.generations[0].message, "usage_metadata", None) or {}
+    tokens = (usage.get("input_token_details") or {}).get("cache_read")
+    return tokens if isinstance(tokens, int) else None
+
+
+def _answered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
+    handler.model_answered()
+
+
+generated = ModelReader(_generated, _cached_tokens, outermost=True)
+events = ModelReader(_events, outermost=True)
+streamed = ModelReader(_streamed, outermost=True)
+answered = Before(_answered)

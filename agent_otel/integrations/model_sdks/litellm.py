@@ -1,0 +1,39 @@
+"""LiteLLM, which speaks to many providers, to some of them through OpenAI's SDK.
+
+What leaves is read at ``Logging.pre_call``, which every provider's code calls before HTTP with OpenAI's shapes. It does
+not surround the request, so that the public functions are entered, too: they know in the end whether an SDK has been
+seen inside of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.types import Before, ModelReader, Request
+from agent_otel.integrations.model_sdks.openai import chat, fields, listed, responses
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_CHATS = ("completion", "acompletion")
+_RESPONSES = ("responses", "aresponses")
+
+
+def _announced(logging: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    given = kwargs["input"] if "input" in kwargs else args[0]
+    body = kwargs.get("additional_args", args[3] if len(args) > 3 else {}).get("complete_input_dict")  # noqa: PLR2004
+    kind = fields(logging).get("call_type")
+    if kind in _CHATS and isinstance(given, list):
+        tools = fields(body).get("tools")
+        handler.model_announced(Request(chat({"messages": given, "tools": listed(tools)})))
+    elif kind in _RESPONSES:
+        handler.model_announced(responses({**(body if isinstance(body, dict) else {}), "input": given}))
+
+
+def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> Request:
+    return Request(())
+
+
+announced = Before(_announced)
+entered = ModelReader(_entered, outermost=True)

@@ -1,0 +1,54 @@
+"""Imports what the first tool call needs, when a framework or ``agent_otel.tool`` is imported.
+
+Imports inside a call would hold an event loop for a second, read files in it, and leave a child that is forked amid
+them waiting for ever. Modules are loaded here, nothing else: providers are resolved at the first call, so that one of
+the program's own wins. Where a port is set, ``/metrics`` is served from here on.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from agent_otel import settings
+from agent_otel._internal import errors
+from agent_otel.core import handler
+from agent_otel.telemetry import providers
+
+if TYPE_CHECKING:
+    from agent_otel.settings import Settings
+
+_is_done = False
+
+
+def load() -> None:
+    """Import all that the settings call for, once; nothing is raised."""
+    global _is_done  # noqa: PLW0603 - once per process
+    if not _is_done:
+        _is_done = True
+        for part in (_sinks, _providers, _remedies):
+            errors.guarded("preload")(part)(settings.current())
+
+
+def _sinks(chosen: Settings) -> None:
+    if chosen.metrics in ("auto", "otel", "both"):
+        importlib.import_module("agent_otel.telemetry.sinks.otel")
+    if chosen.metrics in ("auto", "prometheus", "both") or (chosen.prometheus_port and chosen.metrics != "off"):
+        importlib.import_module("agent_otel.telemetry.sinks.prometheus")
+    if chosen.prometheus_port and chosen.metrics != "off":
+        exposition = importlib.import_module("agent_otel.telemetry.metrics_server")
+        exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port)
+
+
+def _providers(chosen: Settings) -> None:
+    if chosen.sdk and chosen.spans != "off":
+        providers.load("TRACES")
+    if chosen.sdk and chosen.metrics in ("auto", "otel", "both"):
+        providers.load("METRICS")
+
+
+def _remedies(chosen: Settings) -> None:
+    if chosen.claim_check:
+        importlib.import_module("encodings.idna")  # with which the name of a server is looked up
+    handler.remedies()
+    handler.rewrites()

@@ -1,0 +1,74 @@
+"""The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
+
+It is read when the first module is imported that a row waits for; `agent_otel._bootstrap.trigger_modules` has their names, for
+interpreter start. The adapter named in a row is loaded when the framework is.
+The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
+"""
+
+from __future__ import annotations
+
+from agent_otel.integrations.registry.frameworks import FRAMEWORKS
+from agent_otel.integrations.registry.model_sdks import PROVIDERS
+from agent_otel.integrations.registry.runtimes import RUNTIMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.integrations.registry.entries import Integration
+
+INTEGRATIONS = (*FRAMEWORKS, *PROVIDERS, *RUNTIMES)
+
+
+_triggers: dict[str, Callable[[str], None]] = {}
+
+
+def imported(module: str) -> None:
+    """Apply what waits for a module that has just been imported."""
+    if not _triggers:
+        _triggers.update(triggers())
+    _triggers[module](module)
+
+
+def triggers() -> dict[str, Callable[[str], None]]:
+    """Map each module that an integration waits for to what applies it."""
+    rows: dict[str, list[Integration]] = {}
+    neighbours: dict[str, list[Integration]] = {}
+    for integration in INTEGRATIONS:
+        for module in integration.beside or {candidate.module for candidate in integration.candidates}:
+            (neighbours if integration.beside else rows).setdefault(module, []).append(integration)
+    return {
+        **{module: _watcher(tuple(integrations)) for module, integrations in neighbours.items()},
+        **{module: _applier(tuple(integrations)) for module, integrations in rows.items()},
+    }
+
+
+def _watcher(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+    def watch(_: str) -> None:
+        """Another instrumentation is here: now the modules of its rows are waited for."""
+        from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
+
+        for integration in integrations:
+            import_hook.install({candidate.module: _applier((integration,)) for candidate in integration.candidates})
+
+    return watch
+
+
+def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+    def apply(module: str) -> None:
+        """Load the wrapping and apply; this runs inside the user's import and must not raise."""
+        try:
+            from agent_otel.integrations import wrappers  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
+        except Exception as error:
+            from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
+
+            errors.warn_once(
+                "load",
+                f"agent_otel cannot measure anything: {type(error).__name__}: {error}. Is it installed with its "
+                "dependencies?",
+            )
+            return
+        for integration in integrations:
+            wrappers.apply(integration, module)
+
+    return apply

@@ -1,0 +1,295 @@
+"""A short digest of a tool call's arguments: the same for the same arguments, on every machine and Python."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from hashlib import blake2b
+from json import encoder as json_encoder
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel.measure import object_kinds
+from agent_otel.measure.object_kinds import shape_of
+from agent_otel.measure.size import json_size, text_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+NODE_BUDGET: Final = 10_000
+"""Values that are looked at in one call's arguments; the digest covers so many of them and the sizes of the rest."""
+
+PARSED_TEXT: Final = 16 * 1024
+"""Characters up to which arguments given as JSON text are parsed; longer ones are hashed as the text they are."""
+
+LONG_TEXT: Final = 4096
+"""Characters above which a string enters the digest as its length and own digest: 1.5 ns a byte, not 4.3."""
+
+_DEPTH: Final = 64  # levels; the recursion limits of the Python versions differ
+_SIMPLE_NODES: Final = 512  # values of arguments that take the short way
+_PLAIN_INT: Final = 10**300  # below, an int is written in decimal digits whatever limit is set
+_PIECE: Final = 64 * 1024  # characters encoded at a time
+_DIGEST_BYTES: Final = 6
+_MAX_KEY: Final = blake2b.MAX_KEY_SIZE
+
+# What has no JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
+_LONG: Final = "\0text"
+_INT: Final = "\0int"
+_BINARY: Final = "\0bytes"
+_SET: Final = "\0set"
+_OBJECT: Final = "\0object"
+_REST: Final = "\0rest"
+
+
+class Arguments(NamedTuple):
+    """12 hexadecimal digits, and the UTF-8 bytes of the arguments as compact JSON."""
+
+    digest: str
+    bytes: int
+
+
+def arguments(value: Any, key: bytes = b"") -> Arguments:
+    """Return digest and size of a call's arguments.
+
+    The digest is a BLAKE2b, keyed with ``key``, over canonical JSON: sorted keys, no spaces, UTF-8. Arguments given
+    as the text of a JSON object or array (up to 16 Ki characters) have the digest of what they mean; their bytes are
+    those of the text. Other text is a JSON string. Sets are hashed without regard to their order, objects by class
+    name and fields. ``None`` is ``null``. What exceeds 10,000 values or 64 levels enters by its size only, and then
+    ``bytes`` is a lower bound. Never raises and never runs code of the value.
+    """
+    try:
+        cls = type(value)
+        if cls is str:
+            return _text_arguments(value, key)
+        if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
+            data = "".join(_encode(value, 0)).encode("utf-8", "surrogatepass")
+            state = _keyed(key).copy()
+            state.update(data)
+            return _new(Arguments, (state.hexdigest(), len(data)))
+        return Arguments(_hash(_json(_Canonical().plain(value)), key), json_size(value, NODE_BUDGET).bytes)
+    except Exception:
+        return Arguments(_hash(object_kinds.class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
+
+
+def arguments_bytes(value: Any) -> int:
+    """Return the size of a call's arguments as ``arguments`` does, where nobody asks for the digest."""
+    try:
+        cls = type(value)
+        if cls is str:
+            return text_bytes(value)
+        if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
+            return text_bytes("".join(_encode(value, 0)))
+        return json_size(value, NODE_BUDGET).bytes
+    except Exception:
+        return 0
+
+
+def _text_arguments(text: str, key: bytes) -> Arguments:
+    parsed = _parse(text) if len(text) <= PARSED_TEXT and text[:64].lstrip()[:1] in ("{", "[") else text
+    if parsed is text or not _is_simple(parsed):
+        parsed = _Canonical().plain(parsed)
+    return Arguments(_hash(_json(parsed), key), text_bytes(text))
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
+    """Canonical JSON of plain values, with the C encoder made once: JSONEncoder makes one for every value."""
+    python = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"))
+    make: Any = getattr(json_encoder, "c_make_encoder", None)
+    quote = json_encoder.encode_basestring
+    try:
+        encode: Callable[[Any, int], Iterable[str]] = make(
+            None, python.default, quote, None, ":", ",", True, False, True
+        )
+        encode({}, 0)
+    except TypeError:  # no C encoder, or another signature
+        return lambda value, _level: python.encode(value)
+    return encode
+
+
+_encode = _compact_encoder()
+_new = tuple.__new__  # half the cost of Arguments(...), and this is the hot path
+
+
+def _json(plain: Any) -> bytes:
+    return "".join(_encode(plain, 0)).encode("utf-8", "surrogatepass")
+
+
+@lru_cache(maxsize=4)
+def _keyed(key: bytes) -> blake2b:
+    if len(key) > _MAX_KEY:
+        key = blake2b(key).digest()
+    return blake2b(digest_size=_DIGEST_BYTES, key=key)
+
+
+def _hash(data: bytes, key: bytes) -> str:
+    state = _keyed(key).copy()
+    state.update(data)
+    return state.hexdigest()
+
+
+def _is_simple(root: Any) -> bool:  # noqa: C901 - one loop, on every call
+    """Whether the value is its own canonical form: plain JSON data, neither large, long nor deep."""
+    containers: list[Any] = [root]
+    left = _SIMPLE_NODES
+    for node in containers:  # grows meanwhile
+        values = node
+        left -= len(node)
+        if left < 0:
+            break
+        if type(node) is dict:
+            for key in node:
+                if type(key) is not str or len(key) > LONG_TEXT:
+                    return False
+            values = node.values()
+        for value in values:
+            cls = type(value)
+            if cls is str:
+                if len(value) > LONG_TEXT:
+                    return False
+            elif cls is int:
+                if not -_PLAIN_INT < value < _PLAIN_INT:
+                    return False
+            elif cls is dict or cls is list or cls is tuple:
+                containers.append(value)
+            elif value is not None and cls is not bool and cls is not float:
+                return False
+    return left >= 0 and len(containers) <= _DEPTH  # so many containers at most are that deep at most
+
+
+class _Canonical:
+    """Makes plain JSON data of any value; one object for one call."""
+
+    def __init__(self, budget: int = NODE_BUDGET) -> None:
+        self.left = budget
+        self.openable = 4 * budget  # elements of all containers opened: those of a chain of wide ones add up
+        self.long: dict[int, list[Any]] = {}  # by id: one long string may stand in 10,000 places
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """Return plain JSON data that depends on the value alone; the same data if it is plain already."""
+        self.left -= 1
+        cls = type(value)
+        if value is None or cls is bool or cls is float:
+            return value
+        if cls is str:
+            return value if len(value) <= LONG_TEXT else self.long_text(value)
+        if cls is int:
+            return _int(value)
+        shape = shape_of(cls)
+        if depth >= _DEPTH or self.left < 0 or self.openable < 0:
+            return [_REST, shape.kind]
+        return _READERS[shape.kind](self, shape, value, depth + 1)
+
+    def long_text(self, text: str) -> list[Any]:
+        """Return what stands for a long string."""
+        known = self.long.get(id(text))
+        if known is None:
+            known = self.long[id(text)] = _digest_of_text(text)
+        return known
+
+    def text(self, _shape: object_kinds.Shape, value: str, depth: int) -> Any:
+        return self.plain(str.__getitem__(value, slice(None)), depth)
+
+    def inner(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:
+        return self.plain(shape.read(value), depth)
+
+    def array(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
+        count = shape.length(value)
+        items = object_kinds.elements(shape, value, self.left)
+        self.openable -= len(items)
+        found = [self.plain(item, depth) for item in items]
+        return found if len(found) == count else [*found, [_REST, shape.kind, count]]
+
+    def unordered(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
+        """Each element with a budget of its own, because their order is another in every process."""
+        count = shape.length(value)
+        if count > self.left:
+            return [_REST, shape.kind, count]
+        texts = []
+        for item in object_kinds.elements(shape, value, count):
+            one = _Canonical(self.left // count)
+            texts.append(_text(one.plain(item, depth)))
+        self.left -= count
+        self.openable -= count
+        return [_SET, sorted(texts)]
+
+    def mapping(self, shape: object_kinds.Shape, value: dict[Any, Any], depth: int) -> Any:
+        """By sorted keys, so that a budget that ends does so at the same place."""
+        count = dict.__len__(value)
+        if count > self.left:
+            return [_REST, shape.kind, count]
+        self.openable -= count
+        items = list(dict.items(value))
+        # A str before another key that reads the same (1 and "1").
+        order = sorted((self.name(key), type(key) is not str, index) for index, (key, _) in enumerate(items))
+        found: dict[str, Any] = {}
+        for name, _, index in order:
+            unique = name
+            while unique in found:
+                unique += "\0"
+            found[unique] = self.plain(items[index][1], depth)
+        return found
+
+    def name(self, key: Any) -> str:
+        """Return a key as text, as json writes it if it can."""
+        if type(key) is str and len(key) <= LONG_TEXT:
+            return key
+        plain = self.plain(key, _DEPTH - 8)  # tuples and the like are flat, and eight deep is enough to tell them
+        return plain if type(plain) is str else _text(plain)
+
+    def record(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:
+        """Declared fields alone, so that a validated model has the digest of the JSON it was made from."""
+        fields = self.mapping(shape, shape.read(value), depth)
+        return fields if shape.declared else [_OBJECT, _name(value), fields]
+
+    def binary(self, shape: object_kinds.Shape, value: Any, _depth: int) -> list[Any]:
+        state = blake2b(digest_size=16)
+        for piece in shape.read(value):
+            state.update(piece)
+        return [_BINARY, shape.length(value), state.hexdigest()]
+
+    def opaque(self, _shape: object_kinds.Shape, value: Any, _depth: int) -> list[Any]:
+        return [_OBJECT, _name(value)]
+
+
+_READERS: Final[dict[str, Callable[[_Canonical, object_kinds.Shape, Any, int], Any]]] = {
+    object_kinds.TEXT: _Canonical.text,
+    object_kinds.NUMBER: _Canonical.inner,
+    object_kinds.LABEL: _Canonical.inner,
+    object_kinds.VALUE: _Canonical.inner,
+    object_kinds.ARRAY: _Canonical.array,
+    object_kinds.SET: _Canonical.unordered,
+    object_kinds.MAPPING: _Canonical.mapping,
+    object_kinds.RECORD: _Canonical.record,
+    object_kinds.BINARY: _Canonical.binary,
+    object_kinds.OPAQUE: _Canonical.opaque,
+}
+
+
+def _text(plain: Any) -> str:
+    return "".join(_encode(plain, 0))
+
+
+def _int(value: int) -> Any:
+    return value if -_PLAIN_INT < value < _PLAIN_INT else [_INT, _short(hex(value))]
+
+
+def _short(text: str) -> Any:
+    return text if len(text) <= LONG_TEXT else _digest_of_text(text)
+
+
+def _digest_of_text(text: str) -> list[Any]:
+    state = blake2b(digest_size=16)
+    for start in range(0, len(text), _PIECE):
+        state.update(text[start : start + _PIECE].encode("utf-8", "surrogatepass"))
+    return [_LONG, len(text), state.hexdigest()]
+
+
+def _name(value: Any) -> str:
+    """Name of the class, without the module, as an exact str."""
+    return str.__getitem__(object_kinds.class_name(type(value)), slice(None))

@@ -1,0 +1,1 @@
+"""Break a payload down into bytes by JSON path, tool and duplicate."""

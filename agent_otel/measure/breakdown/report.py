@@ -1,0 +1,114 @@
+"""What a payload is made of: bytes by JSON path, by tool and by call, and what stands in it twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_otel.measure.breakdown.accumulator import Tally
+from agent_otel.measure.breakdown.json_reader import Reader
+from agent_otel.measure.breakdown.json_window import MALFORMED, Window, chunks_of
+from agent_otel.measure.breakdown.objects import LiveTally
+from agent_otel.measure.breakdown.paths import OTHER
+from agent_otel.measure.size import text_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_PATHS: Final = 256
+_MOST_DUPLICATES: Final = 32
+_HEAD: Final = 4096  # characters in which the serialiser shows whether it puts blanks behind its signs
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Bytes at one path that stand at another path too: those of the smaller copy of each pair."""
+
+    path: str
+    other_path: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """What a payload is made of, in UTF-8 bytes as they stand in it; dictionaries and tuples have the largest first.
+
+    ``paths`` are the leaves, with the quotes and escapes of texts; keys and punctuation are the rest of
+    ``total_bytes``. List indexes are ``[]``, keys that are data are ``*``, a payload that is a single value is ``$``,
+    and what exceeds 256 paths is ``_other``.
+
+    ``tools`` counts results wherever they stand, so a result that stands twice counts twice. ``calls`` counts one copy
+    of each result, the largest.
+
+    If it is not ``exact``, something was not read or not remembered, or is a live object that has no JSON of its own.
+    Of a key that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in
+    1,024 are compared.
+    """
+
+    total_bytes: int
+    paths: dict[str, int]
+    largest_path: str
+    largest_path_bytes: int
+    tools: dict[str, int]
+    unattributed_bytes: int
+    calls: dict[str, int]
+    duplicates: tuple[Duplicate, ...]
+    duplicate_bytes: int
+    exact: bool
+
+
+def breakdown_text(
+    data: bytes | bytearray | memoryview | str, tool_of: Callable[[str], str | None]
+) -> Breakdown | None:
+    """Return what a serialised payload is made of, or None if it is not JSON.
+
+    Also JSON whose content is JSON in a string, a list of such arguments, and one JSON text after another. Cut-off
+    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id. Takes less than 1 MB beside the
+    payload, and other threads run meanwhile. No text makes it raise.
+    """
+    if isinstance(data, memoryview):
+        data = data.cast("B")
+    total = text_bytes(data) if isinstance(data, str) else len(data)
+    window = Window(chunks_of(data))
+    if not window.peek():
+        return None
+    tally = Tally(tool_of, gap=1 if '": ' in window.text[:_HEAD] else 0)
+    reason = Reader(window, tally).read(tally.root)
+    read = window.read()
+    if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
+        return None
+    return _breakdown(tally, total, whole=reason is None and read == total)
+
+
+def breakdown_object(value: object, tool_of: Callable[[str], str | None]) -> Breakdown | None:
+    """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
+
+    Takes no more than 50,000 steps: a value is one, and a long text is more. Never runs code of the value.
+    """
+    tally = LiveTally(tool_of)
+    try:
+        tally.values(tally.root, (value,))
+    except (RuntimeError, ValueError):  # changed by another thread meanwhile
+        tally.partly()
+    return _breakdown(tally, tally.size, whole=True) if tally.size else None
+
+
+def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
+    paths = tally.paths.sizes(_MOST_PATHS)
+    largest_path = next((path for path in paths if path != OTHER), "")
+    tools = tally.results.tools(tally.copies.groups)
+    for one, other, size in tally.results.pairs():
+        tally.copies.same(one.place.path, other.place.path, size)
+    duplicates = sorted(tally.copies.found.items(), key=lambda item: -item[1])
+    return Breakdown(
+        total_bytes=total,
+        paths=paths,
+        largest_path=largest_path,
+        largest_path_bytes=paths.get(largest_path, 0),
+        tools=tools,
+        unattributed_bytes=max(0, total - sum(tools.values())),
+        calls=tally.results.calls(),
+        duplicates=tuple(Duplicate(one, other, size) for (one, other), size in duplicates[:_MOST_DUPLICATES]),
+        duplicate_bytes=sum(size for _, size in duplicates),
+        exact=whole and tally.complete and tally.copies.complete and tally.results.complete,
+    )

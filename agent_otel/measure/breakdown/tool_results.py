@@ -1,0 +1,252 @@
+"""Which values of a payload are tools' results, whose, and which are one result in two forms."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from json.encoder import encode_basestring
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel.measure.breakdown.duplicates import HEAD, SHORTEST
+from agent_otel.measure.breakdown.json_window import unescaped
+from agent_otel.measure.breakdown.paths import largest
+from agent_otel.measure.preview import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from agent_otel.measure.breakdown.duplicates import Fingerprint
+    from agent_otel.measure.breakdown.paths import Place
+
+_CERTAIN: Final = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
+_CALLS: Final = frozenset((*_CERTAIN, "id"))
+RESULTS: Final = frozenset(
+    ("content", "result", "output", "toolResult", "response", "artifact", "structuredContent", "structured_content")
+)
+ARGUMENTS: Final = frozenset(("args", "arguments", "input", "parameters", "function"))
+_TOLD: Final = RESULTS | ARGUMENTS
+_OUTCOME: Final = ARGUMENTS | {"result", "output", "toolResult"}
+_NAMES: Final = ("name", "toolName", "tool_name", "tool")
+_KINDS: Final = ("role", "type")
+KEPT: Final = frozenset((*_CALLS, *_NAMES, *_KINDS))
+TELLING: Final = KEPT | _TOLD
+_NO_TOOLS: Final = frozenset(("user", "assistant", "system", "developer", "model", "human", "ai"))
+"""Whose messages have ids and content, and are no results."""
+
+_LONGEST_NAME: Final = 128
+_MOST_RESULTS: Final = 1024
+_MOST_NAMES: Final = 2048
+_MOST_TOOLS: Final = 128
+_MOST_CALLS: Final = 256
+_ALIKE: Final = 15  # percent by which two forms of one result differ in length
+_LEAST_HEAD: Final = 16
+_NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
+
+
+class Scope:
+    """A value that is a tool's result if ``call`` is set, which may come only after the value has been read."""
+
+    __slots__ = ("bytes", "call", "certain", "head", "matched", "name", "parent", "place", "text_bytes")
+
+    def __init__(self, place: Place, parent: Scope | None, head: str = "") -> None:
+        self.place = place
+        self.parent = parent
+        self.head = head
+        self.bytes = 0
+        self.call: str | None = None
+        self.name: str | None = None
+        self.certain = False  # whether the call id is one without doubt
+        self.text_bytes = 0  # of its longest text, as written in the payload
+        self.matched = 0  # bytes in it that stand elsewhere too
+
+    def owner(self) -> Scope | None:
+        """Return the outermost result that this is part of: the result of an agent may hold those of its own tools."""
+        found, scope = None, self
+        while True:
+            if scope.call is not None:
+                found = scope
+            if scope.parent is None:
+                return found
+            scope = scope.parent
+
+    def hold(self, text: Fingerprint, written: int) -> None:
+        """Remember the longest text that is part of it."""
+        if written > self.text_bytes:
+            self.text_bytes, self.head = written, text.head
+
+
+class Results:
+    """The results in one payload, and what is known of the calls that had them."""
+
+    def __init__(self, tool_of: Callable[[str], str | None]) -> None:
+        self.complete = True
+        self._tool_of = tool_of
+        self._names: dict[str, str] = {}
+        self._results: list[Scope] = []
+        self._early: dict[str, int] = {}  # bytes by tool, of those beyond the results that are remembered
+
+    def note(self, call: str, name: str | None) -> None:
+        """Remember the tool of a call, if it is said."""
+        if name is not None and len(self._names) < _MOST_NAMES:
+            self._names.setdefault(call, name)
+
+    def add(self, scope: Scope) -> None:
+        """Take one more result."""
+        if len(self._results) < _MOST_RESULTS:
+            self._results.append(scope)
+            return
+        self.complete = False
+        tool = self._tool(scope)
+        if tool is not None and scope.owner() is scope:
+            self._early[tool] = self._early.get(tool, 0) + scope.bytes
+
+    def _tool(self, scope: Scope) -> str | None:
+        """Return the tool of a result: what the ledger knows, what stands beside it, what its call says elsewhere."""
+        call = scope.call
+        if call is None:
+            return None
+        name = self._tool_of(call) or scope.name or self._names.get(call)
+        return clean(name, _LONGEST_NAME) if name else None
+
+    def tools(self, groups: Iterable[list[tuple[Scope | None, int]]]) -> dict[str, int]:
+        """Bytes by tool: of their results, and of texts elsewhere that are a copy of one."""
+        found = dict(self._early)
+        for scope in self._results:
+            tool = self._tool(scope) if scope.owner() is scope else None
+            if tool is not None:
+                found[tool] = found.get(tool, 0) + scope.bytes
+        for group in groups:
+            owners = [(self._owner(scope), size) for scope, size in group]
+            tool = next((owner for owner, _ in owners if owner is not None), None)
+            if tool is not None:
+                found[tool] = found.get(tool, 0) + sum(size for owner, size in owners if owner is None)
+        return largest(found, _MOST_TOOLS)
+
+    def calls(self) -> dict[str, int]:
+        """Bytes by call id, of the largest copy of its result."""
+        found: dict[str, int] = {}
+        for scope in self._results:
+            if scope.call is not None and scope.owner() is scope and (scope.certain or self._tool(scope) is not None):
+                found[scope.call] = max(scope.bytes, found.get(scope.call, 0))
+        return dict(sorted(found.items(), key=lambda item: -item[1])[:_MOST_CALLS])
+
+    def pairs(self) -> Iterator[tuple[Scope, Scope, int]]:
+        """Results that stand in two forms, and the bytes of the smaller."""
+        by_call = defaultdict(list)
+        for scope in self._results:
+            if scope.bytes >= SHORTEST and scope.owner() is scope:
+                by_call[scope.call].append(scope)
+        for scopes in by_call.values():
+            yield from _two_forms(scopes)
+
+    def _owner(self, scope: Scope | None) -> str | None:
+        owner = scope.owner() if scope is not None else None
+        return self._tool(owner) if owner is not None else None
+
+
+def may_be_call(keys: Iterable[str]) -> bool:
+    """Whether an object with these keys may be a call or its result."""
+    return not _CALLS.isdisjoint(keys) and not _TOLD.isdisjoint(keys)
+
+
+def call_of(fields: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """Return the id of the call that an object belongs to, and whether it can be nothing else."""
+    for key in _CERTAIN:
+        if key in fields and _is_name(fields[key]):
+            return fields[key], True
+    call = fields.get("id")
+    if not _is_name(call):
+        return None, False
+    for key in _KINDS:
+        kind = fields.get(key)
+        if type(kind) is str and kind in _NO_TOOLS:
+            return None, False
+    return call, False
+
+
+def says_outcome(keys: Iterable[str]) -> bool:
+    """Whether an object with these keys can hardly be anything but a call: others have an id, a name and content."""
+    return not _OUTCOME.isdisjoint(keys)
+
+
+def name_of(fields: Any, *, plainly: bool = True) -> str | None:
+    """Return the name of a tool from the fields of its call or its result; ``name`` counts only if that is plain."""
+    if type(fields) is dict:
+        for key in _NAMES:
+            if key in fields and _is_name(fields[key]) and (plainly or key != "name"):
+                return str(fields[key])
+    return None
+
+
+def _is_name(value: Any) -> bool:
+    return type(value) is str and 0 < len(value) <= _LONGEST_NAME
+
+
+def _two_forms(scopes: list[Scope]) -> Iterator[tuple[Scope, Scope, int]]:
+    """Pairs of values for one call that say the same in two forms: two texts are told by their fingerprints."""
+    texts: list[Scope] = []
+    objects: list[Scope] = []
+    for scope in scopes:
+        (texts if scope.text_bytes * 5 >= scope.bytes * 4 else objects).append(scope)
+    if not objects:
+        return
+    whole = max(objects, key=_bytes)
+    for other in objects:
+        if other.place is not whole.place and _alike(other.bytes, whole.bytes):
+            size = min(other.bytes, whole.bytes) - max(other.matched, whole.matched)
+            if size > 0:
+                yield (*_in_order(scopes, other, whole), size)
+    text = max(texts, key=_bytes, default=whole)
+    if text.place is not whole.place and _say_the_same(text, whole):
+        yield (*_in_order(scopes, text, whole), min(text.text_bytes, whole.bytes))
+
+
+def _in_order(scopes: list[Scope], one: Scope, other: Scope) -> tuple[Scope, Scope]:
+    return (one, other) if scopes.index(one) < scopes.index(other) else (other, one)
+
+
+def _alike(one: int, other: int) -> bool:
+    return abs(one - other) * 100 <= max(one, other) * _ALIKE
+
+
+def _say_the_same(text: Scope, whole: Scope) -> bool:
+    """Whether a text and an object of one call are one result: they begin alike, or are about as long."""
+    beginning = unescaped(text.head)
+    if _alike(text.text_bytes * len(beginning) // max(1, len(text.head)), whole.bytes):
+        return True
+    one, other = _comparable(beginning), _comparable(whole.head)
+    shared = min(len(one), len(other))
+    return shared >= _LEAST_HEAD and one[:shared] == other[:shared]
+
+
+def _comparable(beginning: str) -> str:
+    """Without blanks, which serialisers put in different places, and numbers, of which only the length is known."""
+    return _NUMBER.sub("0", "".join(beginning.split()))
+
+
+def beginning_of(value: Any, room: int = HEAD) -> str:
+    """Return the first characters of a value as compact JSON with its numbers as 0."""
+    kind = type(value)
+    if room <= 0:
+        return ""
+    if kind is str:
+        return encode_basestring(value[:room])
+    if kind is dict:
+        pairs = (f"{beginning_of(key, room)}:{beginning_of(member, room - 1)}" for key, member in value.items())
+        return "{" + _first(pairs, room) + "}"
+    if kind is list or kind is tuple:
+        return "[" + _first((beginning_of(member, room - 1) for member in value), room) + "]"
+    return {None: "null", True: "true", False: "false"}[value] if value is None or kind is bool else "0"
+
+
+def _first(parts: Iterable[str], room: int) -> str:
+    found = ""
+    for part in parts:
+        found += f",{part}" if found else part
+        if len(found) >= room:
+            break
+    return found
+
+
+def _bytes(scope: Scope) -> int:
+    return scope.bytes

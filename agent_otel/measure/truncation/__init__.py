@@ -1,0 +1,1 @@
+"""Detect results that were cut, by marker, cut JSON or size."""

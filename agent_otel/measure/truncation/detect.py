@@ -1,0 +1,262 @@
+"""Was this text cut? A heuristic that costs a few microseconds at any size."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from agent_otel.measure import object_kinds
+from agent_otel.measure.object_kinds import shape_of
+from agent_otel.measure.size import block_text
+from agent_otel.measure.truncation import markers
+from agent_otel.measure.truncation.quoting import is_notice
+
+CUT_JSON: Final = "cut_json"
+SUSPECTED: Final = "suspected"
+
+# Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the ten
+# stems at 0.35 ns a character each, and the whole check has 5 µs.
+_HEAD: Final = 256
+_MIDDLE: Final = 96
+_TAIL: Final = 320
+_WINDOW: Final = _HEAD + _MIDDLE + _TAIL
+
+_AROUND: Final = 128  # characters by which a marker may reach out of them
+_MOST_BLOCKS: Final = 64
+_LONGEST_WHOLE: Final = 64
+_JSON_PREFIX: Final = 1024
+_BLANK_EDGE: Final = 64
+_LONGEST_LINE: Final = 64 * 1024
+
+_HALF_NUMBER: Final = re.compile(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
+_LONGEST_ESCAPE: Final = 6
+_CLOSERS: Final = {"{": "}", "[": "]"}
+_AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
+_LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
+_decode = json.JSONDecoder().raw_decode
+
+_CURSORS: Final = ("next_cursor", "nextCursor", "next_page_token", "nextPageToken", "next_page", "nextPage", "next")
+_CURSOR: Final = re.compile(r'"next(?:_?(?:cursor|page(?:_?token)?))?"\s*:\s*(?:"[^"]|[1-9])', re.IGNORECASE)
+_PAGING: Final = (
+    *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
+    *("from", "start_line", "line_start", "begin", "since"),
+)
+_WRITTEN: Final = ("{'", "[{'", "['")
+_SHRUNK_BYTES: Final = 256
+_SHRUNK_SHARE: Final = 0.01
+
+
+class Cut(NamedTuple):
+    """Why a result counts as cut, and the project (or projects) whose marker says so, when one does.
+
+    ``reason`` is ``marker``, ``cut_json``, ``offloaded``, ``cleared`` or ``suspected``.
+    """
+
+    reason: str
+    marker: str | None
+
+
+def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> bool:
+    """Whether a result lost more than 256 bytes and 1 % between two stations; less is another formatting, not a cut.
+
+    ``after`` is what is left of it: an object that Python has written is shorter than its JSON where there are many
+    quotes in it, by less than half.
+    """
+    lost = before_bytes - after_bytes
+    if lost <= _SHRUNK_BYTES or lost <= before_bytes * _SHRUNK_SHARE:
+        return False
+    return lost * 2 >= before_bytes or not _is_written_by_python(after)
+
+
+def _is_written_by_python(value: object) -> bool:
+    """Whether a text, or the text of the only block, is what ``str()`` makes of a whole dictionary or list of such."""
+    text = value if type(value) is str else None
+    if type(value) is list and len(value) == 1:
+        text = _block(value[0])
+    if text is None:
+        return False
+    return text.startswith(_WRITTEN) and text[-1] == _CLOSERS[text[0]]
+
+
+def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
+    """Look for signs that a tool result was cut; None if there is none.
+
+    Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
+    structured result says so. A text is looked at in its first 256, middle 96 and last 320 characters. ``size_bytes``
+    is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured here. Never
+    raises and never runs code of the value.
+    """
+    try:
+        if type(value) is str:
+            return _text_cut(value, size_bytes)
+        if type(value) is list:
+            return _blocks_cut(value)
+        return _object_cut(value, size_bytes)
+    except Exception:
+        return None
+
+
+def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
+    length = len(text)
+    if length <= _WINDOW:
+        window = text
+    else:
+        middle = (length - _MIDDLE) // 2
+        window = "".join((text[:_HEAD], text[middle : middle + _MIDDLE], text[-_TAIL:]))
+    for stem in markers.STEMS:
+        if stem in window:
+            cut = _confirmed(text, length)
+            if cut is not None:
+                return cut
+            break
+    if length <= _LONGEST_WHOLE:
+        whole = markers.WHOLE.get(text.strip())
+        if whole is not None:
+            return Cut(whole.reason, whole.project)
+        if not length:
+            return None
+    if (text[0] in "{[" or text[0].isspace()) and _is_cut_json(text):
+        return Cut(CUT_JSON, None)
+    return Cut(SUSPECTED, None) if _is_suspect(text, length, size_bytes) else None
+
+
+def _confirmed(text: str, length: int) -> Cut | None:
+    """Compare the surroundings of the stems with the markers."""
+    known, habits = markers.patterns()
+    found = None
+    seen: dict[str, markers.Marker] = {}  # the same marker may stand there many times
+    for begin, end in _regions(length):
+        for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
+            if not is_notice(text, *match.span()):
+                continue
+            notice = match.group()
+            marker = seen.get(notice) or seen.setdefault(notice, markers.marker_of(notice))
+            if marker.reason is markers.OFFLOADED:
+                return Cut(marker.reason, marker.project)
+            if found is None or found.marker is None:
+                found = Cut(marker.reason, marker.project)
+        if found is None:
+            habitual = habits.finditer(text, max(begin - _AROUND, 0), end + _AROUND)
+            if any(is_notice(text, *match.span()) for match in habitual):
+                found = Cut(markers.MARKER, None)
+    return found
+
+
+def _regions(length: int) -> tuple[tuple[int, int], ...]:
+    if length <= _WINDOW:
+        return ((0, length),)
+    middle = (length - _MIDDLE) // 2
+    return (length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)
+
+
+def _is_cut_json(text: str) -> bool:
+    """Whether a JSON object or array stops before its end.
+
+    Only a missing closer makes it worth parsing, and only the first 1,024 characters: a parser that runs to their end
+    has found nothing wrong but the end. A log line, a link or a template is wrong earlier.
+    """
+    closer = _CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
+    if closer is None or text[-1] == closer or text[-_BLANK_EDGE:].rstrip()[-1:] == closer:
+        return False
+    prefix = text[: _JSON_PREFIX + _BLANK_EDGE].lstrip()[:_JSON_PREFIX]
+    if prefix[1:].lstrip()[:1] not in _AFTER_OPENER:
+        return False
+    try:
+        _decode(prefix)
+    except json.JSONDecodeError as error:
+        rest = prefix[error.pos :]
+        ran_out = (
+            error.msg.startswith("Unterminated string")
+            or (error.msg.startswith("Invalid \\uXXXX") and len(rest) <= _LONGEST_ESCAPE)
+            or _HALF_NUMBER.fullmatch(rest) is not None
+            or any(literal.startswith(rest) for literal in _LITERALS)
+        )
+        return ran_out and not _has_ended(text, closer, is_one_line="\n" not in prefix)
+    except RecursionError:
+        return False
+    return False
+
+
+def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
+    """Whether JSON has its end before that of the text, which goes on with a remark, or with more JSON."""
+    tail = max(len(text) - _TAIL, 0)
+    if not is_one_line:
+        return _CLOSED.search(text, tail) is not None
+    # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
+    ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
+    return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)
+
+
+def _is_suspect(text: str, length: int, size_bytes: int | None) -> bool:
+    """Whether the text ends in half a character, or is exactly as long as a known cap."""
+    if length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS:
+        return True
+    last = text[-1]
+    return last == "\ufffd" or "\ud800" <= last <= "\udfff"
+
+
+def _blocks_cut(blocks: list[Any]) -> Cut | None:
+    """Look at the last and the first text of a list of content blocks."""
+    last = next(filter(None, map(_block, islice(reversed(blocks), _MOST_BLOCKS))), None)
+    first = next(filter(None, map(_block, islice(blocks, _MOST_BLOCKS))), None)
+    cut = _text_cut(last) if last else None
+    if cut is None and first is not last and first:
+        cut = _text_cut(first)
+    return cut
+
+
+def _block(block: Any) -> str | None:
+    return block if type(block) is str else block_text(block)
+
+
+def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
+    shape = shape_of(type(value))
+    if shape.kind is object_kinds.TEXT:
+        return _text_cut(str.__getitem__(value, slice(None)), size_bytes)
+    if shape.kind is object_kinds.MAPPING:
+        return _evidence(value)
+    if shape.namespace is None:
+        return None
+    fields = shape.namespace(value)
+    more = fields.get("additional_kwargs")
+    cut = _evidence(fields) or (_evidence(more) if type(more) is dict else None)
+    if cut is not None:
+        return cut
+    content = fields.get("content")
+    if type(content) is str:
+        return _text_cut(content, size_bytes)
+    return _blocks_cut(content) if type(content) is list else None
+
+
+def _evidence(fields: dict[Any, Any]) -> Cut | None:
+    for key, marker in markers.EVIDENCE.items():
+        said = dict.get(fields, key)
+        if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
+            return Cut(marker.reason, marker.project)
+    return None
+
+
+def has_cursor(value: Any) -> bool:
+    """Whether a result is a page that names the next one: a key such as ``next_cursor`` that is not empty."""
+    if type(value) is dict:
+        return any(map(_is_filled, map(value.get, _CURSORS)))
+    if type(value) is not str:
+        return False
+    end = value[-_TAIL:]
+    return '"next' in end and _CURSOR.search(end) is not None
+
+
+def asks_for_a_page(arguments: Any) -> bool:
+    """Whether arguments name a place to go on from: a key such as ``cursor`` or ``offset`` that is not empty."""
+    return type(arguments) is dict and any(map(_is_filled, map(arguments.get, _PAGING)))
+
+
+def _is_filled(value: Any) -> bool:
+    """Return the truth of a plain value; that of any other object is its own code, which may run a query."""
+    kind = type(value)
+    # Compared by identity, because a class may have a metaclass that compares.
+    is_plain = kind is str or kind is int or kind is float or kind is bool or kind is dict or kind is list
+    return is_plain and bool(value)

@@ -1,0 +1,1 @@
+"""Store large results and hand on a reference and a preview."""

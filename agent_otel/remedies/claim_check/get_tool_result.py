@@ -1,0 +1,191 @@
+"""The tool by which a model reads on in a stored result, a page at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel.core.tool_visit import running as running_call
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.keys import current_owner
+from agent_otel.remedies.claim_check.preview import head
+from agent_otel.remedies.claim_check.references import BadReferenceError
+from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
+from agent_otel.remedies.json_path import at_path
+from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_otel.remedies.claim_check.reader import ClaimReader, Resolved
+
+PAGE_BYTES: Final = 16 * 1024
+"""As much as one answer holds: half of what a stored result's own view does."""
+
+#: Longer by a character than a page, so that a page's end can be told from the text's.
+_READ_BYTES: Final = PAGE_BYTES + 4
+_LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+#: Characters that are split into lines at a time, so that other threads run in between.
+_SPLIT: Final = 64 * 1024
+
+_workers = Workers("reading-on", 2)
+
+
+class _Asked(NamedTuple):
+    """What a model asks for: the scope of its cursors."""
+
+    ref: str
+    lines: str | None
+    json_path: str | None
+    grep: str | None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether pages are parts of the result as it is stored."""
+        return not (self.lines or self.json_path or self.grep)
+
+
+def get_tool_result(
+    ref: str,
+    cursor: str | None = None,
+    lines: str | None = None,
+    json_path: str | None = None,
+    grep: str | None = None,
+) -> dict[str, Any]:
+    """Read a stored tool result, one page at a time.
+
+    Args:
+        ref: The reference that stands in the shortened result, unchanged: `claim:v2:...`.
+        cursor: `next_cursor` of the page before, with the same other arguments.
+        lines: Only these lines, such as `120-180`; the first is 1.
+        json_path: Only this part of a JSON result, such as `items[3].body`.
+        grep: Only lines that contain this text, with their numbers; upper and lower case are the same.
+
+    """
+    reader = _reader()
+    if reader is None:
+        return _error("Results are not stored here.")
+    try:
+        _check(ref, cursor, lines, json_path, grep)
+        asked = _Asked(ref, lines, json_path, grep)
+        start = offset_of(cursor, asked) if cursor else 0
+        if asked.is_whole:
+            return _page(reader.resolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
+        return _selected(reader.resolve(ref, caller=_caller()), asked, start)
+    except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
+        return _error(str(error))
+
+
+async def aget_tool_result(
+    ref: str,
+    cursor: str | None = None,
+    lines: str | None = None,
+    json_path: str | None = None,
+    grep: str | None = None,
+) -> dict[str, Any]:
+    """Read a stored tool result, one page at a time, while the event loop goes on; as `get_tool_result`."""
+    reader = _reader()
+    if reader is None:
+        return _error("Results are not stored here.")
+    try:
+        _check(ref, cursor, lines, json_path, grep)
+        asked = _Asked(ref, lines, json_path, grep)
+        start = offset_of(cursor, asked) if cursor else 0
+        if asked.is_whole:
+            part = await reader.aresolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES)
+            return _page(part, asked, start)
+        found = await reader.aresolve(ref, caller=_caller())
+        if not is_in_asyncio():
+            return _selected(found, asked, start)
+        return await asyncio.wrap_future(_workers.submit(lambda: _selected(found, asked, start)))
+    except BusyError:
+        return _error("Too many results are being read; ask again.")
+    except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
+        return _error(str(error))
+
+
+aget_tool_result.__name__ = policy.GET_TOOL_RESULT
+aget_tool_result.__doc__ = get_tool_result.__doc__
+
+
+def _check(ref: object, *others: object) -> None:
+    """Refuse what a model may give instead of a text."""
+    if not isinstance(ref, str) or not all(isinstance(each, str) for each in others if each is not None):
+        raise ValueError("Every argument is a text.")
+
+
+def _reader() -> ClaimReader | None:
+    check = policy.current()
+    return None if check is None else check.reader
+
+
+def _caller() -> str | None:
+    """Who asks: the execution in which the model calls this tool, as the server knows it."""
+    running = running_call()
+    return current_owner() or (running.call.execution if running is not None else None)
+
+
+def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
+    """Return the page that begins with this part of a result."""
+    if part.header.encoding is None:
+        raise ValueError(f"The result is {part.content_type} and has no text.")
+    return _answer(part.data, asked, start, part.header.bytes)
+
+
+def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
+    """Return a page of what is selected of a result."""
+    text = found.text
+    if text is None:
+        raise ValueError(f"The result is {found.content_type} and has no text.")
+    if asked.json_path:
+        text = at_path(text, asked.json_path)
+    if asked.lines:
+        text = _between(text, asked.lines)
+    if asked.grep:
+        text = _matching(text, asked.grep)
+    data = text.encode("utf-8", "surrogatepass")
+    return _answer(data[start : start + _READ_BYTES], asked, start, len(data))
+
+
+def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:
+    """Return the page at the beginning of these bytes, which stand at ``start`` in a text of so many."""
+    text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
+    page = head(text, PAGE_BYTES)
+    end = start + len(page.encode("utf-8", "surrogatepass"))
+    answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
+    if end < size_bytes:
+        answer["next_cursor"] = cursor_of(end, asked)
+    return answer
+
+
+def _between(text: str, lines: str) -> str:
+    match = _LINES.fullmatch(lines)
+    if match is None:
+        raise ValueError(f"{lines!r} is no range of lines such as 120-180.")
+    first = max(int(match[1]), 1)
+    last = int(match[2]) if match[2] else first
+    return "\n".join(islice(_lines(text), first - 1, max(last, first - 1)))
+
+
+def _matching(text: str, wanted: str) -> str:
+    wanted = wanted.casefold()
+    found = (f"{number}: {line}" for number, line in enumerate(_lines(text), 1) if wanted in line.casefold())
+    return "\n".join(found)
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, as ``str.splitlines`` tells them."""
+    rest = ""
+    for start in range(0, len(text), _SPLIT):
+        *lines, rest = (rest + text[start : start + _SPLIT]).splitlines(keepends=True)
+        for line in lines:
+            yield from line.splitlines()
+    yield from rest.splitlines()
+
+
+def _error(message: str) -> dict[str, Any]:
+    return {"error": "tool_result_unavailable", "hint": message}

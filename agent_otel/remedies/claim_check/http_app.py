@@ -1,0 +1,158 @@
+"""An ASGI application that serves stored results, to be mounted wherever the program likes.
+
+``GET`` and ``HEAD`` of ``/executions/{execution}/tool-results/{node}/{call}``, the ids percent-encoded, with ranges.
+Who may read is asked on the server: whoever may not, gets the same answer as for a result that there is not.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote_to_bytes
+
+from agent_otel.remedies.claim_check.reader import Place
+from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from agent_otel.remedies.claim_check.envelope import Header
+    from agent_otel.remedies.claim_check.reader import ClaimReader
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    Authorize = Callable[[Scope, str], "str | Awaitable[str | None] | None"]
+
+_RANGE = re.compile(r"bytes=(?=[0-9]|-[0-9])([0-9]{0,15})-([0-9]{0,15})", re.ASCII)
+_SAFE = {
+    "cache-control": "private, no-store",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+
+
+class ResultsApp:
+    """Serves what ``reader`` reads.
+
+    ``authorize(scope, execution)`` is asked, for each request, who the caller is with regard to this execution: it
+    returns the owner under which the results were stored, or None for somebody whose business they are not. It may be
+    a coroutine function. It is to look into its own sessions and records: no id in the request is to be believed.
+    """
+
+    def __init__(self, reader: ClaimReader, authorize: Authorize) -> None:
+        self._reader = reader
+        self._authorize = authorize
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or say that the application is ready."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif scope["type"] == "http":
+            status, headers, body = await self._answer(scope)
+            fields = {**_SAFE, "content-length": str(len(body)), **headers}
+            raw = [(name.encode("ascii"), value.encode("ascii")) for name, value in fields.items()]
+            await send({"type": "http.response.start", "status": status, "headers": raw})
+            await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+        else:
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _answer(self, scope: Scope) -> _Answer:
+        if scope["method"] not in ("GET", "HEAD"):
+            return 405, {"allow": "GET, HEAD", "content-type": "text/plain"}, b"method not allowed"
+        place = _place(scope)
+        if place is None:
+            return _NOT_FOUND
+        owner = self._authorize(scope, place.execution)
+        if inspect.isawaitable(owner):
+            owner = await owner
+        try:
+            return await self._read(scope, place, owner or "")
+        except NotFoundError:
+            return _NOT_FOUND
+        except StoreError:
+            return 503, {"content-type": "text/plain"}, b"the store does not answer"
+
+    async def _read(self, scope: Scope, place: Place, owner: str) -> _Answer:
+        asked = _headers(scope)
+        if scope["method"] == "HEAD":
+            header = await self._reader.ahead(place, caller=owner)
+            return 200, {**_described(header), "content-length": str(header.bytes)}, b""
+        if "range" in asked:
+            header = await self._reader.ahead(place, caller=owner)
+            part = _span(asked, header)
+            if part is not None:
+                start, end = part
+                read = await self._reader.aresolve(place, caller=owner, start=start, end=end)
+                # This header is the one of these bytes: another result may have been written there since the first.
+                if not read.data:
+                    return 416, {"content-range": f"bytes */{read.header.bytes}", "content-type": "text/plain"}, b""
+                within = f"bytes {start}-{start + len(read.data) - 1}/{read.header.bytes}"
+                return 206, {**_described(read.header), "content-range": within}, read.data
+        read = await self._reader.aresolve(place, caller=owner)
+        return 200, _described(read.header), read.data
+
+
+_Answer = tuple[int, dict[str, str], bytes]
+_NOT_FOUND: _Answer = (404, {"content-type": "text/plain"}, b"not found")
+
+
+def path(place: Place) -> str:
+    """Return the path of a result, to be put after where the application is mounted."""
+    execution, node, call = (quote(part, safe="", errors="surrogatepass") for part in place)
+    return f"/executions/{execution}/tool-results/{node}/{call}"
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        event = (await receive())["type"]
+        await send({"type": f"{event}.complete"})
+        if event == "lifespan.shutdown":
+            return
+
+
+def _place(scope: Scope) -> Place | None:
+    """Read the path as it was sent: in a decoded one, a slash in an id looks like one between two ids."""
+    raw = scope.get("raw_path") or quote(scope["path"]).encode()
+    sent = raw.partition(b"?")[0].split(b"/")
+    mounted = quote(scope.get("root_path", "").rstrip("/")).encode().split(b"/")
+    if list(map(unquote_to_bytes, sent[: len(mounted)])) != list(map(unquote_to_bytes, mounted)):
+        mounted = [b""]  # the server has taken it off already
+    match sent[len(mounted) :]:
+        case [b"executions", execution, b"tool-results", node, call]:
+            try:
+                return Place(
+                    *(unquote_to_bytes(part).decode("utf-8", "surrogatepass") for part in (execution, node, call))
+                )
+            except UnicodeDecodeError:
+                return None
+        case _:
+            return None
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _described(header: Header) -> dict[str, str]:
+    return {
+        "accept-ranges": "bytes",
+        "content-disposition": "attachment",
+        "content-type": header.content_type,
+        "etag": f'"{header.digest}"',
+    }
+
+
+def _span(asked: dict[str, str], header: Header) -> tuple[int, int] | None:
+    """The bytes that are asked for, which may be none; None when all are to be sent (RFC 9110, 14.2)."""
+    etag = f'"{header.digest}"'
+    match = _RANGE.fullmatch(asked["range"].strip())
+    if match is None or asked.get("if-range", etag) != etag:
+        return None
+    first, last = match.groups()
+    if first and last and int(last) < int(first):
+        return None
+    if first:
+        return int(first), min(header.bytes, int(last) + 1) if last else header.bytes
+    return max(0, header.bytes - int(last)), header.bytes

@@ -1,0 +1,132 @@
+"""A state store of Dapr, through its SDK and the sidecar."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import Any
+
+from agent_otel._internal import errors
+from agent_otel.remedies.claim_check.stores.base import (
+    Head,
+    NotFoundError,
+    Threaded,
+    TooLargeError,
+    library,
+    translated,
+)
+from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame, unframe
+from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
+from agent_otel.telemetry import flush
+
+_index = Index()
+
+
+class DaprStore(Threaded):
+    """The component of this name.
+
+    How large a value may be is up to the component and to the sidecar (4 MiB unless ``--max-body-size`` says
+    otherwise); so is whether it removes what has expired. What has is not given out any more in any case. A range is
+    cut from the whole value, because Dapr has none.
+    """
+
+    def __init__(self, component: str) -> None:
+        self._component = component
+        self._clients = library("dapr.clients", "dapr")
+        self._reset()
+        flush.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._listing = threading.Lock()
+        self._client: Any = None
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        self._list(key, ttl)  # first: what is stored can be found
+        self._put(key, data, ttl)
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        return unframe(self._get(key))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return self.get(key)[start:end]
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        framed = self._get(key)
+        return Head(len(framed) - FRAME_BYTES, end(framed))
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        with translated("dapr"):
+            self._connected().delete_state(self._component, key)
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values were stored that have not expired."""
+        keys: set[str] = set()
+        for entry in entries_of(group):
+            listed = self._listed(entry)
+            for key in listed:
+                self.delete(key)
+            self.delete(entry)
+            keys.update(key for key, end in listed.items() if end > time.time())
+        return len(keys)
+
+    def _list(self, key: str, ttl: float) -> None:
+        """Add a key to the index: Dapr has no way to list keys that all components know."""
+        entry = _index.entry_of(key)
+        with self._listing:
+            more = added(self._listed(entry), key, ttl)
+            self._put(entry, more.entry, more.ttl)
+        for each in more.expired:
+            self.delete(each)
+
+    def _listed(self, entry: str) -> dict[str, float]:
+        """Return the keys that an entry lists, even if it has expired: the component may have kept what it lists."""
+        with translated("dapr"), contextlib.suppress(NotFoundError):
+            return keys_in(self._get(entry)[FRAME_BYTES:])
+        return {}
+
+    def _put(self, key: str, data: bytes, ttl: float) -> None:
+        seconds = {"ttlInSeconds": str(max(1, round(ttl)))}
+        with translated("dapr"):
+            try:
+                self._connected().save_state(self._component, key, frame(ttl) + data, state_metadata=seconds)
+            except Exception as error:
+                if _is_too_large(error):
+                    raise TooLargeError(f"dapr: {len(data)} bytes are more than the sidecar takes") from error
+                raise
+
+    def _get(self, key: str) -> bytes:
+        with translated("dapr"):
+            found: bytes = self._connected().get_state(self._component, key).data
+        if not found:
+            raise NotFoundError(key)
+        return found
+
+    def _connected(self) -> Any:
+        """The client; making one waits until the sidecar is healthy."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._clients.DaprClient()
+                self._check_expiry(self._client)
+            return self._client
+
+    @errors.guarded("remedies.dapr")
+    def _check_expiry(self, client: Any) -> None:
+        for component in client.get_metadata().registered_components:
+            if component.name == self._component and "TTL" not in component.capabilities:
+                errors.warn_once(
+                    f"expiry dapr {self._component}",
+                    f"The claim check's store dapr://{self._component} keeps expired results, unreadable: a component "
+                    f"of type {component.type} does not remove them.",
+                )
+
+
+def _is_too_large(error: Exception) -> bool:
+    code = getattr(error, "code", None)
+    return getattr(code() if callable(code) else None, "name", "") == "RESOURCE_EXHAUSTED"

@@ -1,0 +1,211 @@
+"""A folder: one file for each key, named by digests of it, so that no key can lead anywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Final
+
+from agent_otel.remedies.claim_check.stores import folders
+from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, Threaded, group_of, translated
+from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame
+from agent_otel.remedies.claim_check.stores.sweeper import sweeper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import BinaryIO
+
+#: How old an unfinished file is when its writer has died.
+_UNFINISHED_SECONDS: Final = 3600.0
+
+#: Digests of the group and of the whole key; an unfinished file has a random suffix.
+_NAME: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}(?P<unfinished>\.[0-9a-f]{16})?", re.ASCII)
+_STAMP: Final = "swept"
+
+
+class FileStore(Threaded):
+    """Files in a sub-folder of ``root`` that the store makes, owns and never leaves; this user alone may read it.
+
+    Whatever else lies in ``root`` is not touched, nor is what has not the exact form of the store's own files. A file
+    appears under its name only when it is complete; a write that fails leaves nothing. It is not forced onto the disk:
+    what a power cut takes is a result that can no longer be read, and the digest in it is checked.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        name = _name(key)
+        with translated("files"):
+            with (
+                folders.own(self._root, make=True) as own,
+                folders.inner(own, _shard(name), make=True) as folder,
+            ):
+                _write(folder, name, frame(ttl), data)
+            sweeper.expect(self, ttl)
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        with self._open(key) as (file, _):
+            return file.read()
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        with self._open(key) as (file, _):
+            file.seek(FRAME_BYTES + start)
+            return file.read(max(0, end - start))
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        with self._open(key) as (file, expires_at):
+            return Head(os.fstat(file.fileno()).st_size - FRAME_BYTES, expires_at)
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        name = _name(key)
+        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(name) as folder:
+            _remove(folder, name)
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group, unfinished writes too; return how many values that were."""
+        prefix = f"{_group_digest(group)}-"
+        removed = 0
+        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(prefix) as folder:
+            for name in folders.names(folder):
+                form = _NAME.fullmatch(name)
+                if form is not None and name.startswith(prefix):
+                    with contextlib.suppress(FileNotFoundError):  # expired, and swept, in this moment
+                        removed += _remove(folder, name) and not form["unfinished"]
+        return removed
+
+    def sweep(self) -> int:
+        """Remove what has expired or was never finished, and return how many files that were."""
+        with folders.own(self._root) as own:
+            return sum(_sweep(own, shard) for shard in folders.shards(own))
+
+    def sweep_if_due(self, every: float) -> None:
+        """Sweep, unless a process has done so within the last ``every`` seconds."""
+        with contextlib.suppress(FileNotFoundError):
+            with folders.own(self._root) as own:
+                is_due = _is_sweep_due(own, every)
+            if is_due:
+                self.sweep()
+
+    @contextlib.contextmanager
+    def _folder(self, name: str) -> Iterator[int]:
+        with folders.own(self._root) as own, folders.inner(own, _shard(name)) as folder:
+            yield folder
+
+    @contextlib.contextmanager
+    def _open(self, key: str) -> Iterator[tuple[BinaryIO, float]]:
+        name = _name(key)
+        with translated("files"):
+            try:
+                with self._folder(name) as folder:
+                    file = os.fdopen(folders.open_file(folder, name), "rb")
+            except FileNotFoundError:
+                raise NotFoundError(key) from None
+            with file:
+                yield file, end(file.read(FRAME_BYTES))
+
+
+def _name(key: str) -> str:
+    return f"{_group_digest(group_of(key))}-{_digest(key)}"
+
+
+def _group_digest(group: str) -> str:
+    return _digest(group)[:32]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _shard(name: str) -> str:
+    return name[:2]
+
+
+def _write(folder: int, name: str, *parts: bytes) -> None:
+    unfinished = _beside(name)
+    try:
+        with os.fdopen(folders.new_file(folder, unfinished), "wb") as file:
+            file.writelines(parts)
+        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished, dir_fd=folder)
+
+
+def _remove(folder: int, name: str) -> bool:
+    if folders.regular(folder, name) is None:
+        return False
+    os.unlink(name, dir_fd=folder)
+    return True
+
+
+def _is_sweep_due(own: int, every: float) -> bool:
+    """Return True, once per ``every`` seconds for all processes."""
+    now = time.time()
+    try:
+        stamp = folders.regular(own, _STAMP)
+    except FileNotFoundError:
+        with contextlib.suppress(FileExistsError):
+            os.close(folders.new_file(own, _STAMP))
+        return True
+    if stamp is not None:
+        if 0 <= now - stamp.st_mtime < every:
+            return False
+        os.utime(_STAMP, (now, now), dir_fd=own, follow_symlinks=False)
+    return True
+
+
+def _sweep(own: int, shard: str) -> int:
+    """Sweep one folder; what cannot be read or removed is left."""
+    removed = 0
+    with contextlib.suppress(OSError, StoreError), folders.inner(own, shard) as folder:
+        for name in folders.names(folder):
+            form = _NAME.fullmatch(name)
+            if form is not None and _shard(name) == shard:
+                remove = _remove_if_left_over if form["unfinished"] else _remove_if_expired
+                with contextlib.suppress(OSError, StoreError):  # gone already, no regular file, or not ours to read
+                    removed += remove(folder, name)
+    return removed
+
+
+def _remove_if_left_over(folder: int, name: str) -> bool:
+    """Remove the beginning of a file whose writer has long died."""
+    status = folders.regular(folder, name)
+    return status is not None and time.time() - status.st_mtime >= _UNFINISHED_SECONDS and _remove(folder, name)
+
+
+def _remove_if_expired(folder: int, name: str) -> bool:
+    if not _has_expired(folder, name):
+        return False
+    # What has its name in this very moment may be new: it is taken aside, looked at again, and put back if so.
+    aside = _beside(name)
+    os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+    expired = _has_expired(folder, aside)
+    if not expired:
+        with contextlib.suppress(FileExistsError):  # newer still
+            os.link(aside, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(aside, dir_fd=folder)
+    return expired
+
+
+def _beside(name: str) -> str:
+    return f"{name}.{secrets.token_hex(8)}"
+
+
+def _has_expired(folder: int, name: str) -> bool:
+    with os.fdopen(folders.open_file(folder, name), "rb") as file:
+        try:
+            end(file.read(FRAME_BYTES))
+        except NotFoundError:
+            return True
+    return False

@@ -1,0 +1,107 @@
+"""Folders of the file store's own, inside a folder that belongs to the program and may hold anything.
+
+Each is opened by its descriptor, and never through a link: what is removed in it is removed there, wherever the path
+leads by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Final
+
+from agent_otel.remedies.claim_check.stores.base import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: The sub-folder that the store makes and owns.
+OWN: Final = "agent-otel-claims-v1"
+
+_SHARD: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Opening a FIFO without O_NONBLOCK waits for a writer.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def own(given: Path, *, make: bool = False) -> Iterator[int]:
+    """Open the store's own folder in the given one, and make both if ``make`` asks for that.
+
+    FileNotFoundError where it is absent; StoreError where another user may write to it or put another in its place.
+    """
+    if make:
+        given.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _closing(os.open(given, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as parent:
+        mode = os.fstat(parent).st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise StoreError("files: every user may write to the folder; take that right away, or choose another one")
+        with inner(parent, OWN, make=make) as folder:
+            yield folder
+
+
+@contextlib.contextmanager
+def inner(parent: int, name: str, *, make: bool = False) -> Iterator[int]:
+    """Open a folder of the store's own in another folder; FileNotFoundError and StoreError as `own`."""
+    with _closing(_open(parent, name, make=make)) as folder:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid():
+            raise StoreError(f"files: {name} belongs to user {status.st_uid}, this process to {os.geteuid()}")
+        if status.st_mode & stat.S_IWOTH:
+            raise StoreError(f"files: every user may write to {name}; remove it, the store makes it anew")
+        if status.st_mode & stat.S_IWGRP:  # Kubernetes gives a volume to the group of the pod each time it mounts it
+            os.fchmod(folder, 0o700)
+        yield folder
+
+
+def shards(folder: int) -> Iterator[str]:
+    """Return the names of the folders in the store's own folder that have the form of the store's."""
+    return filter(_SHARD.fullmatch, names(folder))
+
+
+def names(folder: int) -> list[str]:
+    """Return the names of all that a folder holds."""
+    return os.listdir(folder)
+
+
+def open_file(folder: int, name: str) -> int:
+    """Open a file for reading; FileNotFoundError, and StoreError for what is no regular file. Never waits."""
+    file = os.open(name, _FILE, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise StoreError("files: not a regular file")
+    return file
+
+
+def new_file(folder: int, name: str) -> int:
+    """Make a file that this user alone may read, and open it for writing."""
+    return os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
+
+
+def regular(folder: int, name: str) -> os.stat_result | None:
+    """Return what is known of a regular file; None for anything else."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _open(parent: int, name: str, *, make: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):  # another process was first
+        os.mkdir(name, 0o700, dir_fd=parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,165 @@
+"""Any store of py-key-value-aio, as an adapter: a program that has one already need not set up another."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hashlib
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, translated
+from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
+from agent_otel.remedies.claim_check.stores.sweeper import sweeper
+from agent_otel.telemetry import flush
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+_T = TypeVar("_T")
+_index = Index()
+
+
+class KeyValueStore:
+    """A store of py-key-value-aio, wrapped as it likes; ``KeyValueStore(RedisStore(url=…))``.
+
+    Such a store holds JSON, so bytes become base64, and some of them do not take every key, so keys are hashed. Its
+    connections belong to one event loop: the store is used in one that is the adapter's own, in a thread that is
+    started at first use. Values expire as the store lets them; one that can ``cull`` expired values is made to.
+    """
+
+    def __init__(self, store: Any, collection: str = "tool-results") -> None:
+        self._store = store
+        self._collection = collection
+        self._reset()
+        flush.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listing = asyncio.Lock()
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        self._wait(self._put(key, data, ttl))
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        return self._wait(self._get(key))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return self.get(key)[start:end]
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        return self._wait(self._head(key))
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        self._wait(self._delete(key))
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        return self._wait(self._delete_group(group))
+
+    def sweep_if_due(self, _: float) -> None:
+        """Have the store remove what has expired."""
+        self._wait(self._store.cull())
+
+    async def aput(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        await self._elsewhere(self._put(key, data, ttl))
+
+    async def aget(self, key: str) -> bytes:
+        """Return what is stored."""
+        return await self._elsewhere(self._get(key))
+
+    async def aget_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        return (await self.aget(key))[start:end]
+
+    async def ahead(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        return await self._elsewhere(self._head(key))
+
+    async def adelete(self, key: str) -> None:
+        """Forget a key."""
+        await self._elsewhere(self._delete(key))
+
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        return await self._elsewhere(self._delete_group(group))
+
+    async def _put(self, key: str, data: bytes, ttl: float) -> None:
+        await self._list(key, ttl)  # first: what is stored can be found
+        await self._put_value(key, data, ttl)
+        if hasattr(self._store, "cull"):
+            sweeper.expect(self, ttl)
+
+    async def _put_value(self, key: str, data: bytes, ttl: float) -> None:
+        value = {"base64": base64.b64encode(data).decode()}
+        await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
+
+    async def _list(self, key: str, ttl: float) -> None:
+        """Add a key to the index: not every store can list its keys, and they are hashed."""
+        entry = _index.entry_of(key)
+        async with self._listing:
+            more = added(await self._listed(entry), key, ttl)
+            await self._put_value(entry, more.entry, more.ttl)
+        for each in more.expired:
+            await self._delete(each)
+
+    async def _listed(self, entry: str) -> dict[str, float]:
+        with contextlib.suppress(NotFoundError):
+            return keys_in(await self._get(entry))
+        return {}
+
+    async def _get(self, key: str) -> bytes:
+        return _data(key, await self._store.get(_hashed(key), collection=self._collection))
+
+    async def _head(self, key: str) -> Head:
+        value, seconds = await self._store.ttl(_hashed(key), collection=self._collection)
+        return Head(len(_data(key, value)), None if seconds is None else time.time() + seconds)
+
+    async def _delete(self, key: str) -> None:
+        await self._store.delete(_hashed(key), collection=self._collection)
+
+    async def _delete_group(self, group: str) -> int:
+        removed = 0
+        for entry in entries_of(group):
+            for key in await self._listed(entry):
+                removed += await self._store.delete(_hashed(key), collection=self._collection)
+            await self._delete(entry)
+        return removed
+
+    def _wait(self, asked: Coroutine[Any, Any, _T]) -> _T:
+        with translated("key_value"):
+            return asyncio.run_coroutine_threadsafe(asked, self._running()).result()
+
+    async def _elsewhere(self, asked: Coroutine[Any, Any, _T]) -> _T:
+        with translated("key_value"):
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._running()))
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="agent_otel-key-value", daemon=True).start()
+            return self._loop
+
+
+def _hashed(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _data(key: str, value: dict[str, Any] | None) -> bytes:
+    if value is None:
+        raise NotFoundError(key)
+    try:
+        return base64.b64decode(value["base64"], validate=True)
+    except (KeyError, TypeError, binascii.Error) as error:
+        raise StoreError("what is stored under this key was written by somebody else") from error

@@ -1,0 +1,156 @@
+"""Object stores through obstore: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob Storage."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import errors
+from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, library, translated
+from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame, unframe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: How many times the limit on connecting a whole request may take.
+_REQUEST = 20
+
+_used_by: set[int] = set()
+
+
+class ObjectStore:
+    """A bucket or container, and a prefix in it: ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
+
+    Credentials, endpoint and region come from the environment, as obstore reads it (``AWS_ACCESS_KEY_ID``,
+    ``AWS_ENDPOINT_URL`` …). ``timeout`` is in seconds, for connecting; a whole request, which may be for many bytes,
+    has 20 times that. Nothing is tried twice. What has expired is not given out any more, but it stays where it is
+    until a lifecycle rule of the bucket removes it. A process that has used it cannot be forked and use it there.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._obstore = library("obstore", "objects")
+        stores = library("obstore.store", "objects")
+        limit = timedelta(seconds=timeout)
+        local = url.startswith("s3:") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http:")
+        with translated("objects"):
+            self._bucket = stores.from_url(
+                url,
+                client_options={
+                    "connect_timeout": limit,
+                    "timeout": _REQUEST * limit,
+                    **({"allow_http": True} if local else {}),
+                },
+                retry_config={"max_retries": 0},
+            )
+        scheme = url.partition(":")[0]
+        errors.warn_once(
+            f"expiry {scheme}",
+            f"The claim check's store {scheme}: keeps expired results, unreadable, until a life-cycle rule of the "
+            f"bucket removes them. docs/remedies.md has the rule.",
+        )
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        with _asking(key):
+            self._obstore.put(self._bucket, key, frame(ttl) + data, use_multipart=False)
+
+    def get(self, key: str) -> bytes:
+        """Return what is stored."""
+        with _asking(key):
+            return unframe(bytes(self._obstore.get(self._bucket, key).bytes()))
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        size = self.head(key).size
+        if start >= min(end, size):
+            return b""
+        with _asking(key):
+            return bytes(self._obstore.get_range(self._bucket, key, **_span(start, min(end, size))))
+
+    def head(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        with _asking(key):
+            answer = self._obstore.get(self._bucket, key, options=_FRAME)
+            return _head(answer.meta["size"], bytes(answer.bytes()))
+
+    def delete(self, key: str) -> None:
+        """Forget a key."""
+        with _asking(key, missing_ok=True):
+            self._obstore.delete(self._bucket, key)
+
+    def delete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        removed = 0
+        with _asking(group):
+            for found in self._obstore.list(self._bucket, prefix=group):
+                paths = [each["path"] for each in found]
+                self._obstore.delete(self._bucket, paths)
+                removed += len(paths)
+        return removed
+
+    async def aput(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        with _asking(key):
+            await self._obstore.put_async(self._bucket, key, frame(ttl) + data, use_multipart=False)
+
+    async def aget(self, key: str) -> bytes:
+        """Return what is stored."""
+        with _asking(key):
+            answer = await self._obstore.get_async(self._bucket, key)
+            return unframe(bytes(await answer.bytes_async()))
+
+    async def aget_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a part of what is stored."""
+        size = (await self.ahead(key)).size
+        if start >= min(end, size):
+            return b""
+        with _asking(key):
+            return bytes(await self._obstore.get_range_async(self._bucket, key, **_span(start, min(end, size))))
+
+    async def ahead(self, key: str) -> Head:
+        """Return the size of what is stored, and its end."""
+        with _asking(key):
+            answer = await self._obstore.get_async(self._bucket, key, options=_FRAME)
+            return _head(answer.meta["size"], bytes(await answer.bytes_async()))
+
+    async def adelete(self, key: str) -> None:
+        """Forget a key."""
+        with _asking(key, missing_ok=True):
+            await self._obstore.delete_async(self._bucket, key)
+
+    async def adelete_group(self, group: str) -> int:
+        """Forget all keys of a group; return how many values that were."""
+        removed = 0
+        with _asking(group):
+            async for found in self._obstore.list(self._bucket, prefix=group):
+                paths = [each["path"] for each in found]
+                await self._obstore.delete_async(self._bucket, paths)
+                removed += len(paths)
+        return removed
+
+
+_FRAME: dict[str, Any] = {"range": (0, FRAME_BYTES)}
+
+
+def _span(start: int, end: int) -> dict[str, int]:
+    return {"start": FRAME_BYTES + start, "end": FRAME_BYTES + end}
+
+
+def _head(size: int, framed: bytes) -> Head:
+    return Head(size - FRAME_BYTES, end(framed))
+
+
+@contextlib.contextmanager
+def _asking(key: str, *, missing_ok: bool = False) -> Iterator[None]:
+    # obstore's threads do not survive a fork: a child of a process that used it would wait for them for ever.
+    _used_by.add(os.getpid())
+    if len(_used_by) > 1:
+        raise StoreError("objects: used before this process was forked; obstore does not survive that")
+    with translated("objects"):
+        try:
+            yield
+        except FileNotFoundError:
+            if not missing_ok:
+                raise NotFoundError(key) from None

@@ -1,0 +1,77 @@
+"""The daemon thread that removes what has expired from this process's stores; the first write starts it."""
+
+from __future__ import annotations
+
+import math
+import threading
+import weakref
+from typing import Final, Protocol
+
+from agent_otel._internal import errors
+from agent_otel.telemetry import flush
+
+SWEEP_SECONDS: Final = 300.0
+"""The time between two sweeps; a quarter of the shortest TTL where that is less, and one second at least."""
+
+_SHORTEST_SECONDS: Final = 1.0
+_PART_OF_TTL: Final = 4
+
+
+class Sweepable(Protocol):
+    """A store that does not lose expired values by itself."""
+
+    def sweep_if_due(self, every: float) -> None:
+        """Remove what has expired, unless another process has done so within the last ``every`` seconds."""
+
+
+class Sweeper:
+    """One thread for all stores of a process; a forked child has none until it writes."""
+
+    def __init__(self) -> None:
+        self._reset()
+        flush.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: weakref.WeakSet[Sweepable] = weakref.WeakSet()
+        self._every = math.inf
+        self._changed = threading.Event()
+        self._is_running = False
+
+    def expect(self, store: Sweepable, ttl: float) -> None:
+        """Have a store swept in time for a value that it is given for ``ttl`` seconds; never raises."""
+        every = min(SWEEP_SECONDS, max(_SHORTEST_SECONDS, ttl / _PART_OF_TTL))
+        if every < self._every or store not in self._stores:
+            self._add(store, every)
+
+    @errors.guarded("remedies.sweep")
+    def _add(self, store: Sweepable, every: float) -> None:
+        with self._lock:
+            self._stores.add(store)
+            self._every = min(every, self._every)
+            if self._is_running:
+                self._changed.set()
+                return
+            threading.Thread(target=self._run, name="agent_otel-sweeper", daemon=True).start()
+            self._is_running = True
+
+    def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            self._sweep()
+            self._changed.wait(self._every)
+
+    def _sweep(self) -> None:
+        with self._lock:
+            stores = list(self._stores)
+        for store in stores:
+            _sweep(store, self._every)
+
+
+@errors.guarded("remedies.sweep")
+def _sweep(store: Sweepable, every: float) -> None:
+    store.sweep_if_due(every)
+
+
+#: The one of this process.
+sweeper = Sweeper()

@@ -1,0 +1,266 @@
+"""Writing a result to the store, so that a slow or broken store costs the agent its budget and no more.
+
+The outcome is known when the call returns, within the budget: stored, or not stored and why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from agent_otel._internal import errors
+from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel.remedies.claim_check.circuit_breaker import Breaker
+from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
+from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from agent_otel._internal.daemon_pool import Job
+    from agent_otel.remedies.claim_check.envelope import Origin
+    from agent_otel.remedies.claim_check.keys import Claims
+    from agent_otel.remedies.claim_check.references import Reference
+
+DAY_SECONDS = 86_400.0
+BUDGET_SECONDS = 0.25
+MAX_BYTES = 32 * 1024 * 1024
+
+#: A write of more bytes may take longer than the budget on a store that is well.
+_QUICK_BYTES: Final = 1024 * 1024
+#: Keys with a reference to them, the last of this process, that a late write must not take away.
+_REFERRED: Final = 4096
+_NODE_DIGITS: Final = 16
+_FAILED: Final = (
+    "The store of the claim check failed: until it is back, of results that do not fit into the next payload the model "
+    "gets the beginning, and the rest is lost."
+)
+
+_workers = Workers("claim-check", 8)
+
+
+class Stored(NamedTuple):
+    """A result is in the store; ``reference`` is what to exchange for it, ``size`` its bytes, ``text`` its text."""
+
+    reference: Reference
+    size: int
+    text: str | None = None
+
+
+class NotStored(NamedTuple):
+    """A result is not in the store.
+
+    ``timeout``: it was not there within the budget, or too many others wait. ``error``: the store failed. ``open``: it
+    has failed too often to be tried now. ``too_large``: it is above the maximum, or above the store's own.
+    ``no_owner``: it belongs to no execution, so that no caller would be allowed to read it.
+    """
+
+    reason: Literal["timeout", "error", "open", "too_large", "no_owner"]
+
+
+class _Write:
+    """One write, as the thread that does it and the call that waits for it see it."""
+
+    __slots__ = ("content", "content_type", "is_distinct", "is_slow", "is_truncated", "origin")
+
+    def __init__(
+        self,
+        content: Content | bytes | str,
+        origin: Origin,
+        content_type: str | None,
+        *,
+        truncated: bool,
+        distinct: bool,
+    ) -> None:
+        self.content = content
+        self.origin = origin
+        self.content_type = content_type
+        self.is_truncated = truncated
+        self.is_distinct = distinct
+        #: A write that has not come to the store, or has so many bytes, says nothing of the store's health.
+        self.is_slow = True
+
+
+class ClaimWriter:
+    """Writes results of at most ``max_bytes``, each within ``budget`` seconds, to be kept for ``ttl`` seconds.
+
+    At most eight threads serialise, hash and write; the rest waits for them, within its budget. A write that hangs
+    keeps its thread until the store lets go of it. What it stores after its budget has no reference: it is deleted,
+    unless an earlier or later write of the same result under the same key has one.
+    """
+
+    def __init__(  # noqa: PLR0913 - the knobs of writing
+        self,
+        claims: Claims,
+        *,
+        budget: float = BUDGET_SECONDS,
+        ttl: float = DAY_SECONDS,
+        max_bytes: int = MAX_BYTES,
+        breaker: Breaker | None = None,
+        workers: Workers = _workers,
+    ) -> None:
+        self._claims = claims
+        self._budget = budget
+        self._ttl = ttl
+        self._max_bytes = max_bytes
+        self._breaker = breaker or Breaker()
+        self._workers = workers
+        self._referred: deque[int] = deque(maxlen=_REFERRED)
+
+    def put(
+        self,
+        data: Content | bytes | str,
+        origin: Origin,
+        *,
+        content_type: str | None = None,
+        truncated: bool = False,
+        distinct: bool = False,
+    ) -> Stored | NotStored:
+        """Store a result; ``truncated``: it had been cut before. Waits for the budget at most; never raises.
+
+        ``distinct`` adds a digest of the result to the origin's node, for origins that several results have in common.
+        """
+        started = time.perf_counter()
+        try:
+            refused = self._refused(data, origin)
+            if refused is not None:
+                return self._reported(refused, started)
+            write = _Write(data, origin, content_type, truncated=truncated, distinct=distinct)
+            writing = self._workers.submit(lambda: self._write(write))
+            try:
+                with contextlib.suppress(FutureTimeoutError):
+                    writing.result(self._budget)
+            finally:
+                is_late = self._give_up(writing)
+            return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
+        except BusyError:
+            return self._reported(NotStored("timeout"), started)
+        except Exception:
+            errors.report_error("remedies.claim_check")
+            return NotStored("error")
+
+    async def aput(
+        self,
+        data: Content | bytes | str,
+        origin: Origin,
+        *,
+        content_type: str | None = None,
+        truncated: bool = False,
+        distinct: bool = False,
+    ) -> Stored | NotStored:
+        """Store a result as ``put`` does, while asyncio's event loop goes on; another kind of loop waits."""
+        if not is_in_asyncio():
+            return self.put(data, origin, content_type=content_type, truncated=truncated, distinct=distinct)
+        started = time.perf_counter()
+        try:
+            refused = self._refused(data, origin)
+            if refused is not None:
+                return self._reported(refused, started)
+            write = _Write(data, origin, content_type, truncated=truncated, distinct=distinct)
+            writing = self._workers.submit(lambda: self._write(write))
+            waiting = asyncio.wrap_future(writing)
+            waiting.add_done_callback(_seen)
+            try:
+                await asyncio.wait((waiting,), timeout=self._budget)
+            finally:
+                is_late = self._give_up(writing)
+            return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
+        except BusyError:
+            return self._reported(NotStored("timeout"), started)
+        except Exception:
+            errors.report_error("remedies.claim_check")
+            return NotStored("error")
+
+    def _refused(self, data: Content | bytes | str, origin: Origin) -> NotStored | None:
+        if not origin.owner:
+            return NotStored("no_owner")
+        if (data.least_bytes if isinstance(data, Content) else len(data)) > self._max_bytes:
+            return NotStored("too_large")
+        return None if self._breaker.allows() else NotStored("open")
+
+    def _write(self, write: _Write) -> Stored | NotStored:
+        """Store a result, in a thread of the workers."""
+        raw, origin = _raw(write.content), write.origin
+        write.content = b""  # a store that hangs keeps what it is given, and no second copy
+        if len(raw.data) > self._max_bytes:
+            return NotStored("too_large")
+        if write.is_distinct:
+            # Keyed: the reference that it stands in leaves the process.
+            seal = self._claims.signer.seal("node", origin.tool.encode("utf-8", "surrogatepass"), raw.data)
+            origin = origin._replace(node=f"{origin.node}-{seal[:_NODE_DIGITS]}")
+        sealed = self._claims.sealed(
+            raw.data,
+            origin,
+            content_type=write.content_type or raw.content_type,
+            encoding=None if raw.text is None else "utf-8",
+            truncated=write.is_truncated,
+            ttl=self._ttl,
+        )
+        write.is_slow = len(raw.data) > _QUICK_BYTES
+        try:
+            self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
+        except TooLargeError:
+            return NotStored("too_large")
+        except Exception as error:
+            errors.warn_once("claim check", f"{_FAILED} {error}")
+            return NotStored("error")
+        return Stored(sealed.reference, len(raw.data), raw.text)
+
+    def _give_up(self, writing: Job[Stored | NotStored]) -> bool:
+        """Return whether a write has no outcome yet: then it is taken back, or watched where it has begun."""
+        if writing.cancel():
+            return True
+        if writing.done():
+            return False
+        writing.add_done_callback(self._arrived_late)
+        return True
+
+    @errors.guarded("remedies.claim_check")
+    def _arrived_late(self, writing: Future[Stored | NotStored]) -> None:
+        """Delete what was stored after its budget."""
+        outcome = writing.result() if writing.exception() is None else None
+        if isinstance(outcome, Stored):
+            self._breaker.succeeded()
+            key = outcome.reference.key
+            with contextlib.suppress(BusyError):  # then it stays until its TTL ends
+                self._workers.submit(lambda: self._delete(key))
+
+    @errors.guarded("remedies.claim_check")
+    def _delete(self, key: str) -> None:
+        """Delete an orphan, in a thread of the workers, unless a reference to its key was given out."""
+        if hash(key) not in self._referred:
+            with contextlib.suppress(StoreError):  # then it stays until its TTL ends
+                self._claims.store.delete(key)
+
+    def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
+        if isinstance(outcome, Stored):
+            self._breaker.succeeded()
+            self._referred.append(hash(outcome.reference.key))
+        elif outcome.reason in ("timeout", "error"):
+            seconds = time.perf_counter() - started
+            if not (write.is_slow and seconds >= self._budget):
+                self._breaker.failed()
+        return self._reported(outcome, started)
+
+    def _reported(self, outcome: Stored | NotStored, started: float) -> Stored | NotStored:
+        if isinstance(outcome, Stored):
+            self._claims.report("put", "ok", outcome.size, started)
+        else:
+            self._claims.report("put", "error" if outcome.reason == "no_owner" else outcome.reason, 0, started)
+        return outcome
+
+
+def _raw(data: Content | bytes | str) -> Raw:
+    if isinstance(data, Content):
+        return data.raw()
+    return raw_of(data) if isinstance(data, str) else Raw(bytes(data), BINARY, None)
+
+
+def _seen(waiting: asyncio.Future[Stored | NotStored]) -> None:
+    """Keep asyncio from logging a failure that is told already."""
+    if not waiting.cancelled():
+        waiting.exception()

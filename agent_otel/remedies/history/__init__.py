@@ -1,0 +1,1 @@
+"""Rewrite the message history in requests to models."""

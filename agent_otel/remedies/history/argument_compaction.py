@@ -1,0 +1,164 @@
+"""Views of a history for a request in which calls that are done no longer carry their large arguments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel.measure.size import text_bytes
+from agent_otel.messages.fields import fields, is_list
+from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_free, parsed
+from agent_otel.remedies.history.placeholders import is_placeholder
+from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from agent_otel.messages.fields import Path
+    from agent_otel.remedies.history.turns import Call, History
+
+COMPACT: Final = "compact"
+ABOVE_BYTES: Final = 2_000
+"""UTF-8 bytes of one argument; deepagents cuts at 2,000 characters."""
+
+FAILURE_BYTES: Final = 2_000
+"""UTF-8 bytes of an error, half of its beginning and half of its end: what failed, and where."""
+
+_COPIES: Final = frozenset(("arguments", "args", "input", "partial_json"))
+_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
+_MOST_NODES: Final = 500
+_DEEPEST: Final = 8
+
+
+def compact(
+    messages: Sequence[Any],
+    *,
+    keep_turns: int = KEEP_TURNS,
+    step_turns: int = STEP_TURNS,
+    above_bytes: int = ABOVE_BYTES,
+    failure_bytes: int = FAILURE_BYTES,
+) -> list[Any]:
+    """Return the messages with marks in the place of old arguments above ``above_bytes`` UTF-8 bytes.
+
+    Only of calls that have a result, in the turn in which they were made: not of calls in flight and not where a
+    framework has put a placeholder. A mark says how large the argument was. Arguments keep their keys, JSON text stays
+    JSON text, and what a message has of them a second time, in a provider's metadata, is replaced alike. Errors above
+    ``failure_bytes`` keep their beginning and their end. Turns, the cut and what is left alone are as in
+    `history.trim`. Raises TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
+    """
+    history = turns.read(messages)
+    cut, changes = history.cut(keep_turns, step_turns), Changes()
+    compacting(history, cut, changes, above_bytes)
+    bounding(history, cut, changes, failure_bytes)
+    return changes.apply(history.messages)[0]
+
+
+def compacting(history: History, cut: int, changes: Changes, above_bytes: int) -> None:
+    """Put marks in the place of large arguments of the turns before the cut."""
+    _check("above_bytes", above_bytes, SHORTEST)
+    for call in history.calls:
+        if call.turn >= cut:
+            return
+        answer = call.answer
+        # One that is answered in a later turn would change between two steps.
+        if answer is None or answer.turn != call.turn:
+            continue
+        new = _marked(call, above_bytes)
+        if new is not None and not is_placeholder(answer.answered.content):
+            changes.put(call.at, call.asked.path, new.arguments)
+            changes.count(call.at, COMPACT, new.removed_bytes)
+            for path, copied in _copies(history, call, above_bytes):
+                changes.put(call.at, path, copied)
+
+
+def _check(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{name} is at least {least}, not {value}")
+
+
+def _marked(call: Call, above_bytes: int) -> Marked | None:
+    return (marked_free if call.asked.free else marked)(call.asked.arguments, above_bytes)
+
+
+def _copies(history: History, call: Call, above_bytes: int) -> Iterator[tuple[Path, Any]]:
+    """Where else in its message the arguments of a call stand, with the same marks.
+
+    A copy says the call's id, or none that is another call's and has equal arguments: providers give ids of their own.
+    """
+    asked, together = call.asked, history.seen[call.at].asked
+    paths = [one.path for one in together]
+    others = {one.id for one in together if one is not asked and one.id is not None}
+    for path, ids, value in _serialised(history.messages[call.at]):
+        if path in paths:
+            continue
+        named = asked.id in ids and asked.id not in others
+        if not named and ids & (others - {asked.id}):
+            continue
+        new = marked(value, above_bytes)
+        if new is not None and (named or _equal(asked.arguments, value)):
+            yield path, new.arguments
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two forms of arguments say the same."""
+    wanted = parsed(one)
+    try:
+        return wanted is not None and bool(parsed(other) == wanted)
+    except Exception:  # values that cannot be compared are not known to be the same
+        return False
+
+
+def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
+    """Everything in a message that may be a call's arguments, with the ids that stand beside it or around it."""
+    pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
+    for _ in range(_MOST_NODES):
+        if not pending:
+            return
+        path, node, ids = pending.pop()
+        inside: Iterable[tuple[Any, Any]]
+        if is_list(node):
+            inside = enumerate(node)
+        else:
+            known = fields(node)
+            inside = known.items()
+            if path and not _IDS.isdisjoint(known):
+                ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
+        for step, value in inside:
+            if step in _COPIES:
+                yield (*path, step), ids, value
+            elif not _is_leaf(value) and len(path) < _DEEPEST:
+                pending.append(((*path, step), value, ids))
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether nothing is inside of it."""
+    cls = type(value)
+    if cls is str or value is None or cls is int or cls is float or cls is bool or cls is bytes:
+        return True
+    return (cls is dict or cls is list) and not value
+
+
+def bounding(history: History, cut: int, changes: Changes, failure_bytes: int) -> None:
+    """Put the beginning and the end of large errors of the turns before the cut in their place."""
+    _check("failure_bytes", failure_bytes, 2 * SHORTEST)
+    for result in history.results:
+        content = result.answered.content
+        if result.call is None or result.turn >= cut:
+            continue
+        heavy = weight(content)
+        text = text_of(content)
+        if heavy.bytes <= failure_bytes or text is None or not has_failed(content, result.answered.failed):
+            continue
+        bounded = _ends(text, failure_bytes)
+        changes.put(result.at, result.answered.path, replaced(content, bounded))
+        changes.count(result.at, COMPACT, heavy.bytes - text_bytes(bounded))
+
+
+def _ends(text: str, limit_bytes: int) -> str:
+    """The beginning and the end of a text, with a line between them, in at most so many bytes."""
+    half = (limit_bytes - SHORTEST) // 2
+    begin = text[:half].encode("utf-8", "replace")[:half].decode("utf-8", "ignore")
+    end = text[-half:].encode("utf-8", "replace")[-half:].decode("utf-8", "ignore")
+    removed = text_bytes(text) - text_bytes(begin) - text_bytes(end)
+    return f"{begin}\n[error shortened: {removed} bytes removed]\n{end}"

@@ -1,0 +1,158 @@
+"""What is left of an oversized argument, and of an oversized error: the same for every copy of it, and for good."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from agent_otel.measure.size import json_size, text_bytes
+from agent_otel.messages.fields import fields, is_list
+
+SHORTEST: Final = 64
+"""Bytes below which nothing is worth a mark; a mark has less, so that it is never marked again."""
+
+_DEEPEST: Final = 8
+_BLANKS: Final = frozenset(" \n\t\r")
+_decode: Final = json.JSONDecoder(strict=False).raw_decode  # models write line ends into strings
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+class Marked(NamedTuple):
+    """Arguments with marks in them, and the UTF-8 bytes that they are less."""
+
+    arguments: Any
+    removed_bytes: int
+
+
+def marked(arguments: Any, above_bytes: int) -> Marked | None:
+    """Return arguments whose values are at most so large, of the same keys; None when nothing changes.
+
+    A mapping, or JSON text of one; in a text everything else stays as it was written. A text above the limit becomes a
+    mark, a list or mapping has its texts marked, and where it is still above becomes a mark itself.
+    """
+    if type(arguments) is str:
+        return _marked_text(arguments, above_bytes) if text_bytes(arguments) > above_bytes else None
+    if not issubclass(type(arguments), dict):
+        return None
+    made, removed = {}, 0
+    for key, value in fields(arguments).items():
+        made[key], less = _value(value, above_bytes)
+        removed += less
+    return Marked(made, removed) if removed else None
+
+
+def marked_free(text: Any, above_bytes: int) -> Marked | None:
+    """The same for arguments that are one text."""
+    if type(text) is not str:
+        return None
+    made, removed = _value(text, above_bytes)
+    return Marked(made, removed) if removed else None
+
+
+def parsed(arguments: Any) -> Any:
+    """The arguments as a mapping; None where they are none."""
+    if type(arguments) is str:
+        try:
+            arguments = json.loads(arguments, strict=False)
+        except (ValueError, RecursionError):
+            return None
+    return arguments if issubclass(type(arguments), dict) else None
+
+
+def _value(value: Any, above: int) -> tuple[Any, int]:
+    """A value, or what stands for it, and the bytes that this is less."""
+    if type(value) is str:
+        size = text_bytes(value) if len(value) > above // 4 else 0
+        return (value, 0) if size <= above else _mark(size)
+    if not (type(value) is dict or is_list(value)):
+        return value, 0
+    nodes = above // 2 + 1  # each has a byte and a comma, so that more of them are above the limit
+    size, exact = json_size(value, nodes)
+    if size <= above:
+        return value, 0
+    if exact:
+        inner, removed = _inside(value, above, _DEEPEST)
+        if removed and json_size(inner, nodes).bytes <= above:
+            return inner, removed
+    return _mark(size, exact=exact)
+
+
+def _mark(size: int, *, exact: bool = True) -> tuple[str, int]:
+    mark = f"[argument removed: {size}{'' if exact else '+'} bytes]"
+    return mark, size - len(mark)
+
+
+def _inside(value: Any, above: int, deep: int) -> tuple[Any, int]:
+    """A list or mapping with its texts marked."""
+    if type(value) is str:
+        return _value(value, above)
+    if not deep or not (type(value) is dict or is_list(value)):
+        return value, 0
+    pairs = [_inside(one, above, deep - 1) for one in (value.values() if type(value) is dict else value)]
+    removed = sum(less for _, less in pairs)
+    if not removed:
+        return value, 0
+    made = [one for one, _ in pairs]
+    return (dict(zip(value, made, strict=True)) if type(value) is dict else made), removed
+
+
+def _marked_text(text: str, above: int) -> Marked | None:
+    pieces: list[str] = []
+    done = removed = 0
+    try:
+        for begin, end, value in _spans(text):
+            new, less = _value(value, above) if end - begin > above // 4 else (value, 0)
+            if less:
+                pieces += (text[done:begin], _written(new))
+                done, removed = end, removed + less
+    except (ValueError, IndexError, RecursionError):  # not JSON: whatever it is, it stays
+        return None
+    return Marked("".join((*pieces, text[done:])), removed) if removed else None
+
+
+def _spans(text: str) -> list[tuple[int, int, Any]]:
+    """Begin, end and value of each value of a JSON object, read by the decoder in C."""
+    found = []
+    at = _expect(text, 0, "{")
+    while text[at] != "}":
+        if text[at] != '"':
+            raise ValueError(at)
+        begin = _expect(text, _decode(text, at)[1], ":")
+        value, end = _decode(text, begin)
+        found.append((begin, end, value))
+        at = _skip(text, end)
+        if text[at] != "}":
+            at = _expect(text, at, ",")
+            if text[at] == "}":
+                raise ValueError(at)
+    if _skip(text, at + 1) != len(text):
+        raise ValueError(at)
+    return found
+
+
+def _expect(text: str, at: int, sign: str) -> int:
+    """The place of what follows a sign; blanks do not matter."""
+    at = _skip(text, at)
+    if text[at] != sign:
+        raise ValueError(at)
+    return _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] in _BLANKS:
+        at += 1
+    return at
+
+
+def _written(value: Any) -> str:
+    written = _encode(value)
+    return written if written.isascii() or _is_unicode(written) else json.dumps(value)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether there is no half of a surrogate pair in it, which may be written as an escape only."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

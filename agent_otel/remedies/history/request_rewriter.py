@@ -1,0 +1,36 @@
+"""The views of a history, applied to each request as it leaves for a model: the stored history is never touched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.remedies.history.views import Views
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Asked, ModelReader
+    from agent_otel.settings import Settings
+    from agent_otel.telemetry.setup import Telemetry
+
+
+class Requests:
+    """The views that are switched on for requests to models."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self._views = Views(
+            trim=chosen.trim_results,
+            compact=chosen.compact_arguments,
+            deduplicate=chosen.deduplicate_history,
+            keep_turns=chosen.keep_turns,
+        )
+
+    def rewrite(self, out: Telemetry, reader: ModelReader, asked: Asked) -> None:
+        """Put the view of the history into a request; it stays as it is where nothing in it is old or large."""
+
+        def view(messages: Any) -> Any:
+            made = self._views.of(messages)
+            for strategy, removed_bytes in made.removed_bytes.items():
+                out.metrics.removed(strategy, removed_bytes)
+            return made.messages if made.removed_bytes else messages
+
+        if reader.rewrite is not None:
+            reader.rewrite(*asked, view)

@@ -1,0 +1,147 @@
+"""Views of a history for a request: old results as one line each, and no message twice.
+
+What is stored is not touched.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel.measure.size import size, text_bytes
+from agent_otel.messages.fields import fields
+from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.placeholders import is_placeholder
+from agent_otel.remedies.history.trimmed_line import (
+    LINE_CHARACTERS,
+    SHORTEST_LINE,
+    has_failed,
+    is_line,
+    line,
+    replaced,
+    weight,
+)
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from agent_otel.remedies.history.turns import History, Result
+
+TRIM: Final = "trim"
+DEDUPLICATE: Final = "deduplicate"
+
+
+class View(NamedTuple):
+    """Messages for a request, and the UTF-8 bytes that are not in them any more, by strategy."""
+
+    messages: list[Any]
+    removed_bytes: Mapping[str, int]
+
+
+def trim(
+    messages: Sequence[Any],
+    *,
+    keep_turns: int = KEEP_TURNS,
+    step_turns: int = STEP_TURNS,
+    line_characters: int = LINE_CHARACTERS,
+) -> list[Any]:
+    """Return the messages with old results as one line of at most ``line_characters`` characters each.
+
+    The line says that it was trimmed and how many bytes were there, the tool's name, success or error, and references
+    to what is kept elsewhere. The last ``keep_turns`` turns stay as they are, with up to ``step_turns - 1`` before
+    them: the cut moves ``step_turns`` turns at a time, so that in between a request begins with all of the one before,
+    and a prompt cache keeps hitting. A turn is what a model asks for and what answers it.
+
+    Left as they are: results that are not longer than a line, images and what else is no text, results without a call,
+    messages of unknown type. Messages that do not change are the same objects, those that do are copies. Raises
+    TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
+    """
+    history = turns.read(messages)
+    changes = Changes()
+    trimming(history, history.cut(keep_turns, step_turns), changes, line_characters)
+    return changes.apply(history.messages)[0]
+
+
+def trimming(history: History, cut: int, changes: Changes, line_characters: int) -> None:
+    """Put lines in the place of the results of the turns before the cut."""
+    if line_characters < SHORTEST_LINE:
+        raise ValueError(f"line_characters is at least {SHORTEST_LINE}, not {line_characters}")
+    for result in history.results:
+        if result.call is not None and result.turn < cut:
+            _trim(result, changes, line_characters)
+
+
+def _trim(result: Result, changes: Changes, line_characters: int) -> None:
+    content = result.answered.content
+    heavy = weight(content)
+    if heavy.characters <= line_characters or is_line(content) or is_placeholder(content):
+        return
+    failed = has_failed(content, result.answered.failed)
+    left = line(content, heavy, result.name, failed=failed, characters=line_characters)
+    changes.put(result.at, result.answered.path, replaced(content, left))
+    changes.count(result.at, TRIM, heavy.bytes - text_bytes(left))
+
+
+def deduplicate(messages: Sequence[Any]) -> list[Any]:
+    """Return the messages without those that a restored checkpoint has doubled; the first of each stays.
+
+    A message is doubled when one before it has its id and is equal to it, a result also when one before it answers the
+    same call with the same content. Two different messages with the same id both stay, and so does whatever a call or a
+    result that stays belongs to. Raises TypeError when ``messages`` is not a sequence.
+    """
+    history = turns.read(messages)
+    places = doubled(history)
+    return [message for place, message in enumerate(messages) if place not in places]
+
+
+def doubled(history: History) -> set[int]:
+    """The places of messages that can be left out without separating a call from its result."""
+    found = _doubled(history)
+    if not found:
+        return found
+    partners: dict[int, set[int]] = defaultdict(set)
+    for call in history.calls:
+        if call.answer is not None:
+            partners[call.at].add(call.answer.at)
+            partners[call.answer.at].add(call.at)
+    pending = [place for place in found if not partners[place] <= found]
+    while pending:
+        place = pending.pop()
+        found.discard(place)
+        pending.extend(partners[place] & found)
+    return found
+
+
+def _doubled(history: History) -> set[int]:
+    found: set[int] = set()
+    known: dict[object, tuple[int, ...]] = {}  # the first message with a key, and the last
+    for place, seen in enumerate(history.seen):
+        keys: list[object] = [("id", seen.id)] if seen.id is not None else []
+        calls = tuple([answered.id for answered in seen.answered]) if seen.answered else (None,)
+        if None not in calls:
+            keys.append(("calls", calls))
+        before: set[int] = set()
+        for key in keys:
+            earlier = known.get(key, ())
+            before.update(earlier)
+            known[key] = (*earlier[:1], place)
+        if before and any(_same(history.messages[other], history.messages[place]) for other in before):
+            found.add(place)
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two messages are equal but for their ids, which a restored result may have anew."""
+    if type(one) is not type(other):
+        return False
+    left, right = ({key: value for key, value in fields(each).items() if key != "id"} for each in (one, other))
+    try:
+        return bool(left == right)
+    except Exception:  # values that cannot be compared are not known to be the same
+        return False
+
+
+def removed_size(history: History, places: set[int]) -> int:
+    """UTF-8 bytes of messages, as text where they are text."""
+    return sum(size(history.messages[place]).bytes for place in places)

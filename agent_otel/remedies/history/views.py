@@ -1,0 +1,49 @@
+"""All views of a history in one reading: what the model boundary applies when a setting asks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
+from agent_otel.remedies.history.trimmed_line import LINE_CHARACTERS
+from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """Which views are wanted, with the options of `history.trim` and `arguments.compact`."""
+
+    trim: bool = True
+    compact: bool = True
+    deduplicate: bool = True
+    keep_turns: int = KEEP_TURNS
+    step_turns: int = STEP_TURNS
+    line_characters: int = LINE_CHARACTERS
+    above_bytes: int = ABOVE_BYTES
+    failure_bytes: int = FAILURE_BYTES
+
+    def of(self, messages: Sequence[Any]) -> View:
+        """The view of a history: the same as one after the other, in about the time of one.
+
+        Nothing is kept from one call to the next. Raises what the single functions raise.
+        """
+        history, removed = turns.read(messages), {}
+        places = doubled(history) if self.deduplicate else set()
+        if places:
+            removed[DEDUPLICATE] = removed_size(history, places)
+            history = history.without(places)
+        cut, changes = history.cut(self.keep_turns, self.step_turns), Changes()
+        if self.compact:
+            compacting(history, cut, changes, self.above_bytes)
+        if self.trim:
+            trimming(history, cut, changes, self.line_characters)
+        elif self.compact:
+            bounding(history, cut, changes, self.failure_bytes)
+        made, less = changes.apply(history.messages)
+        return View(made, removed | less)

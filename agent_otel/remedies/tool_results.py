@@ -1,0 +1,176 @@
+"""What the remedies make of one tool result on its way out of the tool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Replacement
+from agent_otel.measure.size import Size, text_bytes
+from agent_otel.remedies import result_ceiling
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
+from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_up_to
+from agent_otel.remedies.limits import Limits, tokens, tokens_of
+from agent_otel.remedies.payload_room import hand_on
+from agent_otel.remedies.sizes import correct, read_size
+from agent_otel.telemetry import flush
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.tool_invocation import Record
+    from agent_otel.core.types import Asked, ToolReader
+    from agent_otel.remedies.claim_check.policy import View
+    from agent_otel.settings import Settings
+
+
+class Remedied(NamedTuple):
+    """What goes on in place of a result and its UTF-8 bytes, why, and the reference where the result was stored."""
+
+    replacement: Replacement
+    reason: str
+    bytes: int
+    ref: str | None = None
+    error_type: str | None = None
+
+
+class Remedies:
+    """The remedies for tool calls and their results that are switched on."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self._ceiling_bytes = chosen.result_ceiling_bytes
+        self._claim_check = policy.current()
+        self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
+        self._limits = Limits(chosen) if chosen.limits else None
+        if self._limits is not None:
+            flush.after_fork(self._limits.reset)
+
+    def finished(self, execution: str) -> None:
+        """Forget an execution that has ended."""
+        if self._limits is not None:
+            self._limits.finish(execution)
+
+    def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
+        """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
+        if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
+            return LEFT_ALONE
+        if record.limits is not None:  # asked again, after a failure say: the call has begun
+            return LEFT_ALONE
+        reached = self._limits.enter(record.execution, record.visit)
+        if reached is None:
+            record.limits = self._limits
+            return LEFT_ALONE
+        answer = reached.answer()
+        put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), asked)
+        if put is not LEFT_ALONE:
+            record.skip(reached)
+        return put
+
+    def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+        """Return what goes on: the value itself, or a replacement for what was read of it."""
+        if _is_done(record, reader):
+            return value
+        found, check = None, self._claim_check
+        content = self._claimed(record, reader, read)
+        if content is not None and check is not None:
+            found = _shown(check.view(record, content, check.store(record, content)))
+        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        self._count(record, read)
+        return put
+
+    async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+        """As `applied`, off the event loop where something takes time."""
+        if _is_done(record, reader):
+            return value
+        found, check = None, self._claim_check
+        content = self._claimed(record, reader, read)
+        if content is not None and check is not None:
+            found = _shown(check.view(record, content, await check.astore(record, content)))
+        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        self._count(record, read)
+        return put
+
+    def _claimed(self, record: Record, reader: ToolReader, read: object) -> Content | None:
+        """Return a result that is to be stored; None when it is not."""
+        produced = read_size(record)
+        if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
+            return None
+        least_bytes = self._claim_bytes
+        if reader.offloads_above is not None:
+            least_bytes = max(least_bytes, reader.offloads_above())
+        if produced.bytes <= least_bytes:
+            size_bytes = produced.bytes if produced.exact else size_up_to(read, least_bytes)
+            if size_bytes is not None:
+                correct(record, Size(size_bytes, exact=True))
+                return None
+        return Content(read, produced.bytes)
+
+    def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
+        """The error in place of a result that is above the ceiling."""
+        limit_bytes = self._ceiling_bytes
+        if read_size(record) is None or limit_bytes is None:
+            return None
+        size_bytes = _exact(record, read)
+        if size_bytes <= limit_bytes:
+            return None
+        parameters: Iterable[str] = reader.parameters(asked) if reader.parameters is not None else ()
+        error = result_ceiling.too_large(record.name, size_bytes, limit_bytes, parameters)
+        text = result_ceiling.as_text(error)
+        replacement = Replacement(text, error, is_error=True)
+        return Remedied(replacement, semconv.CEILING, text_bytes(text), error_type=semconv.RESULT_TOO_LARGE)
+
+    def _put_back(self, record: Record, reader: ToolReader, found: Remedied | None, value: Any, asked: Asked) -> Any:
+        put = value
+        if found is not None and reader.replace is not None:
+            replacement = found.replacement
+            if record.error_type is not None:  # a failure stays one
+                replacement = replacement._replace(is_error=True)
+            put = reader.replace(value, replacement, asked)
+            if put is LEFT_ALONE:
+                put = value
+                errors.warn_once(
+                    f"left alone {record.name}",
+                    f"A result of {record.name} goes on whole: nothing else satisfies the output it declares.",
+                )
+            else:
+                record.replace(found)
+        return put
+
+    def _count(self, record: Record, read: object) -> None:
+        """Count what goes on to the model, for the limits and for the payload that will carry it."""
+        size = read_size(record)
+        record.counted = True
+        if size is None or record.execution is None:
+            return
+        size_bytes = size.bytes if record.remedied is None else record.remedied.bytes
+        if self._claim_check is not None:
+            hand_on(record, size_bytes)
+        if self._limits is None:
+            return
+        if record.remedied is None:
+            used = tokens_of(record.characters or size_bytes, lambda: raw_of(read).text or "")
+        else:
+            used = tokens(record.remedied.replacement.text)
+        self._limits.spend(record.execution, size_bytes, used)
+
+
+def _is_done(record: Record, reader: ToolReader) -> bool:
+    """Return whether there is nothing to act on: outside of the handler only the text about an exception is new."""
+    return reader.station != PRODUCED and (record.failed is None or record.counted)
+
+
+def _shown(view: View | None) -> Remedied | None:
+    return None if view is None else Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
+
+
+def _exact(record: Record, read: object) -> int:
+    """Return the exact size of a result: near a limit, the lower bound of a large structured one is no answer."""
+    produced = read_size(record)
+    if produced is None:
+        return 0
+    if not produced.exact:
+        produced = Size(len(raw_of(read).data), exact=True)
+        correct(record, produced)
+    return produced.bytes

@@ -1,0 +1,58 @@
+"""Where metrics go when ``AGENT_OTEL_METRICS`` is ``auto``: into a registry that is scraped, or out by an exporter."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+from types import CellType, ModuleType
+
+from agent_otel._internal import errors
+from agent_otel.telemetry import providers
+
+
+def registry_keeps() -> str:
+    """Return why the registry keeps the metrics although an OTLP endpoint is set; empty when it does not.
+
+    An endpoint alone is mostly set for traces. Variables of the metrics themselves leave nothing to guess.
+    """
+    if os.environ.get("OTEL_METRICS_EXPORTER", "").strip() or os.environ.get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"):
+        return ""
+    if not providers.exporter_names("METRICS"):
+        return ""
+    if os.environ.get("OTEL_TRACES_EXPORTER", "").strip() and providers.exporter_names("TRACES"):
+        return "only OTEL_TRACES_EXPORTER names an exporter"
+    return "the program exposes it" if _is_exposed() else ""
+
+
+def say(keeps: str, *, pushed: bool, owned: bool) -> None:
+    """Log once where metrics go, and why."""
+    if keeps and not pushed:
+        text = (
+            f"Metrics stay in prometheus_client's registry, because {keeps}. OTEL_METRICS_EXPORTER=otlp pushes them "
+            "instead, AGENT_OTEL_METRICS=both does both."
+        )
+    elif owned:
+        text = "Metrics are pushed by the exporter that the OTEL_* variables name."
+    elif pushed:
+        text = "Metrics go to the program's own MeterProvider."
+    else:
+        text = "Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
+    errors.warn_once("metrics", text, level=logging.INFO)
+
+
+def _is_exposed() -> bool:
+    """Return True when the program serves the default registry by a server, an application or a handler of its own."""
+    package = sys.modules.get("prometheus_client")
+    if package is None:
+        return False
+    # What start_http_server, make_wsgi_app and make_asgi_app make are closures over the registry that they serve.
+    if any(type(referrer) is CellType for referrer in gc.get_referrers(package.REGISTRY)):
+        return True
+    return bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR")) or any(
+        type(module) is ModuleType
+        and name.partition(".")[0] not in ("agent_otel", "opentelemetry", "prometheus_client")
+        and vars(module).get("generate_latest") is package.generate_latest
+        for name, module in sys.modules.copy().items()
+    )

@@ -1,0 +1,189 @@
+"""The ``/metrics`` endpoint, where a port is set: served by one daemon thread from the import of a framework on.
+
+A port that another process has is tried again until that process ends: a recycled worker leaves it to its siblings. A
+process that forks before its first tool call is the parent of workers and leaves the port to them, unless
+``PROMETHEUS_MULTIPROC_DIR`` is set, where each process answers for all.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+import threading
+import time
+from socketserver import TCPServer, ThreadingMixIn
+from typing import TYPE_CHECKING, Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+import prometheus_client
+from prometheus_client import multiprocess
+from prometheus_client.registry import Collector
+
+from agent_otel._internal import errors
+from agent_otel.telemetry import flush
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.metrics_core import Metric as Family
+
+_RETRY_SECONDS = 1.0
+_POLL_SECONDS = 0.5
+
+
+class _LeftError(Exception):
+    """The port is left to other processes."""
+
+
+class _Silent(WSGIRequestHandler):
+    """Answers requests without a line on standard error for each."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the class gives it
+        """Log nothing."""
+
+
+class _Server(ThreadingMixIn, WSGIServer):
+    """The listening socket, and a thread for each request."""
+
+    daemon_threads = True
+    allow_reuse_port = False
+    is_left = False
+
+    def __init__(self, host: str, port: int) -> None:
+        self.address_family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        super().__init__(address[:2], _Silent)  # type: ignore[arg-type]
+
+    def server_bind(self) -> None:
+        """Bind without the look-up of the host's full name, which may take seconds."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+        self.setup_environ()
+
+    def service_actions(self) -> None:
+        """End serving when the port is left."""
+        if self.is_left:
+            raise _LeftError
+
+
+class _Registry(Collector):
+    """The program's registry. The application that serves it holds this, so that it is not seen to hold the other."""
+
+    def collect(self) -> Iterator[Family]:
+        """Give what is scraped."""
+        yield from prometheus_client.REGISTRY.collect()
+
+    def restricted_registry(self, names: list[str]) -> Any:
+        """Give what a scrape asked for by ``name[]``."""
+        return prometheus_client.REGISTRY.restricted_registry(names)
+
+
+def _is_multiprocess() -> bool:
+    return bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+
+
+class _Endpoint:
+    """The port of this process."""
+
+    def __init__(self) -> None:
+        self._address: tuple[str, int] | None = None
+        self._error: Exception | None = None
+        self._is_used = False
+        self._server: _Server | None = None
+        self._binding = threading.Lock()
+        self._turn = 0  # of the thread that serves; an earlier one ends
+        flush.after_fork(self._after_fork_in_child)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_parent=self._after_fork_in_parent)
+
+    def open(self, host: str, port: int) -> None:
+        """Serve the registry, now or when the port is free."""
+        if self._address is None:
+            self._address = (host, port)
+            self._bind()
+            self._start()
+
+    def use(self, host: str, port: int) -> None:
+        """Serve the registry from the first tool call on at the latest; what cannot be had is one warning."""
+        self._is_used = True
+        self.open(host, port)
+        self._bind()
+        if self._server is None and self._error is not None:
+            _say(host, port, self._error)
+
+    def _start(self) -> None:
+        self._turn += 1
+        threading.Thread(target=self._serve, args=(self._turn,), name="agent_otel-metrics", daemon=True).start()
+
+    def _bind(self) -> None:
+        with self._binding:
+            if self._address is not None and self._server is None:
+                self._try(*self._address)
+
+    def _try(self, host: str, port: int) -> None:
+        try:
+            registry: Any = _Registry()
+            if _is_multiprocess():
+                registry = prometheus_client.CollectorRegistry()
+                multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            server = _Server(host, port)
+            server.set_app(prometheus_client.make_wsgi_app(registry))
+        except (OSError, ValueError) as error:
+            self._error = error
+        else:
+            self._error, self._server = None, server
+
+    def _serve(self, turn: int) -> None:
+        while turn == self._turn:
+            server = self._server
+            if server is None:
+                time.sleep(_RETRY_SECONDS)
+                if turn == self._turn:
+                    self._bind()
+                continue
+            try:
+                server.serve_forever(_POLL_SECONDS)
+            except _LeftError:
+                server.server_close()
+                return
+
+    def _leave(self) -> None:
+        self._turn += 1
+        self._address = None
+
+    def _after_fork_in_parent(self) -> None:
+        if self._address is not None and not self._is_used and not _is_multiprocess():
+            self._leave()
+            server, self._server = self._server, None
+            if server is not None:
+                server.is_left = True
+
+    def _after_fork_in_child(self) -> None:
+        """Close the socket of the parent, whose port would never be free; children of a worker are no workers."""
+        self._binding = threading.Lock()
+        server, self._server = self._server, None
+        if server is not None:
+            server.socket.close()
+        if self._address is not None and not self._is_used:
+            self._start()
+        else:
+            self._leave()
+
+
+def _say(host: str, port: int, error: Exception) -> None:
+    if getattr(error, "errno", None) != errno.EADDRINUSE:
+        reason = getattr(error, "strerror", None) or error
+        errors.warn_once(f"port {port}", f"agent_otel cannot serve metrics on {host}:{port}: {reason}")
+        return
+    errors.warn_once(
+        f"port {port}",
+        f"agent_otel cannot serve metrics on {host}:{port}, which AGENT_OTEL_PROMETHEUS_PORT names (Address already in "
+        "use): another process has it, often a sibling worker, and only its numbers are scraped. Set "
+        "PROMETHEUS_MULTIPROC_DIR to an empty folder, so that the worker with the port answers for all; or give each "
+        "worker a port of its own, or push with OTEL_METRICS_EXPORTER=otlp.",
+        level=logging.INFO if _is_multiprocess() else logging.WARNING,
+    )
+
+
+endpoint = _Endpoint()

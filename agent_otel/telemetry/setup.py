@@ -1,0 +1,163 @@
+"""Everything that goes out, resolved once per process at the first measured call."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import platform
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+
+import agent_otel
+from agent_otel import semconv, settings
+from agent_otel._internal import errors, fork
+from agent_otel.telemetry import destinations, forked, providers
+from agent_otel.telemetry import flush as lifecycle
+from agent_otel.telemetry.payload_metrics import PayloadMetrics
+from agent_otel.telemetry.tool_metrics import Metrics
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
+    from agent_otel.settings import Settings
+    from agent_otel.telemetry.sinks.base import Sink
+
+_NOWHERE = (
+    "AGENT_OTEL_METRICS=otel, but the program has no MeterProvider and no OTEL_* variable names an exporter: "
+    "what is counted until the program sets one is lost"
+)
+_telemetry: Telemetry | None = None
+_flusher: lifecycle.Flusher | None = None
+_integrations: dict[str, tuple[str, str]] = {}
+_lock = threading.Lock()
+
+
+class Telemetry:
+    """The tracer, the metrics and the settings in force."""
+
+    __slots__ = ("args_key", "captures", "metrics", "payloads", "settings", "tracer")
+
+    def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
+        self.settings = chosen
+        self.tracer = tracer
+        self.metrics = metrics
+        self.payloads = PayloadMetrics(metrics)
+        self.captures = chosen.capture_content
+        # Repeats are counted within one process, so that a key of its own serves where none is shared.
+        self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
+
+    def is_tracing(self) -> bool:
+        """Whether anybody has set a TracerProvider; one that comes late still wins."""
+        # The public getter reads the environment on every call while there is none.
+        return getattr(trace, "_TRACER_PROVIDER", self) is not None
+
+
+def telemetry() -> Telemetry:
+    """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint."""
+    global _telemetry  # noqa: PLW0603 - resolved once per process
+    if _telemetry is None:
+        with fork.loading, _lock:
+            if _telemetry is None:
+                _telemetry = _resolve(settings.current())
+                for name in list(_integrations):
+                    _publish(_telemetry, name)
+    return _telemetry
+
+
+def report_integration(name: str, version: str, target: str) -> None:
+    """Publish which function of which version an integration wraps, now or when telemetry is resolved."""
+    # Without the lock: this runs inside somebody's import, and resolving imports while it holds the lock.
+    _integrations[name] = (version, target)
+    if _telemetry is not None:
+        _publish(_telemetry, name)
+
+
+def _publish(resolved: Telemetry, name: str) -> None:
+    resolved.metrics.set(semconv.INSTRUMENTATION_INFO, (name, *_integrations[name]), 1)
+
+
+def integrations() -> dict[str, tuple[str, str]]:
+    """Version and wrapped target of each integration that has been applied."""
+    return dict(_integrations)
+
+
+def flush(seconds: float) -> bool:
+    """Send what is queued in providers of ours; False when it took longer than ``seconds``."""
+    return _flusher is None or _flusher.flush(seconds)
+
+
+def _resolve(chosen: Settings) -> Telemetry:
+    tracer = None
+    exporting = False
+    if chosen.spans != "off" and not providers.sdk_disabled():
+        provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
+        tracer = provider.get_tracer(semconv.SCOPE, agent_otel.__version__)
+        exporting = not providers.is_placeholder(provider)
+        if owned:
+            _own(provider)
+    sinks = _sinks(chosen)
+    if not exporting and not sinks:
+        errors.warn_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
+    metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
+    metrics.announce(chosen.limits)
+    metrics.set(semconv.PROCESS_START, (), time.time())
+    expendable = "true" if chosen.scales_to_zero else ""
+    metrics.set(semconv.BUILD_INFO, (agent_otel.__version__, platform.python_version(), expendable), 1)
+    errors.handler = metrics.count_internal_error(errors.handler)
+    return Telemetry(chosen, tracer, metrics)
+
+
+def _sinks(chosen: Settings) -> list[Sink]:
+    sinks: list[Sink] = []
+    owned = False
+    keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
+    if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
+        provider, owned = providers.shielded_meter_provider(build=chosen.sdk and not keeps)
+        if provider is None and chosen.metrics != "auto":
+            from opentelemetry import metrics  # noqa: PLC0415 - a proxy, until the program sets its provider
+
+            provider = metrics.get_meter_provider()
+            if chosen.metrics == "otel":
+                errors.warn_once("metrics nowhere", _NOWHERE)
+        if provider is not None:
+            from agent_otel.telemetry.sinks.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
+
+            sinks.append(OTelSink(provider.get_meter(semconv.SCOPE, agent_otel.__version__)))
+            if owned:
+                _own(provider)
+                forget = functools.partial(forked.forget_counts, provider)
+                lifecycle.after_fork(errors.guarded("emit.fork")(forget))
+    if chosen.metrics == "auto":
+        destinations.say(keeps, pushed=bool(sinks), owned=owned)
+    wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
+    if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
+        from agent_otel.telemetry.sinks.prometheus import PrometheusSink  # noqa: PLC0415
+
+        sinks.append(PrometheusSink())
+        if chosen.prometheus_port:
+            from agent_otel.telemetry import metrics_server  # noqa: PLC0415
+
+            metrics_server.endpoint.use(chosen.prometheus_host, chosen.prometheus_port)
+    return sinks
+
+
+def _own(provider: object) -> None:
+    """Take over the end of a provider we built."""
+    global _flusher  # noqa: PLW0603 - one per process
+    if _flusher is None:
+        _flusher = lifecycle.Flusher()
+        lifecycle.install(_flusher)
+    _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
+
+
+def _after_fork() -> None:
+    """Renew the lock, which another thread of the parent may have held."""
+    global _lock  # noqa: PLW0603 - renewed in the child
+    _lock = threading.Lock()
+
+
+lifecycle.after_fork(_after_fork)

@@ -1,0 +1,1 @@
+"""Metric sinks: OpenTelemetry and Prometheus."""

@@ -1,0 +1,242 @@
+"""The Prometheus sink: metrics in the program's own registry, recorded on cells of ours.
+
+A cell costs a third of the client's cached child, which is the largest single cost of a tool call; what is scraped is
+the client's own metric families. In multiprocess mode (``PROMETHEUS_MULTIPROC_DIR``) the client's metrics themselves
+are used, because only they write the files that its collector adds up; the client then drops exemplars.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
+import prometheus_client
+from prometheus_client import utils
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as ClientExemplar
+
+from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel.telemetry.sinks.base import recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from prometheus_client.metrics_core import Metric as Family
+
+    from agent_otel.semconv import Metric
+    from agent_otel.telemetry.sinks.base import Exemplar, Series
+
+    #: An exemplar as a cell keeps it: where and when, and how much.
+    _Kept = tuple[Exemplar, float]
+
+
+def _bound_text(bound: float) -> str:
+    text: str = utils.floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return text
+
+
+def _given(kept: _Kept | None) -> ClientExemplar | None:
+    return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
+
+
+class _HistogramCell:
+    """Buckets and sum of one series."""
+
+    __slots__ = ("_bounds", "_counts", "_exemplars", "_sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._counts = [0] * (len(bounds) + 1)
+        self._exemplars: dict[int, _Kept] = {}
+        self._sum = 0.0
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        index = bisect_left(self._bounds, value)
+        self._counts[index] += 1
+        self._sum += value
+        if exemplar is not None:
+            self._exemplars[index] = exemplar, value
+
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        with recording.held:
+            self.add(value, exemplar)
+
+    def add_to(self, family: Any, values: tuple[str, ...]) -> None:
+        with recording.held:
+            counts, total, exemplars = self._counts.copy(), self._sum, self._exemplars.copy()
+        if not any(counts):
+            return  # a histogram begins with its first value, as it does in OpenTelemetry
+        buckets: list[tuple[str, int, ClientExemplar | None]] = []
+        below = 0
+        for index, bound in enumerate((*self._bounds, float("inf"))):
+            below += counts[index]
+            buckets.append((_bound_text(bound), below, _given(exemplars.get(index))))
+        family.add_metric(values, buckets, total)
+
+
+class _CounterCell:
+    """The value of one counter series."""
+
+    __slots__ = ("_exemplar", "_value")
+
+    def __init__(self) -> None:
+        self._value = 0.0
+        self._exemplar: _Kept | None = None
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        self._value += value
+        if exemplar is not None:
+            self._exemplar = exemplar, value
+
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        with recording.held:
+            self.add(value, exemplar)
+
+    def add_to(self, family: Any, values: tuple[str, ...]) -> None:
+        # Counters of clients before 0.22 take an exemplar nowhere but in a sample.
+        labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
+        family.add_sample(f"{family.name}_total", labels, self._value, exemplar=_given(self._exemplar))
+
+
+class _GaugeCell:
+    """The value of one gauge series."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self) -> None:
+        self._value = 0.0
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
+        self._value = value
+
+    record = add
+
+    def add_to(self, family: Any, values: tuple[str, ...]) -> None:
+        family.add_metric(values, self._value)
+
+
+_Cell = _HistogramCell | _CounterCell | _GaugeCell
+
+
+class _Cells(Collector):
+    """All series of one metric, as a collector of the client's."""
+
+    def __init__(self, metric: Metric, sink: PrometheusSink) -> None:
+        self._metric = metric
+        self._sink = sink
+        self._cells: dict[tuple[str, ...], _Cell] = {}
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        cell = self._cells.get(values)
+        return self._cells.setdefault(values, self._new_cell()) if cell is None else cell
+
+    def _new_cell(self) -> _Cell:
+        if self._metric.kind == semconv.HISTOGRAM:
+            return _HistogramCell(self._metric.buckets)
+        return _CounterCell() if self._metric.kind == semconv.COUNTER else _GaugeCell()
+
+    def _family(self) -> Family:
+        kind = {semconv.HISTOGRAM: HistogramMetricFamily, semconv.COUNTER: CounterMetricFamily}
+        family: Family = kind.get(self._metric.kind, GaugeMetricFamily)(
+            self._metric.prometheus_name, self._metric.meaning, labels=self._metric.prometheus_labels
+        )
+        return family
+
+    def describe(self) -> Iterator[Family]:
+        """Name the metric, so that the registry knows that the name is taken."""
+        yield self._family()
+
+    def collect(self) -> Iterator[Family]:
+        """Give what is scraped."""
+        self._sink.settle()
+        family = self._family()
+        for values, cell in list(self._cells.items()):
+            cell.add_to(family, values)
+        yield family
+
+
+class _ClientSeries:
+    """A series on one of the client's own metrics."""
+
+    __slots__ = ("_record", "_takes_exemplars")
+
+    def __init__(self, child: Any, kind: str) -> None:
+        self._record = child.observe if kind == semconv.HISTOGRAM else child.inc
+        self._takes_exemplars = kind != semconv.GAUGE
+        if kind == semconv.GAUGE:
+            self._record = child.set
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        if exemplar is not None and self._takes_exemplars:
+            self._record(value, exemplar.labels)
+        else:
+            self._record(value)
+
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        with recording.held:
+            self.add(value, exemplar)
+
+
+class _ClientMetric:
+    """One of the client's own metrics, for multiprocess mode."""
+
+    def __init__(self, metric: Metric, registry: prometheus_client.CollectorRegistry) -> None:
+        self._kind = metric.kind
+        arguments: dict[str, Any] = {
+            "name": metric.prometheus_name,
+            "documentation": metric.meaning,
+            "labelnames": metric.prometheus_labels,
+            "registry": registry,
+        }
+        if metric.kind == semconv.HISTOGRAM:
+            self._metric: Any = prometheus_client.Histogram(**arguments, buckets=metric.buckets)
+        elif metric.kind == semconv.COUNTER:
+            self._metric = prometheus_client.Counter(**arguments)
+        else:
+            # Files of processes that have ended are added up with the others: together they count since the first.
+            arguments["multiprocess_mode"] = "min" if metric is semconv.PROCESS_START else "max"
+            self._metric = prometheus_client.Gauge(**arguments)
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        return _ClientSeries(self._metric.labels(*values) if values else self._metric, self._kind)
+
+
+class PrometheusSink:
+    """Metrics in ``registry``, made when first bound."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
+        self._registry = registry
+        self._metrics: dict[str, _Cells | _ClientMetric] = {}
+        #: Called before the cells are read.
+        self.settle: Callable[[], None] = lambda: None
+        self._multiprocess = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
+
+    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
+        """Bind a metric to label values."""
+        found = self._metrics.get(metric.name)
+        if found is None:
+            found = self._metrics[metric.name] = self._make(metric)
+        return found.series(values)
+
+    def settles(self, settle: Callable[[], None]) -> bool:
+        """Yes, but in multiprocess mode, where other processes read what is written."""
+        if not self._multiprocess:
+            self.settle = settle
+        return not self._multiprocess
+
+    def _make(self, metric: Metric) -> _Cells | _ClientMetric:
+        try:
+            if self._multiprocess:
+                return _ClientMetric(metric, self._registry)
+            cells = _Cells(metric, self)
+            self._registry.register(cells)
+        except ValueError:  # the name is taken in the program's registry
+            errors.warn_once(
+                f"taken {metric.prometheus_name}",
+                f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
+            )
+            return _Cells(metric, self)
+        return cells

@@ -1,0 +1,163 @@
+"""The span of a tool call or of a step: our own, or the one that another instrumentation has open for the same call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import context, trace
+from opentelemetry.trace import SpanKind, StatusCode
+
+from agent_otel import semconv
+from agent_otel.measure.preview import clean
+from agent_otel.telemetry.sinks.base import Exemplar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextvars import Token
+
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
+
+_INVALID = trace.INVALID_SPAN
+DESCRIPTION_CHARACTERS = 8 * 1024
+
+
+class OpenSpan:
+    """One span. ``foreign`` means that another instrumentation opened it and will end it."""
+
+    __slots__ = ("_token", "foreign", "span")
+
+    def __init__(self, span: Span, *, foreign: bool) -> None:
+        self.span = span
+        self.foreign = foreign
+        self._token: Token[Context] | None = None
+
+    def attach(self) -> None:
+        """Make the span current, so that spans of the tool's own code nest under it."""
+        if self.foreign and trace.get_current_span() is self.span:
+            return
+        if self._token is None and self.span.get_span_context().is_valid:
+            self._token = context.attach(trace.set_span_in_context(self.span))
+
+    def detach(self) -> None:
+        """Undo ``attach``; in the same context."""
+        if self._token is not None:
+            token, self._token = self._token, None
+            context.detach(token)
+
+    def let_go(self, before: Span | None) -> None:
+        """Undo ``attach`` where an interrupt came between: ``before`` is the span that was current."""
+        if not self.foreign and trace.get_current_span() is self.span:
+            self._token = None
+            context.attach(trace.set_span_in_context(before or _INVALID))
+
+    def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
+        """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
+        self.span.set_attributes(attributes)
+        if error_type is None:
+            return
+        self.span.set_attribute(semconv.ERROR_TYPE, clean(error_type))
+        if not self.foreign:
+            self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
+
+    def end(self, at_ns: int | None = None) -> None:
+        """End the span, if it is ours; ``at_ns`` in epoch nanoseconds, by default now."""
+        # A handler that was cancelled may still be running in another context, and only there can it be detached.
+        if self._token is not None and trace.get_current_span() is self.span:
+            self.detach()
+        if not self.foreign:
+            self.span.end(at_ns)
+
+
+def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> None:
+    """Take a span out of the context; ``is_torn_off`` says that an exception may have come between."""
+    if span is not None:
+        span.detach()
+        if is_torn_off:
+            span.let_go(before)
+
+
+def exemplar_of(span: Span) -> Exemplar | None:
+    """The exemplar that points at a span, when it is sampled."""
+    spot = span.get_span_context()
+    if not (spot.trace_flags & 1 and span.is_recording()):
+        return None
+    return Exemplar(spot)
+
+
+def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+) -> OpenSpan | None:
+    """Open the span of a tool call, or take the one that is already open for it, which is ``current``.
+
+    ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
+    """
+    if mode != "own":
+        if current is not _INVALID and _is_span_of(current, name):
+            current.set_attributes(attributes)
+            return OpenSpan(current, foreign=True)
+        if mode == "enrich":
+            return None
+    span = tracer.start_span(f"{semconv.EXECUTE_TOOL} {name}", None, SpanKind.INTERNAL, attributes, (), start_ns)
+    return OpenSpan(span, foreign=False)
+
+
+def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int) -> None:
+    """Add a zero-length child that says where a result was cut, when the tool's own span has ended."""
+    within = trace.set_span_in_context(parent)
+    span = tracer.start_span(f"{semconv.CUT_CHILD} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
+    span.end(at_ns)
+
+
+def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+) -> OpenSpan | None:
+    """Open the span of a step, or take the one that the runtime's own instrumentation has open for it."""
+    if mode != "own":
+        if current is not _INVALID and _is_step_span(current, name):
+            current.set_attributes(attributes)
+            return OpenSpan(current, foreign=True)
+        if mode == "enrich":
+            return None
+    title = f"{semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
+    return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+
+
+def open_payload_span(
+    tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
+) -> OpenSpan:
+    """Open the span of a payload that is read behind its step, or belongs to none; it is not made current."""
+    title = f"{semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
+    within = trace.set_span_in_context(parent) if parent is not None else None
+    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+
+
+def _is_step_span(span: Span, name: str) -> bool:
+    """Whether a runtime's own instrumentation has this span open for the step."""
+    attributes = getattr(span, "attributes", None)
+    if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
+        return False
+    if not any(key in attributes for key in semconv.FOREIGN_STEP_SPANS):
+        return False
+    return name in getattr(span, "name", "") or name in attributes.values()
+
+
+def _is_span_of(span: Span, name: str) -> bool:
+    """Whether another instrumentation's open span stands for a call of this tool."""
+    if not span.is_recording():
+        return False
+    attributes = getattr(span, "attributes", None) or {}
+    if semconv.ARGS_HASH in attributes:
+        return False
+    if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
+        return True  # some say the rest only when it ends
+    if not any(attributes.get(key) in values for key, values in semconv.FOREIGN_TOOL_SPANS.items()):
+        return False
+    named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
+    return named == name if named else name in getattr(span, "name", "")
+
+
+def trace_id_of(span: Span) -> str | None:
+    """Return the trace of a span, as the id of an execution without a name; None for a span that is none."""
+    spot = span.get_span_context()
+    return format(spot.trace_id, "032x") if spot.is_valid else None

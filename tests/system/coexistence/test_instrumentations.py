@@ -1,0 +1,154 @@
+"""Beside another instrumentation of the same framework: one set of our numbers per call, and no span too many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.patience import communicate
+from tests.servers.model import ModelServer, ToolCall, call_once
+from tests.servers.otlp import OtlpReceiver
+from tests.system.coexistence.conftest import BYTES, HASH, OURS, report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.environments import Environment
+
+# What langchain_program.py calls: sync, sync in async, in a graph; async, in an async graph, three at once; failing.
+_CALLS = {"sync_tool": 3, "async_tool": 5, "failing_tool": 1}
+_RESULTS = {"sync_tool": 3, "async_tool": 5}
+_GENAI = "opentelemetry.instrumentation.genai.langchain"
+
+
+def _environ(order: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """With the switch ours comes first, without it when the program asks."""
+    return {**({"AGENT_OTEL": "1"} if order == "after" else {}), **(more or {})}
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize(
+    ("name", "instrumentor", "is_current"),
+    [
+        ("peers-openllmetry", "opentelemetry.instrumentation.langchain:LangchainInstrumentor", True),
+        ("peers-genai", f"{_GENAI}:LangChainInstrumentor", True),
+        # Its span is never current, so that it cannot be found, and what tools open does not nest under it.
+        ("peers-openinference", "openinference.instrumentation.langchain:LangChainInstrumentor", False),
+    ],
+)
+def test_langchain(
+    environment: Callable[[str], Environment], name: str, instrumentor: str, order: str, *, is_current: bool
+) -> None:
+    found = report(environment(name), "langchain_program", instrumentor, order, env=_environ(order))
+
+    assert _CALLS == found.numbered(HASH)
+    assert _RESULTS == found.numbered(BYTES)
+    assert ({} if is_current else {f"execute_tool {tool}": count for tool, count in _CALLS.items()}) == found.own()
+    for tool, count in _RESULTS.items():
+        assert [(tool, 30)] * count == [
+            (parent["attributes"].get("tool.name"), parent["attributes"].get(BYTES))
+            for parent in found.parents(f"body of {tool}")
+        ]
+    assert {(tool, OURS): count for tool, count in _RESULTS.items()} == found.counts("agent_otel.tool.result.size")
+    assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
+    timed_by = _GENAI if name == "peers-genai" else OURS
+    assert {(tool, timed_by): count for tool, count in _CALLS.items()} == found.counts("gen_ai.execute_tool.duration")
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+def test_langfuse(environment: Callable[[str], Environment], order: str) -> None:
+    """Its handler's own spans have the numbers, at Langfuse's end of the wire, too."""
+    everywhere = "tests.system.coexistence.langfuse_everywhere:Everywhere"
+    with OtlpReceiver() as receiver:
+        env = {
+            "LANGFUSE_BASE_URL": receiver.http_endpoint,
+            "LANGFUSE_OTEL_TRACES_EXPORT_PATH": "v1/traces",
+            "LANGFUSE_PUBLIC_KEY": "pk-lf-1",
+            "LANGFUSE_SECRET_KEY": "sk-lf-1",
+        }
+        found = report(environment("langfuse"), "langchain_program", everywhere, order, env=_environ(order, env))
+
+    assert (_CALLS, _RESULTS, {}) == (found.numbered(HASH), found.numbered(BYTES), found.own())
+    for tool, count in _RESULTS.items():
+        assert [(tool, 30)] * count == [
+            (parent["attributes"].get("tool.name"), parent["attributes"].get(BYTES))
+            for parent in found.parents(f"body of {tool}")
+        ]
+    assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
+    sent = [span for span in receiver.spans if span.attributes.get("langfuse.observation.type") == "tool"]
+    assert _CALLS == Counter(span.name for span in sent) == Counter(span.attributes["tool.name"] for span in sent)
+
+
+@pytest.mark.parametrize("order", ["before", "after"])
+@pytest.mark.parametrize(
+    ("name", "package"),
+    [
+        ("peers-openllmetry", "opentelemetry.instrumentation.openai_agents"),
+        ("peers-openinference", "openinference.instrumentation.openai_agents"),
+    ],
+)
+def test_openai_agents(environment: Callable[[str], Environment], name: str, package: str, order: str) -> None:
+    instrumentor = f"{package}:OpenAIAgentsInstrumentor"
+    with ModelServer(call_once([ToolCall("call_1", "repeat", {"text": "abc"})])) as model:
+        env = _environ(order, model.environment)
+        found = report(environment(name), "openai_agents_program", instrumentor, order, env=env)
+
+    assert ({"repeat": 1}, {"repeat": 1}, {}) == (found.numbered(HASH), found.numbered(BYTES), found.own())
+    assert [("repeat", 30)] == [
+        (parent["attributes"]["tool.name"], parent["attributes"][BYTES]) for parent in found.parents("body of repeat")
+    ]
+    assert {("repeat", OURS): 1} == found.counts("agent_otel.tool.result.size")
+    assert {("repeat", OURS): 1} == found.counts("gen_ai.execute_tool.duration")
+
+
+@pytest.mark.parametrize(
+    ("kind", "carrier"),
+    [
+        ("fastmcp", "fastmcp"),
+        # mcp's client opens its span for each request that a call takes, all of them within ours.
+        ("memory", OURS),
+        ("stdio", OURS),
+    ],
+)
+def test_mcp_traces_itself(environment: Callable[[str], Environment], kind: str, carrier: str) -> None:
+    found = report(environment("mcp-2"), "mcp_program", kind, env={"AGENT_OTEL": "1"})
+
+    assert ({"repeat": 2}, {"repeat": 2}) == (found.numbered(HASH), found.numbered(BYTES))
+    assert [carrier] * 2 == [span["scope"] for span in found.spans if HASH in span["attributes"]]
+    assert ({"execute_tool repeat": 2} if carrier == OURS else {}) == found.own()
+    theirs = "tools/call repeat" if kind == "memory" else "MCP send tools/call repeat"
+    assert [carrier] * 2 == [parent["scope"] for parent in found.parents(theirs) if HASH in parent["attributes"]]
+    assert {("repeat", OURS): 2} == found.counts("agent_otel.tool.result.size")
+
+
+_AGENT = """
+from langchain_core.tools import tool
+
+@tool
+def shout(text: str) -> str:
+    "Say it louder."
+    return text.upper()
+
+assert "HI" == shout.invoke({"text": "hi"})
+"""
+
+
+def test_a_neighbour_that_raises_at_start_up(environment: Callable[[str], Environment]) -> None:
+    """OpenLLMetry's instrumentor of mcp raises on mcp 2, which stops all that ``opentelemetry-instrument`` loads."""
+    peers = environment("peers-openllmetry")
+    command = (str(peers.program("opentelemetry-instrument")), str(peers.python), "-c", _AGENT)
+    with OtlpReceiver() as receiver:
+        env = {
+            **receiver.environment(),
+            "AGENT_OTEL": "1",
+            "OTEL_METRICS_EXPORTER": "none",
+            "OTEL_LOGS_EXPORTER": "none",
+        }
+        with peers.start(*command, env=env) as child:
+            _, stderr = communicate(child, 100)
+        spans = receiver.wait_for_spans(1)
+
+    assert ("Failed to auto initialize OpenTelemetry" in stderr, 0) == (True, child.returncode)
+    assert [2] == [span.attributes[BYTES] for span in spans if BYTES in span.attributes]

@@ -1,0 +1,51 @@
+"""Runs the durable agent on Temporal with the claim check on a Redis that is stopped in the middle of the run.
+
+``python -m tests.system.examples.dead_store_program <turns> <turn>``; prints as JSON how the run ended and what it counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from examples.durable_agent.report import read
+from examples.durable_agent.watched import watch
+from tests.system.engines import redis
+
+
+def main(turns: int, dies_at: int) -> None:
+    """Run the agent for so many turns; before the model's answer in turn ``dies_at`` the store is gone."""
+    with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
+        folder = Path(temporary)
+        store = running.enter_context(redis.server(folder / "redis"))
+
+        def begins(turn: int) -> None:
+            if turn == dies_at:
+                running.close()
+
+        variables = {
+            "AGENT_OTEL_CLAIM_CHECK": store,
+            "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test",
+            "AGENT_OTEL_CLAIM_CHECK_BUDGET": "2",  # the machine may be busy: only the stopped server fails
+        }
+        report = read("temporal", watch("temporal", turns, folder, begins, variables))
+    ending = report.ending
+    print(
+        json.dumps(
+            {
+                "answer": ending.answer,
+                "seen": ending.seen,
+                "cause": ending.cause,
+                "rejected": report.rejected,
+                "stored": report.stored,
+                "bytes": [turn.bytes for turn in report.turns],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""The durable agent on a real Temporal server lives on when the store of its claim check dies in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from examples.durable_agent.model_server import SEARCHES
+from tests.conftest import skip
+from tests.interpreters import UnavailableError
+from tests.system.engines import redis
+
+ROOT = Path(__file__).resolve().parents[3]
+CAP = 2 * 1024 * 1024
+TURNS, DIES_AT = 40, 3
+
+
+def _python() -> str:
+    """Make the environment of the example, as ``scripts/durable`` does."""
+    lines = (ROOT / "examples" / "durable_agent" / "requirements.txt").read_text().splitlines()
+    requirements = [line for line in lines if not line.startswith("#")]
+    script = str(ROOT / "scripts" / "environment")
+    made = subprocess.run((script, "durable", *requirements), capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return made.stdout.strip()
+
+
+def test_with_the_store_dead_from_turn_3_on_the_workflow_ends_with_an_answer() -> None:
+    try:
+        redis.find()
+    except UnavailableError as error:
+        skip(error)
+    environ = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+    command = (_python(), "-m", "tests.system.examples.dead_store_program", str(TURNS), str(DIES_AT))
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert (told["seen"], told["cause"], told["rejected"]) == ("", "", 0)
+    assert told["answer"].startswith(f"I have read {SEARCHES * TURNS} search results, ")
+    assert told["stored"] == SEARCHES * (DIES_AT - 1)
+    assert len(told["bytes"]) == TURNS + 1
+    # As with a store: far enough below the cap that the history of all turns fits, too.
+    assert max(told["bytes"]) < CAP / 2

@@ -1,0 +1,136 @@
+"""No alarm where nothing was cut, and an alarm for each cut: ten loops of 200 calls, then the same with planted cuts.
+
+An alarm is ``tool.result.truncated``, a span ``tool_result_truncated``, or a count of any reason but ``suspected``:
+that is said of a result which is exactly as long as a known cap, and no rule pages for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import environments
+from tests.contract.suite import QUIET
+from tests.servers.model import ToolCall
+from tests.system.false_alarms import content, cuts, loops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+    from tests.servers.model import Decider, Reply
+
+TOOLS = ("search", "read", "run")
+#: Of the lengths in ``content.EXACT`` all but 25,000 and 32,768.
+SUSPECTED = [11, 31, 51, 91, 131, 151, 171]
+
+#: What the spans that tell of a cut by the framework, or for the model, say: bytes produced, bytes left.
+LEFT = {
+    # "result 78" and a line end are 10 bytes, then 2,000 lines of 31; 5,000 are left.
+    78: (62_010, 5_000),
+    # 4,000 lines of 9 characters and 25 bytes. Of 5,000 characters 11 are in front, then 554 lines and 3 of 3 bytes.
+    183: (100_011, 11 + 554 * 25 + 3 * 3),
+    # 10,001 characters: 10 in front, then 1,110 lines and one of 3 bytes.
+    89: (100_010, 10 + 1_110 * 25 + 3),
+    192: (62_011, 6_000),
+}
+#: The same where a result is known by its ends alone: 89 ends with its last whole line, without the line end.
+LEFT_BETWEEN_ENDS = {**LEFT, 89: (100_010, 10 + 1_110 * 25 - 1)}
+
+
+def asks_for_all(name: str) -> Decider:
+    """Return a model that asks for 200 calls, some in each turn, and then says that it is done; and once more."""
+    last: Reply = [ToolCall("call_last", "final_answer", {"answer": "done"})] if name == "smolagents" else "done"
+    replies: list[Reply] = []
+    for run in ("honest", "mixed"):
+        calls = [ToolCall(f"call_{run}_{number}", tool(number), {"number": number}) for number in range(content.CALLS)]
+        replies += [calls[at : at + loops.CALLS_A_TURN] for at in range(0, content.CALLS, loops.CALLS_A_TURN)]
+        replies.append(last)
+    left = iter(replies)
+    return lambda _: next(left)
+
+
+def tool(number: int) -> str:
+    """Return the tool that has the result with this number."""
+    return "query" if number % 10 == 7 else TOOLS[number % 3]
+
+
+def run_child(environment: Callable[[str], Environment], name: str) -> Json:
+    """Run a loop twice in its environment."""
+    loop = loops.LOOPS[name]
+    module, _, kind = loop.server.partition(":")
+    with getattr(importlib.import_module(f"tests.servers.{module}"), kind)(asks_for_all(name)) as server:
+        done = environment(loop.environment).run(
+            f"import sys, runpy; sys.path.insert(0, {str(environments.ROOT)!r})\n"
+            "runpy.run_module('tests.system.false_alarms.child', run_name='__main__')",
+            name,
+            server.base_url,
+            env={"AGENT_OTEL": "1", **QUIET},
+            check=True,
+        )
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    return report
+
+
+@pytest.mark.parametrize("name", loops.LOOPS)
+def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Environment], name: str) -> None:
+    report = run_child(environment, name)
+    honest, mixed = report["honest"], report["mixed"]
+    assert (report["messages"], report["errors"]) == ([], {})
+    assert (honest["said"], mixed["said"]) == ("done", "done")
+    assert (honest["calls"], mixed["calls"]) == (content.CALLS, content.CALLS)
+
+    assert (honest["cut"], honest["children"]) == ([], [])
+    assert (honest["suspected"], honest["whole"]) == (SUSPECTED, content.CALLS - len(SUSPECTED))
+    assert alarms(honest) == counted("suspected", SUSPECTED)
+    assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.produced"]
+
+    planted = {number: kind for number, kind in cuts.PLANTED.items() if kind in loops.LOOPS[name].kinds}
+    told = {number: cuts.KINDS[kind] for number, kind in planted.items()}
+    left = LEFT_BETWEEN_ENDS if name == "smolagents" else LEFT
+    on_the_way = sorted([n, *kind, *left[n]] for n, kind in told.items() if n in left)
+    assert mixed["children"] == on_the_way
+    # What the model was sent is found when the tool's span has ended; so is a framework's cut on a span of its own.
+    in_time = [[n, *kind] for n, kind in told.items() if kind.layer != "model_request"]
+    in_time = [cut for cut in in_time if cut[1] == "tool" or loops.LOOPS[name].tells_in_time]
+    assert mixed["cut"] == sorted(in_time)
+    assert mixed["suspected"] == SUSPECTED
+    expected = counted("suspected", SUSPECTED)
+    for number, kind in told.items():
+        expected[f"tool.results.truncated {tool(number)} {kind.layer} {kind.reason}"] += 1
+    assert alarms(mixed) == expected
+
+
+def alarms(run: Json) -> Counter[str]:
+    """Return what was counted of cuts, of lost and doubled histories, and of results that belong to no call."""
+    names = ("tool.results.truncated", "tool.results.unmatched", "model.history")
+    return Counter({name: count for name, count in run["counted"].items() if name.startswith(names)})
+
+
+def counted(reason: str, numbers: list[int]) -> Counter[str]:
+    """Return what is counted of results of which the tool's span says a reason."""
+    return Counter(f"tool.results.truncated {tool(number)} tool {reason}" for number in numbers)
+
+
+def test_all_kinds_are_planted_in_three_loops_or_more() -> None:
+    places = Counter(kind for loop in loops.LOOPS.values() for kind in loop.kinds)
+    assert set(places) == set(cuts.KINDS)
+    assert min(places.values()) >= 3
+    assert Counter(cuts.PLANTED.values()) == dict.fromkeys(cuts.KINDS, 2)
+
+
+def test_what_is_honest_quotes_what_programs_leave_behind() -> None:
+    """The test means little if the results are harmless: one in three has a word that a marker has, too."""
+    results = [content.produce(name, number) for name in loops.LOOPS for number in range(content.CALLS)]
+    texts = [result if isinstance(result, str) else json.dumps(result) for result in results]
+    assert len(set(texts)) >= 0.95 * len(texts)
+    assert sum("runcated" in text or "omitted" in text or "clipped" in text for text in texts) >= len(texts) / 3
+    lengths = sorted(map(len, texts))
+    assert lengths[0] == 0
+    assert lengths[-1] >= 300_000
+    assert {len(content.produce("a", number)) for number in content.EXACT} == set(content.EXACT.values())

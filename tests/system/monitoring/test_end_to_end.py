@@ -1,0 +1,213 @@
+"""An agent drives its payload to the cap, and whoever is on call is told so before it dies, and when it is over.
+
+The durable example is really instrumented and scraped, or pushes; the shipped rules and the sample of Alertmanager's
+configuration are those of the repository, with short times. All expected numbers are worked out from the run's facts.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_otel.alerts import ALERTS
+from tests.patience import Deadline
+from tests.servers.webhook import Webhook
+from tests.system.engines import alertmanager, prometheus, starting, victoria_metrics
+from tests.system.engines.prometheus import NEWEST
+from tests.system.monitoring import alarms, durable_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.system.engines.alertmanager import Alertmanager
+    from tests.system.monitoring.durable_run import DurableRun
+
+
+Json = dict[str, Any]
+
+JOB = "durable-agent"
+_ON_WORKFLOW = {"workflow_runtime": "langgraph", "gen_ai_workflow_name": "DurableAgent"}
+_WORKFLOW = "workflow DurableAgent on langgraph in job durable-agent"
+_PAYLOAD_PAGE = (
+    "https://grafana.example.org/d/agent-otel-payload?var-job=durable-agent&var-runtime=langgraph"
+    "&var-workflow=DurableAgent"
+)
+
+#: The state after three turns is 1.71 MB of 2 MiB, 0.82, and the next higher bound of a bucket 0.85.
+NEAR_CAP = {
+    "labels": {
+        "alertname": "AgentWorkflowPayloadNearCap",
+        "severity": "critical",
+        "component": "agent_otel",
+        "job": JOB,
+        **_ON_WORKFLOW,
+        "direction": "state",
+    },
+    "annotations": {
+        "summary": "A payload of workflow DurableAgent is near its cap",
+        "description": f"A payload (state) of {_WORKFLOW} has filled up to 85% of its cap within 20s. One that is "
+        "refused ends the run, or is retried for ever.",
+        "dashboard": _PAYLOAD_PAGE,
+        "runbook_url": "https://runbooks.example.org/AgentWorkflowPayloadNearCap",
+    },
+}
+#: The state after four turns is refused, and again both times that the thread is resumed.
+OVER_CAP = {
+    "labels": {**NEAR_CAP["labels"], "alertname": "AgentWorkflowPayloadOverCap"},
+    "annotations": {
+        "summary": "Payloads of workflow DurableAgent are over their cap",
+        "description": f"Payloads (state) of {_WORKFLOW} over their cap, or refused, within 10s: 3.",
+        "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
+        "runbook_url": "https://runbooks.example.org/AgentWorkflowPayloadOverCap",
+    },
+}
+STUCK = {
+    "labels": {**NEAR_CAP["labels"], "alertname": "AgentWorkflowStuckRetries"},
+    "annotations": {
+        "summary": "Workflow DurableAgent retries what cannot succeed",
+        "description": f"Payloads (state) of {_WORKFLOW} refused again within 10s: 2. The runtime sends the same once "
+        "more each time, and cannot succeed.",
+        "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
+        "runbook_url": "https://runbooks.example.org/AgentWorkflowStuckRetries",
+    },
+}
+TOLD = (NEAR_CAP, STUCK)
+#: What is told only until what mutes it is known.
+MUTED = {"AgentWorkflowPayloadOverCap", "AgentWorkflowFewTurnsLeft"}
+SECONDS = 100
+
+
+def as_prometheus_says(alert: Json) -> Json:
+    """The alert as it is."""
+    return alert
+
+
+def as_vmalert_says(alert: Json) -> Json:
+    """The alert with a label more: the name of the rule's group."""
+    group = "agent-otel-tools" if "gen_ai_tool_name" in alert["labels"] else "agent-otel-payload"
+    return {**alert, "labels": {**alert["labels"], "alertgroup": group}}
+
+
+@dataclass(frozen=True)
+class OnCall:
+    """Whoever is told, and of what.
+
+    ``said`` is how an alert is told; ``refresh`` makes what was written last visible to who evaluates the rules.
+    """
+
+    webhook: Webhook
+    engine: Alertmanager
+    said: Callable[[Json], Json] = as_prometheus_says
+    refresh: Callable[[], None] = lambda: None
+
+    def follow(self, agent: DurableRun) -> None:
+        """Check who is told what: while the agent lives, when it has died, and when that is over."""
+        agent.wait_until_near_cap()
+        self.is_told(NEAR_CAP, "pager")
+        assert self.names() == alarms.names(
+            [NEAR_CAP]
+        )  # and not that the search gave large results: that is for information
+
+        ending = agent.go_on()
+        assert (ending["answer"], ending["said"]) == (None, "sqlite3.DataError: string or blob too big")
+        self.is_told(STUCK, "pager")
+        self.wait_until(self.only_the_last_word_is_told)
+
+        self.wait_until(lambda: alarms.names(TOLD) <= alarms.names(self.webhook.alerts("resolved")))
+        for alert in TOLD:
+            labels = self.said(alert)["labels"]
+            last = [each for each in self.webhook.alerts("resolved") if each["labels"] == labels][-1]
+            assert last["endsAt"] > last["startsAt"]
+        self.wait_until(lambda: not self.engine.alerts())
+        assert self.names() == alarms.names(TOLD)
+
+    def is_told(self, alert: Json, receiver: str) -> None:
+        """Wait until exactly this is told; it is repeated every second, with the numbers of that second."""
+        expected, name = self.said(alert), alert["labels"]["alertname"]
+        self.wait_until(lambda: expected in map(told, self.webhook.alerts()), expected)
+        there = [each for each in self.webhook.notifications if name in alarms.names(each["alerts"])]
+        assert {each["receiver"] for each in there} == {receiver}
+
+    def only_the_last_word_is_told(self) -> bool:
+        """Whether that the run stands still has muted that its payload was refused, and that it was near its cap."""
+        known = {each["labels"]["alertname"]: each for each in self.engine.alerts()}
+        stuck, over, near = (known.get(alert["labels"]["alertname"]) for alert in (STUCK, OVER_CAP, NEAR_CAP))
+        if stuck is None or over is None or near is None or told(over) != self.said(OVER_CAP):
+            return False
+        return all(stuck["fingerprint"] in each["status"]["inhibitedBy"] for each in (over, near))
+
+    def names(self) -> set[str]:
+        """The alerts that were told, but for those that are only until what mutes them is known."""
+        return alarms.names(self.webhook.alerts()) - MUTED
+
+    def wait_until(self, condition: Callable[[], bool], expected: Json | None = None) -> None:
+        """Wait until something is so; AssertionError with what was told instead when that takes too long."""
+        deadline = Deadline(SECONDS)
+        while not condition():
+            said = "\n".join(dict.fromkeys(str(told(alert)) for alert in self.webhook.alerts()))
+            assert not deadline.has_passed(), f"{expected or condition}, not what was told:\n{said}"
+            self.refresh()
+            time.sleep(0.2)
+
+
+def told(alert: Json) -> Json:
+    """What somebody reads of an alert."""
+    return {"labels": alert["labels"], "annotations": alert["annotations"]}
+
+
+@pytest.fixture(scope="session")
+def python() -> Path:
+    """The interpreter of the durable example's environment, made outside the time that a test may take."""
+    return durable_run.interpreter()
+
+
+def test_the_alerts_are_among_those_that_are_shipped() -> None:
+    assert {alert["labels"]["alertname"] for alert in (*TOLD, OVER_CAP)} <= {alert.name for alert in ALERTS}
+
+
+@pytest.mark.parametrize("suite", prometheus.SUITES)
+def test_scraped_by_prometheus(python: Path, tmp_path: Path, suite: str) -> None:
+    programs = starting.obtained(prometheus.programs, suite)
+    routing = starting.obtained(alertmanager.programs, suite)
+    port, rules = starting.free_port(), tmp_path / "rules.yaml"
+    rules.write_text(alarms.rules())
+    programs.check_rules(rules)
+    # What is scraped is not pushed as well.
+    telemetry = {"AGENT_OTEL_PROMETHEUS_PORT": str(port), "AGENT_OTEL_PROMETHEUS_HOST": "127.0.0.1"}
+
+    with Webhook() as webhook, alertmanager.server(routing, alarms.routing(webhook)) as engine:
+        config = alarms.scraping(rules, JOB, f"127.0.0.1:{port}", engine)
+        with (
+            prometheus.server(programs, config),
+            durable_run.durable_run(python, tmp_path, telemetry) as agent,
+        ):
+            OnCall(webhook, engine).follow(agent)
+
+
+def test_pushed_into_victoria_metrics(python: Path, tmp_path: Path) -> None:
+    programs = starting.obtained(victoria_metrics.programs)
+    routing = starting.obtained(alertmanager.programs, NEWEST)
+    rules, relabelling = tmp_path / "rules.yaml", tmp_path / "relabelling.yaml"
+    rules.write_text(alarms.rules())
+    relabelling.write_text(alarms.relabelling())
+
+    with (
+        Webhook() as webhook,
+        alertmanager.server(routing, alarms.routing(webhook)) as engine,
+        victoria_metrics.server(programs, relabelConfig=str(relabelling)) as store,
+        alarms.vmalert(programs, rules, store, engine),
+    ):
+        telemetry = {
+            "OTEL_SERVICE_NAME": JOB,
+            "OTEL_METRICS_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "http/protobuf",
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": store.otlp_metrics,
+            "OTEL_METRIC_EXPORT_INTERVAL": "1000",
+        }
+        with durable_run.durable_run(python, tmp_path, telemetry) as agent:
+            # Else series that are new are found after ten seconds, or twenty where one is made of the other.
+            OnCall(webhook, engine, as_vmalert_says, store.flush).follow(agent)

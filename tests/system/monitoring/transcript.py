@@ -1,0 +1,154 @@
+"""An agent's conversation: tools are called, the model is asked, the state is carried.
+
+Everything goes through the doors that adapters use.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import agent_otel
+from agent_otel import semconv
+from agent_otel.core import handler
+from agent_otel.core.types import (
+    HANDED_BACK,
+    PRODUCED,
+    Call,
+    Carried,
+    ModelReader,
+    Part,
+    Request,
+    Result,
+    Step,
+    ToolReader,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_INNER = ToolReader(PRODUCED, lambda _, args, __: args[0], Result)
+_OUTER = ToolReader(HANDED_BACK, lambda _, args, __: args[0], Result, awaits=_INNER)
+_MODEL = ModelReader(lambda _, args, __: args[0], cached_tokens=lambda response: int(response["cached_tokens"]))
+_TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
+
+
+class Transcript:
+    """One execution of a workflow, which its agent's messages make up."""
+
+    def __init__(self, runtime: str, workflow: str, agent: str, execution: str) -> None:
+        self._runtime = runtime
+        self._workflow = workflow
+        self._agent = agent
+        self._execution = execution
+        self._calls = 0
+        self._head = [
+            Part(semconv.SYSTEM, f"You are {agent}. " * 60),
+            Part(semconv.TOOLS, _TOOLS),
+            Part(semconv.USER, f"{execution}: please help. " * 20),
+        ]
+        self.parts = list(self._head)
+        #: What the runtime carries from turn to turn.
+        self.state: dict[str, Any] = {"messages": [{"role": "user", "content": self._head[-1].value}]}
+
+    def use(  # noqa: PLR0913 - what a call has
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        result: object,
+        *,
+        seconds: float = 0.0,
+        delivered: Callable[[str], str] | None = None,
+        twice: bool = False,
+    ) -> None:
+        """Call a tool; ``delivered`` is what the request to the model makes of its text, ``twice`` carries it twice."""
+        call_id = self._next_id()
+        with agent_otel.tool_call(tool, arguments, call_id=call_id, agent=self._agent) as call:
+            time.sleep(seconds)
+            kept = call.result(result)
+        self._answer(tool, call_id, arguments, _text(kept), delivered)
+        if twice:
+            self.state.setdefault("documents", []).append(_text(kept))
+
+    def fail(self, tool: str, arguments: dict[str, Any], error: Exception, *, seconds: float = 0.0) -> None:
+        """Call a tool that raises."""
+        call_id = self._next_id()
+        try:
+            with agent_otel.tool_call(tool, arguments, call_id=call_id, agent=self._agent):
+                time.sleep(seconds)
+                raise error
+        except type(error):
+            self._answer(tool, call_id, arguments, f"Error: {error}", None)
+
+    def use_framework(self, tool: str, arguments: dict[str, Any], produced: str, handed_back: str) -> None:
+        """Call a tool through a framework that keeps less of its result than there was."""
+        call = Call(tool, arguments, self._next_id(), self._agent)
+        outer = handler.enter_tool(_OUTER, None, (call,), {})
+        assert isinstance(outer, handler.Visit)
+        with outer:
+            inner = handler.enter_tool(_INNER, None, (call,), {})
+            assert isinstance(inner, handler.Visit)
+            with inner:
+                inner.returned(produced)
+            outer.returned(handed_back)
+        self._answer(tool, str(call.call_id), arguments, handed_back, None)
+
+    def ask(self, cached_tokens: int = 0) -> None:
+        """Send the conversation to a model, which answers with a short text."""
+        self._request(Request(list(self.parts), agent=self._agent), cached_tokens)
+        self.parts.append(Part(semconv.ASSISTANT, "Let me look further into that. " * 4))
+
+    def ask_with_everything_twice(self) -> None:
+        """Send the conversation with each message two times in it."""
+        self._request(Request(list(self.parts), agent=self._agent, doubled=True), 0)
+
+    def forget(self) -> None:
+        """Send only what the user says next, without what went before."""
+        says = Part(semconv.USER, f"And what about the rest, after {self._calls} calls?")
+        self._request(Request([*self._head[:2], says], agent=self._agent), 0)
+
+    def answer_a_stranger(self) -> None:
+        """Put a result into the conversation that no tool call led to."""
+        self.parts.append(Part(semconv.TOOL_RESULTS, "from another process", f"stranger-{self._execution}"))
+
+    def carry(self, activity: str | None, direction: str) -> int:
+        """Hand the state to the runtime; return its bytes."""
+        agent_otel.payload(
+            self.state, runtime=self._runtime, direction=direction, workflow=self._workflow, activity=activity
+        )
+        return len(json.dumps(self.state, separators=(",", ":")))
+
+    def note_history(self, history_bytes: int) -> None:
+        """Tell how large the runtime's own history of this execution is."""
+        handler.payload(self._step(None), Carried(semconv.HISTORY, history_bytes))
+
+    def refused(self, activity: str, direction: str, payload_bytes: int, message: str) -> None:
+        """Have the runtime refuse what it was given to carry; more than once, it retries."""
+        carried = Carried(direction, payload_bytes, again=True)
+        handler.payload(self._step(activity), carried, refused=message)
+
+    def _step(self, activity: str | None) -> Step:
+        return Step(self._runtime, activity, self._workflow, self._execution)
+
+    def _next_id(self) -> str:
+        self._calls += 1
+        return f"{self._execution}-{self._calls}"
+
+    def _answer(
+        self, tool: str, call_id: str, arguments: dict[str, Any], text: str, delivered: Callable[[str], str] | None
+    ) -> None:
+        sent = text if delivered is None else delivered(text)
+        self.parts.append(Part(semconv.TOOL_CALL_ARGUMENTS, json.dumps(arguments)))
+        self.parts.append(Part(semconv.TOOL_RESULTS, sent, call_id))
+        self.state["messages"].append({"role": "tool", "tool_call_id": call_id, "name": tool, "content": text})
+
+    def _request(self, request: Request, cached_tokens: int) -> None:
+        visit = handler.enter_model(_MODEL, None, (request,), {})
+        assert visit is not None
+        with visit:
+            visit.returned({"cached_tokens": cached_tokens})
+
+
+def _text(result: object) -> str:
+    return result if isinstance(result, str) else json.dumps(result)

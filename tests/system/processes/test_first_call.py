@@ -1,0 +1,89 @@
+"""The first tool call: all that it needs is loaded by then, so that it holds up nobody."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers.otlp import OtlpReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+_CALL = """
+import json, sys, threading
+import agent_otel
+
+def call():
+    with agent_otel.execution("run"), agent_otel.tool_call("search", {"a": 1}) as running:
+        running.result("x" * 50)
+
+agent_otel.tool_call, agent_otel.execution
+before, threads = set(sys.modules), threading.active_count()
+call()
+call()
+print(json.dumps([threads, sorted(set(sys.modules) - before)]))
+"""
+_CLAIM = {"AGENT_OTEL_CLAIM_CHECK_BYTES": "10", "AGENT_OTEL_CLAIM_CHECK_KEY": "0123456789abcdef0123456789abcdef"}
+_CASES = {
+    "prometheus": {},
+    "off": {"AGENT_OTEL_METRICS": "off"},
+    "multiprocess": {"PROMETHEUS_MULTIPROC_DIR": "{folder}"},
+    "otel": {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "{endpoint}"},
+    "both": {"AGENT_OTEL_METRICS": "both", "OTEL_EXPORTER_OTLP_ENDPOINT": "{endpoint}"},
+    "console": {"OTEL_TRACES_EXPORTER": "console"},
+    "memory": {"AGENT_OTEL_CLAIM_CHECK": "memory:", **_CLAIM},
+    "file": {"AGENT_OTEL_CLAIM_CHECK": "file://{folder}", **_CLAIM},
+    "redis": {"AGENT_OTEL_CLAIM_CHECK": "redis://127.0.0.1:1/0", **_CLAIM},
+    "limits": {"AGENT_OTEL_RESULT_CEILING_BYTES": "10", "AGENT_OTEL_MAX_TOOL_CALLS": "10"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "protocol"),
+    [
+        *(("langchain", case, "http/protobuf") for case in _CASES),
+        ("langchain", "otel", "grpc"),
+        ("oldest", "both", "http/protobuf"),
+        ("oldest", "both", "grpc"),
+        ("bare-newest", "both", "http/protobuf"),
+        ("bare-newest", "both", "grpc"),
+    ],
+)
+def test_the_first_call_imports_nothing(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str, case: str, protocol: str
+) -> None:
+    with OtlpReceiver() as receiver:
+        endpoint = receiver.grpc_endpoint if protocol == "grpc" else receiver.http_endpoint
+        env = {key: value.format(folder=tmp_path, endpoint=endpoint) for key, value in _CASES[case].items()}
+        env |= {"AGENT_OTEL": "1", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+        child = environment(name).run(_CALL, env=env, check=True)
+
+    assert [1, []] == json.loads(next(line for line in child.stdout.splitlines() if line.startswith("[1,")))
+
+
+_IN_A_FRAMEWORK = """
+import sys
+import agents.tool
+awaited = ("prometheus_client", "opentelemetry.sdk.trace", "agent_otel.core.handler")
+print(*[name for name in awaited if name in sys.modules])
+from opentelemetry import trace
+print(trace._TRACER_PROVIDER)
+"""
+
+
+@pytest.mark.parametrize(
+    ("exporter", "loaded"),
+    [({}, "prometheus_client"), ({"OTEL_TRACES_EXPORTER": "console"}, "prometheus_client opentelemetry.sdk.trace")],
+)
+def test_a_framework_brings_the_modules_and_no_provider(
+    environment: Callable[[str], Environment], exporter: dict[str, str], loaded: str
+) -> None:
+    child = environment("openai-agents").run(_IN_A_FRAMEWORK, env={"AGENT_OTEL": "1", **exporter}, check=True)
+
+    assert [f"{loaded} agent_otel.core.handler", "None"] == child.stdout.splitlines()

@@ -1,0 +1,121 @@
+"""The ``/metrics`` port: there from start-up, taken over, and never kept by a forked child."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import time
+import urllib.request
+from typing import TYPE_CHECKING
+
+from tests.system.engines.starting import free_port
+from tests.system.processes.test_servers import _GUNICORN, _TOOL, _WSGI, _get
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+_SECONDS = 60
+
+
+def _scraped(port: int) -> str:
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text: str = answer.read().decode()
+        return text
+    return ""
+
+
+def _wait_for(holds: Callable[[], object]) -> None:
+    until = time.monotonic() + _SECONDS
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -> None:
+    bare = environment("openai-agents")
+    port = free_port()
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
+    with bare.start(str(bare.python), "-c", "import agents.tool\nprint(flush=True)\ninput()", env=env) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+
+        assert "python_info" in _scraped(port)
+
+
+_FORKED = """
+import os, sys, time
+import agent_otel
+
+def call(name):
+    with agent_otel.tool_call(name, {}) as running:
+        running.result("x")
+
+agent_otel.tool_call
+if sys.argv[1] == "used":
+    call("parent")
+child = os.fork()
+if not child:
+    if sys.argv[1] == "idle":
+        call("child")
+    time.sleep(600)
+print(child, flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_child_keeps_no_port(environment: Callable[[str], Environment]) -> None:
+    bare = environment("bare")
+    port = free_port()
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
+    with bare.start(str(bare.python), "-c", _FORKED, "used", env=env) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert 'gen_ai_tool_name="parent"' in _scraped(port)
+        parent.kill()
+        parent.wait()
+        os.kill(child, 0)
+
+        with socket.socket() as again:
+            again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            again.bind(("127.0.0.1", port))
+            again.listen()
+        os.kill(child, signal.SIGKILL)
+
+
+def test_an_idle_parent_leaves_the_port_to_its_worker(environment: Callable[[str], Environment]) -> None:
+    bare = environment("bare")
+    port = free_port()
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
+    with bare.start(str(bare.python), "-c", _FORKED, "idle", env=env):
+        _wait_for(lambda: 'gen_ai_tool_name="child"' in _scraped(port))
+
+
+def test_another_worker_takes_the_port_over(environment: Callable[[str], Environment], tmp_path: Path) -> None:
+    servers = environment("servers")
+    port, path, folder = free_port(), tmp_path / "socket", tmp_path / "numbers"
+    folder.mkdir()
+    (tmp_path / "application.py").write_text(_TOOL + _WSGI)
+    options = (option.format(socket=path) for option in _GUNICORN[2])
+    command = (str(servers.program("gunicorn")), *options, "--max-requests", "4", "application:application")
+    env = {
+        "AGENT_OTEL": "1",
+        "AGENT_OTEL_PROMETHEUS_PORT": str(port),
+        "PROMETHEUS_MULTIPROC_DIR": str(folder),
+        "PYTHONPATH": str(tmp_path),
+    }
+    sample = 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="repeat"}'
+    with servers.start(*command, env=env, cwd=tmp_path) as running:
+        for number in range(1, 31):
+            assert "x" * number == _get(path, f"/{number}", running)
+        _wait_for(lambda: f"{sample} 30.0" in _scraped(port))
+        running.terminate()
+        _, stderr = running.communicate(timeout=_SECONDS)
+
+    assert "Autorestarting worker" in stderr
+    assert "Cannot serve" not in stderr
+    assert "cannot serve" not in stderr

@@ -1,0 +1,110 @@
+"""Every block of docs/command-line.md, and that of the README, runs as it stands against servers that answer."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import environments
+from tests.environments import ROOT
+from tests.servers.grafana import TOKEN, Grafana
+from tests.system.engines import prometheus, starting
+from tests.unit.cli import watched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+PAGE = (ROOT / "docs" / "command-line.md").read_text()
+INSTALL, *BLOCKS = (
+    [line.removeprefix("$ ") for line in block.splitlines()]
+    for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+)
+README = (ROOT / "README.md").read_text()
+(IMPORT,) = (
+    [line.removeprefix("$ ") for line in block.splitlines()]
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    if "agent-otel" in block
+)
+(OPTIONS,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_there_are_no_other_blocks() -> None:
+    kinds = [name for name in re.findall(r"^```(\w*)", PAGE, re.MULTILINE) if name]
+    assert ["console"] * 4 + ["yaml"] + ["console"] * 2 == kinds
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the variables of a shell in which the command has been installed as both pages say."""
+    folder = tmp_path_factory.mktemp("installed")
+    environments.uv("venv", "--seed", "--python", sys.executable, str(folder / "venv"))
+    environ = {**os.environ, "PATH": f"{folder}/venv/bin{os.pathsep}{os.environ['PATH']}", "NO_PROXY": "*"}
+    _shell(INSTALL, ROOT, environ)
+    return environ
+
+
+def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "options.yaml").write_text(OPTIONS)
+    commands = [command for block in BLOCKS for command in block]
+    checks = [command for command in commands if command.startswith("agent-otel alerts check")]
+    assert 2 == len(checks)
+    with Grafana() as grafana:
+        grafana.datasources[0]["name"] = "Prometheus"
+        said = _shell(
+            [_addressed(command, grafana.url, "") for command in commands if command not in checks], tmp_path, environ
+        )
+    assert "would be created" in said
+    assert ["agent-otel-executions", "agent-otel-health", "agent-otel-payload", "agent-otel-tools"] == sorted(
+        grafana.dashboards
+    )
+    assert {"Agents"} == {folder["title"] for folder in grafana.folders}
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/**/*")}
+    assert {
+        "grafana/agent-otel-tools.json",
+        "grafana/configmaps/agent-otel-tools.yaml",
+        "grafana/provisioned/provisioning/dashboards/agent-otel.yaml",
+        "rules/agent-otel.mimir.yaml",
+        "rules/agent-otel.prometheusrule.yaml",
+        "rules/agent-otel.rules.yaml",
+    } <= names
+    rules = tmp_path / "rules" / "agent-otel.rules.yaml"
+    programs = starting.obtained(prometheus.programs, prometheus.NEWEST)
+    with watched.server(environment("bare"), programs, (rules,)) as engine:
+        said = _shell([_addressed(command, "", engine.url) for command in checks], tmp_path, environ)
+    assert "AgentToolResultTooLarge" in said
+    assert '"problems": []' in said
+
+
+def test_the_five_lines_of_the_readme(
+    environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path
+) -> None:
+    install, token, push, export, check = IMPORT
+    assert INSTALL[0] == install
+    with Grafana() as grafana:
+        _shell([_addressed(command, grafana.url, "") for command in (token, push, export)], tmp_path, environ)
+    assert 4 == len(grafana.dashboards)
+    programs = starting.obtained(prometheus.programs, prometheus.NEWEST)
+    rules = tmp_path / "rules" / "agent-otel.rules.yaml"
+    with watched.server(environment("bare"), programs, (rules,)) as engine:
+        said = _shell([_addressed(check, "", engine.url)], tmp_path, environ)
+    assert "ok     AgentToolResultTooLarge" in said
+
+
+def _addressed(command: str, grafana: str, engine: str) -> str:
+    command = command.replace("glsa_...", TOKEN).replace("http://localhost:3000", grafana)
+    return re.sub(r"http://localhost:(9090|8428|8880)", engine, command)
+
+
+def _shell(commands: list[str], cwd: Path, environ: dict[str, str]) -> str:
+    script = "set -e\n" + "\n".join(commands)
+    done = subprocess.run(("bash", "-c", script), cwd=cwd, env=environ, capture_output=True, text=True, check=False)
+    assert 0 == done.returncode, done.stdout + done.stderr
+    return done.stdout

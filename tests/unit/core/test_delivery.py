@@ -1,0 +1,487 @@
+"""The model boundary: what a request to a model says of the tools' results, through OpenAI's client over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.servers.model import ModelServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+Json = dict[str, Any]
+
+PROGRAM = """
+import json, os, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+import agent_otel, openai
+
+client = openai.OpenAI(base_url={base_url!r}, api_key="scripted", max_retries=0)
+
+def user(text): return {{"role": "user", "content": text}}
+def system(text="Be kind."): return {{"role": "system", "content": text}}
+def says(text): return {{"role": "assistant", "content": text}}
+def asks(*ids, name="search"):
+    calls = [{{"id": i, "type": "function", "function": {{"name": name, "arguments": "{{}}"}}}} for i in ids]
+    return {{"role": "assistant", "tool_calls": calls}}
+def answers(call_id, text): return {{"role": "tool", "tool_call_id": call_id, "content": text}}
+def send(*parts, **more): client.chat.completions.create(model="scripted", messages=list(parts), **more)
+def tool(call_id, result, name="search", **arguments):
+    with agent_otel.tool_call(name, arguments, call_id=call_id) as call:
+        return call.result(result)
+
+{body}
+
+from agent_otel._internal import errors
+print(json.dumps({{
+    "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
+    "errors": dict(errors.errors),
+}}))
+"""
+
+
+@pytest.fixture
+def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
+    """Return a function from a program to what it emitted."""
+
+    def run(body: str, **env: str) -> Json:
+        with ModelServer(lambda _: "done") as server:
+            code = PROGRAM.format(
+                root=str(request.config.rootpath), base_url=server.base_url, body=textwrap.dedent(body)
+            )
+            done = environment("openai-agents").run(code, env={"AGENT_OTEL": "1", **env}, check=True)
+        report: Json = json.loads(done.stdout)
+        assert report["errors"] == {}
+        assert report["messages"] == []
+        return report
+
+    return run
+
+
+def counted(report: Json, name: str) -> dict[str, float]:
+    """What a metric counted, by the values of its labels."""
+    found: dict[str, float] = {}
+    for metric in report["metrics"]:
+        if metric["name"] == f"agent_otel.{name}" and metric["sum"]:
+            key = " ".join(str(value) for _, value in sorted(metric["attributes"].items()))
+            found[key] = found.get(key, 0) + metric["sum"]
+    return found
+
+
+def cuts(report: Json) -> list[tuple[Any, ...]]:
+    """The spans that tell of cuts: parent, produced, delivered, layer, reason."""
+    return [
+        (
+            span["parent"],
+            span["attributes"]["tool.result.bytes"],
+            span["attributes"].get("tool.result.delivered_bytes"),
+            span["attributes"]["tool.result.truncation.layer"],
+            span["attributes"]["tool.result.truncation.reason"],
+        )
+        for span in report["spans"]
+        if span["name"].startswith("tool_result_truncated")
+    ]
+
+
+def test_a_result_that_arrives_whole_is_delivered_once(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool("call_1", "é" * 50_001)
+            send(system(), user("go"), asks("call_1"), answers("call_1", text))
+            send(system(), user("go"), asks("call_1"), answers("call_1", text), says("so"), user("more"))
+        """
+    )
+    assert counted(report, "tool.result.produced") == {"search": 100_002}
+    assert counted(report, "tool.result.delivered") == {"search": 100_002}
+    assert counted(report, "tool.results.truncated") == {}
+    assert cuts(report) == []
+
+
+# 17 characters a line
+LINES = "''.join(f'line {n:05} of it' + chr(10) for n in range(25_000))"
+
+
+@pytest.mark.parametrize(
+    ("sent", "size", "reason"),
+    [
+        ("text[:1370]", 1370, "shrunk"),
+        ("text[:30_000] + chr(10) + '... [395000 characters truncated] ...'", 30_038, "marker"),
+        ("[{'type': 'text', 'text': text[:500]}, {'type': 'text', 'text': text[-500:]}]", 1000, "shrunk"),
+        ("f'Tool result too large, the result of this tool call call_1 was saved in the filesystem at this path: /r'",
+         103, "offloaded"),
+    ],
+)  # fmt: skip
+def test_a_cut_on_the_way_to_the_model_hangs_below_the_tool_s_span(
+    told: Callable[..., Json], sent: str, size: int, reason: str
+) -> None:
+    report = told(
+        f"""
+        with agent_otel.execution("run"):
+            text = tool("call_1", {LINES})
+            for turn in range(2):
+                send(user("go"), asks("call_1"), answers("call_1", {sent}))
+        """
+    )
+    assert cuts(report) == [("execute_tool search", 425_000, size, "model_request", reason)]
+    assert counted(report, "tool.results.truncated") == {f"search model_request {reason}": 1}
+    assert counted(report, "tool.result.delivered") == {"search": size}
+
+
+def test_without_an_execution_the_owner_of_the_results_is_found(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        from opentelemetry import trace
+        tracer = trace.get_tracer("app")
+        for number in range(3):
+            with tracer.start_as_current_span("turn"):
+                tool(f"call_{number}", "x" * 1000)
+        send(user("go"), asks("call_1"), answers("call_1", "x" * 100))
+        """
+    )
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 1}
+
+
+def test_without_any_execution_a_result_is_found_by_its_id(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        tool("call_1", "x" * 9000)
+        tool("call_2", "y" * 500)
+        for turn in range(2):
+            send(user("go"), asks("call_1", "call_2"), answers("call_1", "x" * 100), answers("call_2", "y" * 500))
+        # Two runs at a time, whose models number their calls alike: no telling which of them is meant.
+        tool("call_3", "x" * 9000)
+        tool("call_3", "y" * 500)
+        send(user("go"), asks("call_3"), answers("call_3", "y" * 500))
+        send(user("go"), asks("call_3"), answers("call_3", "x" * 9000))
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 600}
+    assert cuts(report) == [("execute_tool search", 9000, 100, "model_request", "shrunk")]
+
+
+def test_a_model_may_number_the_calls_of_each_turn_anew(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            history = [user("go")]
+            for size in (9000, 90, 4000, 40):
+                history += [asks("call_0"), answers("call_0", tool("call_0", "x" * size))]
+                send(*history)
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 13_130}
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
+def test_ids_as_long_as_a_signature_are_known_again(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool("call_1" + "s" * 900, "x" * 9000)
+            for turn in range(2):
+                send(user("go"), asks("call_1" + "s" * 900), answers("call_1" + "s" * 900, text))
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 9000}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
+def test_what_is_cleared_later_is_no_cut_on_delivery(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool("call_1", "x" * 9000)
+            send(user("go"), asks("call_1"), answers("call_1", text))
+            for turn in range(2):
+                send(user("go"), asks("call_1"), answers("call_1", "[cleared]"), says("ok"), user("more"))
+        """
+    )
+    assert counted(report, "tool.results.truncated") == {"search model_request cleared": 1}
+    assert counted(report, "tool.result.delivered") == {"search": 9000}
+    assert cuts(report) == []
+
+
+def test_a_result_of_a_call_nobody_saw_is_unmatched_once(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            for turn in range(3):
+                send(user("go"), asks("call_9"), answers("call_9", "x" * (900 - turn)), answers("", "y"))
+        """
+    )
+    assert counted(report, "tool.results.unmatched") == {"": 2}
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "tool.result.delivered") == {}
+
+
+def test_a_result_without_an_id_is_found_by_how_it_begins(told: Callable[..., Json]) -> None:
+    body = """
+        with agent_otel.execution("run"):
+            whole = tool(None, "".join(f"row {n} " for n in range(1000)), name="whole")
+            cut = tool(None, "".join(f"cell {n} " for n in range(1000)), name="cut")
+            gone = tool(None, "".join(f"gone {n} " for n in range(1000)), name="gone")
+            send(user("go"), says("calling"), user("Observation: " + whole), user("Observation: " + cut[:2000]))
+            by_id = tool(None, "z" * 3000, name="by_id")
+            send(user("go"), asks("call_1"), answers("call_1", by_id[:300]))
+        """
+    report = told(body)
+    # "row 0 " to "row 999 ": 10 * 6 + 90 * 7 + 900 * 8
+    assert counted(report, "tool.result.delivered") == {"whole": 7890, "cut": 2000, "by_id": 300}
+    assert counted(report, "tool.results.truncated") == {
+        "cut model_request shrunk": 1,
+        "by_id model_request shrunk": 1,
+    }
+    without = told(body, AGENT_OTEL_PROBE_BYTES="0")
+    assert counted(without, "tool.result.delivered") == {}
+    assert counted(without, "tool.results.truncated") == {}
+
+
+def test_blanks_around_a_result_may_be_left_out(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool(None, chr(10) + "".join(f"row {n} " for n in range(1000)) + chr(13) + chr(10))
+            send(user("go"), says("calling"), user("Observation: " + text.strip()))
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 7893}
+    assert counted(report, "tool.results.truncated") == {}
+
+
+def test_an_object_is_shorter_as_python_writes_it(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            page = tool("call_1", {"page": '<a href="/">' * 900})
+            send(user("go"), asks("call_1"), answers("call_1", str(page)))
+            page = tool("call_2", {"page": '<a href="/">' * 900})
+            send(user("go"), asks("call_2"), answers("call_2", str(page)[:10_000]))
+        """
+    )
+    # {"page":"…"} is 11 bytes around 900 * 14, {'page': '…'} 12 around 900 * 12.
+    assert counted(report, "tool.result.produced") == {"search": 2 * 12_611}
+    assert counted(report, "tool.result.delivered") == {"search": 10_812 + 10_000}
+    assert cuts(report) == [("execute_tool search", 12_611, 10_000, "model_request", "shrunk")]
+
+
+def test_results_that_only_say_their_tool_are_told_by_size_and_order(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        def says_it(text): return {"role": "function", "name": "search", "content": text}
+        with agent_otel.execution("run"):
+            quick, slow = tool(None, "q" * 300), tool(None, "s" * 9000)
+            send(user("go"), says_it(slow), says_it(quick))
+            third = tool(None, "t" * 40)
+            send(user("go"), says_it("[cleared]"), says_it(quick), says_it(third))
+            tool(None, "u" * 5100)
+            send(user("go"), says_it(quick), says_it(third), says_it("u" * 100))
+            send(user("go"), says_it("[cleared]"), says_it(third), says_it("u" * 100))
+        """
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 9440}
+    assert counted(report, "tool.results.truncated") == {
+        "search model_request shrunk": 1,
+        "search model_request cleared": 1,
+    }
+    assert cuts(report) == [("execute_tool search", 5100, 100, "model_request", "shrunk")]
+
+
+def test_history_that_is_gone_from_the_second_turn_on_is_lost(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run", agent="helper"):
+            send(system(), user("one"))
+            send(system(), user("two"))
+            send(system(), user("three"))
+        """
+    )
+    assert counted(report, "model.history.lost") == {"helper": 2}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "system(), user('one'), says('done'), user('two')",  # as it should be
+        "system(), user('Summary of what was said: ' + 's' * 300), user('two')",  # compacted
+        "system(), says('Earlier I was asked one.'), user('two')",  # compacted
+        "system(), user('<summary> One was asked, and done. </summary>')",  # compacted, as CrewAI does
+        "system(), user([{'type': 'text', 'text': 'Here is a summary of the conversation to date: one.'}])",
+        "system('You are a sub-agent.'), user('two')",  # a transcript of its own
+        "system(), user('one')",  # sent again
+    ],
+)
+def test_what_is_no_loss(told: Callable[..., Json], second: str) -> None:
+    report = told(
+        f"""
+        with agent_otel.execution("run", agent="helper"):
+            send(system(), user("one"))
+            send({second})
+        with agent_otel.execution("another", agent="helper"):
+            send(system(), user("new"))
+        """
+    )
+    assert counted(report, "model.history.lost") == {}
+
+
+def test_state_that_the_provider_keeps_is_no_loss(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run", agent="helper"):
+            first = client.responses.create(model="scripted", input="one")
+            client.responses.create(model="scripted", input="two", previous_response_id=first.id)
+        """
+    )
+    assert counted(report, "model.history.lost") == {}
+
+
+def test_the_same_result_twice_is_doubled_history(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run", agent="helper"):
+            text = tool("call_1", "x" * 90)
+            turn = [asks("call_1"), answers("call_1", text)]
+            send(user("go"), *turn, *turn)
+            send(user("go"), asks("call_1"), answers("call_1", "one"), asks("call_1"), answers("call_1", "two"))
+        """
+    )
+    assert counted(report, "model.history.doubled") == {"helper": 1}
+
+
+def test_the_stable_beginning_of_a_request(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            send(system("s" * 100), user("u" * 100))
+            send(system("s" * 100), user("u" * 100), says("a" * 100), user("v" * 100))
+            send(system("s" * 100), user("u" * 100), says("b" * 100), user("v" * 100))
+        """
+    )
+    (metric,) = (m for m in report["metrics"] if m["name"] == "agent_otel.model.request.stable_prefix")
+    assert (metric["count"], metric["sum"]) == (2, 0.5 + 0.5)
+
+
+def test_what_was_done_after_a_cut_or_a_page(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        CUT = "x" * 300 + "... [9000 characters truncated] ..."
+        PAGE = {"rows": [1, 2], "next_cursor": "abc"}
+        def go(name, first, *then):
+            with agent_otel.execution(name):
+                tool("call_1", first, name=name, q=1)
+                for number, (tool_name, arguments) in enumerate(then):
+                    tool(f"call_{number + 2}", "ok", name=tool_name, **arguments)
+        go("paged", CUT, ("paged", {"q": 1, "offset": 300}))
+        go("cursor", PAGE, ("cursor", {"q": 1, "cursor": "abc"}), ("cursor", {"q": 9}))
+        go("narrowed", CUT, ("other", {"q": 1}), ("narrowed", {"q": "less"}))
+        go("repeated", CUT, ("repeated", {"q": 1}))
+        go("ignored", CUT, ("other", {"q": 1}))
+        go("whole", "fine", ("whole", {"q": 2}))
+        with agent_otel.execution("long"):
+            tool("call_1", CUT, name="forgotten")
+            for turn in range(5):
+                send(user("go"), says(str(turn)))
+        """
+    )
+    assert counted(report, "tool.followups") == {
+        "paged paginated": 1,
+        "cursor paginated": 1,
+        "narrowed narrowed": 1,
+        "repeated repeated": 1,
+        "ignored ignored": 1,
+        "forgotten ignored": 1,
+    }
+
+
+def test_a_change_of_a_tool_s_keys_is_told_without_values(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        for number in range(40):
+            row = {"id": number, "name": "secret"} if number < 20 else {"id": number, "title": "secret"}
+            tool(f"call_{number}", {"rows": [row], "total": 1})
+        """
+    )
+    assert counted(report, "tool.result.shape_changes") == {"search": 1}
+    (event,) = (event for span in report["spans"] for event in span["events"])
+    assert event["attributes"] == {"keys.added": ["rows[].title"], "keys.removed": ["rows[].name"]}
+
+
+def test_tokens_are_estimated_beside_the_bytes(told: Callable[..., Json]) -> None:
+    report = told('tool("call_1", "é" * 101)')
+    (span,) = report["spans"]
+    assert span["attributes"]["tool.result.bytes"] == 202
+    assert span["attributes"]["tool.result.estimated_tokens"] == 26
+
+
+def test_the_items_of_a_request_for_a_response(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        text = [{"type": "output_text", "text": "a" * 40, "annotations": []}]
+        items = [
+            {"type": "message", "role": "developer", "content": "d" * 10},
+            {"role": "user", "content": [{"type": "input_text", "text": "u" * 20}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "r" * 30},
+            {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": text},
+            {"type": "custom_tool_call", "call_id": "call_1", "name": "shell", "input": "i" * 50},
+            {"type": "custom_tool_call_output", "call_id": "call_1", "output": "o" * 600},
+            {"type": "mcp_call", "id": "mcp_1", "name": "m", "arguments": "{}", "output": "p" * 80},
+            {"type": "hologram", "beam": 1},
+        ]
+        with agent_otel.execution("run", agent="clerk"):
+            tool("call_1", "o" * 6000, name="shell")
+            client.responses.create(model="scripted", input=items)
+            # What is only referred to is at the provider's, and not lost.
+            client.responses.create(model="scripted", input=[{"type": "item_reference", "id": "msg_1"}, user("more")])
+            client.responses.create(model="scripted", input=[*items[:2], items[3], items[3]])
+        """
+    )
+    sizes = {
+        metric["attributes"]["part"]: metric["sum"]
+        for metric in report["metrics"]
+        if metric["name"] == "agent_otel.model.request.size"
+    }
+    assert sizes == {
+        "system": 10 + 10,
+        "user": 20 + 4 + 20,
+        "assistant": 30 + 40 + 80,
+        "tool_arguments": 50 + 2,
+        "tool_results": 600 + 80,
+        "tools": 0,
+    }
+    assert cuts(report) == [("execute_tool shell", 6000, 600, "model_request", "shrunk")]
+    assert counted(report, "model.history.lost") == {}
+    assert counted(report, "model.history.doubled") == {"clerk": 1}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "user([{'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,' + 'A' * 9000}}])",
+        "{'role': 'user', 'content': [{'type': 'hologram', 'beam': [1, 2]}]}",
+        "{'role': 'oracle', 'content': 'x'}, {'content': 'no role'}, {'role': 'tool', 'content': 'no id'}",
+        "answers('call_7', 'without a call'), asks('call_8')",
+        "{'role': 'assistant', 'tool_calls': [{'id': 5, 'type': 'custom', 'custom': {'name': 'x', 'input': 'y'}}]}",
+        "{'role': 'tool', 'tool_call_id': 5, 'content': 7}, {'role': 'assistant', 'content': None}",
+    ],
+)
+def test_strange_requests_are_no_failure_and_no_cut(told: Callable[..., Json], parts: str) -> None:
+    report = told(
+        f"""
+        with agent_otel.execution("run"):
+            for turn in range(2):
+                send({parts})
+        """
+    )
+    assert counted(report, "tool.results.truncated") == {}
+    assert (
+        sum(metric["count"] for metric in report["metrics"] if metric["name"] == "agent_otel.model.request.size") == 12
+    )

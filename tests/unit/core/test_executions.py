@@ -1,0 +1,234 @@
+"""What is remembered of executions, and how little."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+from agent_otel.core.executions import Ledger
+
+
+def test_the_same_arguments_again_are_a_repeat() -> None:
+    ledger = Ledger()
+    asked = [ledger.asked("run", "search", digest, call) for digest, call in (("a", "1"), ("b", "2"), ("a", "3"))]
+    assert [False, False, True] == asked
+
+
+def test_another_tool_or_execution_is_no_repeat() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", None)
+    assert not ledger.asked("run", "fetch", "a", None)
+    assert not ledger.asked("other run", "search", "a", None)
+
+
+def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
+    ledger = Ledger()
+    assert [False, False] == [ledger.asked("run", "search", "a", "1") for _ in range(2)]
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 1 == finished.tool_calls
+
+
+def test_an_execution_is_forgotten_when_it_is_finished() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", None)
+    ledger.produced("run", "search", 300, None)
+    ledger.produced("run", "search", 45, None)
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert (1, 345) == (finished.tool_calls, finished.result_bytes)
+    assert ledger.finish("run") is None
+    assert not ledger.asked("run", "search", "a", None)
+
+
+def test_the_oldest_execution_goes_first() -> None:
+    ledger = Ledger(max_executions=2)
+    for name in ("first", "second"):
+        ledger.asked(name, "search", "a", None)
+    ledger.asked("first", "search", "b", None)
+    ledger.asked("third", "search", "a", None)
+    assert 2 == len(ledger)
+    assert ledger.asked("first", "search", "a", None)
+    assert not ledger.asked("second", "search", "a", None)
+
+
+def test_an_idle_execution_is_forgotten() -> None:
+    now = [0.0]
+    ledger = Ledger(idle_seconds=60, clock=lambda: now[0])
+    ledger.asked("idle", "search", "a", None)
+    now[0] = 61.0
+    ledger.asked("new", "search", "a", None)
+    assert 1 == len(ledger)
+
+
+def test_one_endless_execution_does_not_grow_for_ever() -> None:
+    ledger = Ledger(max_entries_per_execution=100)
+    for number in range(10_000):
+        ledger.asked("run", "search", str(number), str(number))
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 10_000 == finished.tool_calls
+    assert (100, 100) == (len(finished.asked), len(finished.call_ids))
+
+
+def test_entries_are_bounded_over_all_executions() -> None:
+    ledger = Ledger(max_entries=50)
+    for number in range(1_000):
+        ledger.asked(f"run {number // 10}", "search", str(number), None)
+    assert 50 >= 10 * (len(ledger) - 1)
+
+
+def test_payloads_of_one_kind_are_turns() -> None:
+    ledger = Ledger()
+    for size in range(100, 1500, 100):
+        execution, track = ledger.carried("run", "input call_model", size)
+    assert [300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1300, 1400] == track.sizes
+    assert 1400 == execution.payload_bytes
+    _, other = ledger.carried("run", "output call_model", 50)
+    assert [50] == other.sizes
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 1400 == finished.payload_bytes
+
+
+def test_a_payload_that_comes_again_is_no_further_turn() -> None:
+    ledger = Ledger()
+    ledger.carried("run", "input call_model", 100)
+    _, track = ledger.carried("run", "input call_model", 100, again=True)
+    assert [100] == track.sizes
+
+
+def test_the_same_payload_refused_again_is_no_further_turn_and_a_stuck_retry() -> None:
+    ledger = Ledger()
+    ledger.carried("run", "input call_model", 100)
+    refusals = []
+    for _ in range(3):
+        _, track = ledger.carried("run", "input call_model", 900)
+        refusals.append(ledger.refused("run", "input call_model"))
+    assert [1, 2, 3] == refusals
+    assert [100, 900] == track.sizes
+    _, track = ledger.carried("run", "input call_model", 300)
+    assert [100, 900, 300] == track.sizes
+    assert 1 == ledger.refused("run", "input call_model")
+
+
+def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> None:
+    ledger = Ledger()
+    execution, _ = ledger.carried("run", "state", 100)
+    assert [True, False, True, False] == [ledger.is_first(execution, analysis=step) for step in (5, 5, 7, 6)]
+    assert [True, False] == [ledger.is_first(execution) for _ in range(2)]
+
+
+def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", "call_1")
+    ledger.produced("run", "search", 300, "call_1")
+    known = ledger.known("run")
+    assert known is not None
+    assert {"call_1": ("search", 300)} == {name: (one.tool, one.produced) for name, one in known.call_ids.items()}
+
+
+def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
+    ledger = Ledger()
+    ledger.asked("run", "search", "a", "call_0")
+    first = ledger.produced("run", "search", 300, "call_0")
+    assert first is not None
+    first.delivered = 300
+    assert ledger.asked("run", "search", "a", "call_0"), "another call, which asks the same"
+    second = ledger.produced("run", "search", 400, "call_0")
+    assert second is not None
+    assert (400, -1) == (second.produced, second.delivered)
+    ledger.asked("run", "fetch", "a", "call_0")
+    third = ledger.produced("run", "fetch", 500, "call_0")
+    assert third is not None
+    assert "fetch" == third.tool
+    finished = ledger.finish("run")
+    assert finished is not None
+    assert 3 == finished.tool_calls
+
+
+def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> None:
+    ledger = Ledger()
+    noted = ledger.produced_by_nobody("search", 300, "call_a")
+    assert noted is not None
+    assert noted is ledger.answered(None, "call_a")
+    ledger.asked("run", "search", "a", "call_b")
+    assert noted is ledger.answered(ledger.known("run"), "call_a")
+    ledger.produced_by_nobody("search", 300, "call_a")
+    assert None is ledger.answered(None, "call_a"), "two runs have the same id"
+    for number in range(5_000):
+        ledger.produced_by_nobody("search", 1, str(number))
+    assert None is ledger.answered(None, "0")
+
+
+def test_whose_an_id_is() -> None:
+    ledger = Ledger()
+    for name in ("first", "second"):
+        ledger.asked(name, "search", "a", "call_1")
+    assert "second" == ledger.owner(["call_1"])
+    assert "first" == ledger.owner(["call_1"], "first")
+    assert "second" == ledger.owner(["call_1"], "third")
+    assert None is ledger.owner(["call_9"], "first")
+
+
+def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:
+    ledger = Ledger()
+    for number in range(100):
+        execution, _ = ledger.carried("run", f"input activity_{number}", 10)
+    assert execution.tracks is not None
+    assert 64 == len(execution.tracks)
+
+
+def test_small_payloads_wait_in_a_place_of_their_own() -> None:
+    ledger = Ledger()
+    assert [True, True] == [ledger.small("run", "input call_model", size) for size in (10, 20)]
+    assert 0 == len(ledger)
+    _, track = ledger.carried("run", "input call_model", 5_000)
+    assert [10, 20, 5_000] == track.sizes
+    assert not ledger.small("run", "input call_model", 30), "its execution is remembered by now"
+    for number in range(10_000):
+        ledger.small(f"task {number}", "input", 10)
+    _, late = ledger.carried("task 9999", "input", 5_000)
+    _, first = ledger.carried("task 0", "input", 5_000)
+    assert ([10, 5_000], [5_000]) == (late.sizes, first.sizes)
+
+
+def test_a_refusal_may_come_before_any_size_is_known() -> None:
+    ledger = Ledger()
+    assert 1 == ledger.refused("run", "input call_model")
+    _, track = ledger.carried("run", "input call_model", 100)
+    assert [100] == track.sizes
+
+
+def test_transcripts_count_against_the_memory() -> None:
+    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 25) + 16 = 70 entries."""
+    ledger = Ledger()
+    tracemalloc.start()
+    try:
+        for number in range(3_000):
+            for call in range(16):
+                ledger.asked(f"run {number}", "search", str(call), None)
+            execution = ledger.touched(f"run {number}")
+            for key in range(3):
+                stream = ledger.stream(execution, key)
+                ledger.requested(execution, stream, (hash((number, key, at)) for at in range(400)))
+        kept_bytes = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+    assert 160_000 // 70 == len(ledger)
+    assert kept_bytes < 32_000_000
+
+
+def test_transcripts_that_come_and_go_leave_no_entries() -> None:
+    ledger = Ledger()
+    execution = ledger.touched("run")
+    for key in range(20):
+        stream = ledger.stream(execution, key)
+        for length in (100, 1_000, 50):
+            ledger.requested(execution, stream, range(length))
+    assert 8 == len(execution.streams or {})
+    assert 8 * (2 + 50 // 25) == len(execution) == ledger._entries
+
+    assert ledger.finish("run") is execution
+    ledger.requested(execution, ledger.stream(execution, 21), range(1_000))
+    assert 0 == ledger._entries

@@ -1,0 +1,36 @@
+"""Settings of one test, and nothing left of them after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_otel import settings
+from agent_otel.core import tool_visit
+from agent_otel.remedies import limits, pagination
+from agent_otel.remedies.claim_check import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@pytest.fixture
+def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
+    cached = (settings.current, tool_visit.remedies, policy.current, pagination.signer)
+
+    def forget() -> None:
+        for each in cached:
+            each.cache_clear()
+
+    def set_them(**variables: str) -> None:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        forget()
+
+    forget()
+    yield set_them
+    limits.token_counter(None)
+    monkeypatch.undo()
+    forget()

@@ -1,0 +1,104 @@
+"""Tools that raise a long exception, in frameworks that make a text of it for the model.
+
+``python failures_program.py <framework> <base URL>``; prints as JSON what the model would read of each call, how many
+results were counted as large, and the attributes of the tools' spans.
+"""
+
+# mypy: disable-error-code="import-not-found,untyped-decorator,misc,no-redef,assignment,unused-ignore"
+# The frameworks are not installed where types are checked.
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from tests.contract.child import Telemetry
+
+LONG = 300_000
+
+
+def fail(n: int) -> str:
+    """Raise an exception whose text has so many characters."""
+    raise ValueError("x" * n)
+
+
+def langgraph(_: str, *, is_async: bool = False, handled: bool = False) -> list[Any]:
+    """ToolNode makes a message of the exception, or the tool itself a text."""
+    from langchain_core.messages import AIMessage
+    from langchain_core.tools import StructuredTool, ToolException
+    from langgraph.graph import END, START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
+    def refuse(n: int) -> str:
+        """Raise what LangChain's tools turn into text themselves."""
+        raise ToolException("x" * n)
+
+    made = StructuredTool.from_function(refuse if handled else fail, name="fail", handle_tool_error=handled)
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("tools", ToolNode([made], handle_tool_errors=True))
+    graph.add_edge(START, "tools")
+    graph.add_edge("tools", END)
+    compiled = graph.compile()
+    calls = [
+        {"name": "fail", "args": {"n": n}, "id": f"call_{number}", "type": "tool_call"}
+        for number, n in enumerate((LONG, 10))
+    ]
+    config: Any = {"configurable": {"thread_id": "thread-1"}}
+    state = {"messages": [AIMessage("", tool_calls=calls)]}
+    said = asyncio.run(compiled.ainvoke(state, config)) if is_async else compiled.invoke(state, config)
+    return [{"text": message.content, "is_error": message.status == "error"} for message in said["messages"][1:]]
+
+
+def agents(base_url: str) -> list[Any]:
+    """The SDK makes a text of the exception; the model server keeps what it was sent."""
+    from agents import Runner, function_tool
+
+    from tests.contract.agents import openai_agents
+
+    made = function_tool(fail, failure_error_function=lambda _, error: str(error))
+    Runner.run_sync(openai_agents.make(base_url, [made], ""), "go", run_config=openai_agents.CONFIG)
+    return []
+
+
+def mcp(_: str) -> list[Any]:
+    """The server makes a result of the exception."""
+    from tests.contract.agents import mcp_client, mcp_server
+    from tests.contract.remedies.agents.mcp_results import shown
+
+    mcp_server.FUNCTIONS[:] = [fail]
+
+    async def call() -> list[Any]:
+        async with mcp_client.connect("") as client:
+            return [shown(await client.call_tool("fail", {"n": n})) for n in (LONG, 10)]
+
+    return asyncio.run(call())
+
+
+KINDS: dict[str, Any] = {
+    "langgraph": langgraph,
+    "langgraph async": lambda url: langgraph(url, is_async=True),
+    "langchain": lambda url: langgraph(url, handled=True),
+    "openai-agents": agents,
+    "mcp": mcp,
+}
+
+
+def main(kind: str, base_url: str) -> None:
+    """Run one."""
+    telemetry = Telemetry()
+    import agent_otel
+    import agent_otel.auto
+    from agent_otel._internal import errors
+
+    with agent_otel.execution("run-1"):
+        said = KINDS[kind](base_url)
+    spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+    metrics = [each for each in telemetry.metrics() if each["name"] == "agent_otel.tool.results.large"]
+    large = {each["attributes"]["threshold"]: each["sum"] for each in metrics}
+    print(json.dumps({"said": said, "spans": spans, "large": large, "errors": dict(errors.errors)}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

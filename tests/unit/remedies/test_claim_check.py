@@ -1,0 +1,323 @@
+"""The claim check at the boundary of a tool: the view, the budget of a nearly full state, and reading on."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import agent_otel
+from agent_otel.core import execution_context, handler
+from agent_otel.core.types import PRODUCED, Call, Carried, Replacement, Result, Step, StepReader, ToolReader
+from agent_otel.measure.size import Size
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.stores import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+READER = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+REF = re.compile(r'ref="(claim:[^"]+)"')
+ASKED: Any = (None, (), {})
+
+
+@pytest.fixture(autouse=True)
+def store(set_variables: Callable[..., None]) -> None:
+    set_variables(
+        AGENT_OTEL="1",
+        AGENT_OTEL_CLAIM_CHECK="memory:",
+        AGENT_OTEL_CLAIM_CHECK_KEY="the secret of this test",
+        AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
+    )
+
+
+def goes_on(value: object, call: Call | None = None) -> Any:
+    """What goes on instead of a result: a Replacement, or the result itself."""
+    visit = handler.enter_tool(READER, call or Call("search", {}, "call_1"), (), {})
+    assert isinstance(visit, handler.Visit)
+    with visit:
+        return visit.remedied(value, ASKED)
+
+
+def ref_of(found: Any) -> str:
+    """The reference in what goes on."""
+    assert isinstance(found, Replacement)
+    match = REF.search(found.text)
+    assert match is not None
+    return match[1]
+
+
+def test_the_view_is_the_beginning_and_what_became_of_the_rest() -> None:
+    found = policy.view("search", "one\ntwo\nthree", Size(13, exact=True), "claim:v2:x", 8)
+    note = 'the whole is stored: read on with get_tool_result(ref="claim:v2:x")'
+    assert found.replacement.text == f"one\ntwo\n\n[8 of 13 bytes of search's result shown; {note}]"
+    assert found.replacement.data == {
+        "content": "one\ntwo\n",
+        "shown_bytes": 8,
+        "size_bytes": 13,
+        "ref": "claim:v2:x",
+        "note": note,
+    }
+    assert found.bytes == len(found.replacement.text.encode())
+    assert not found.replacement.is_error
+
+
+def test_binary_results_and_full_states_show_nothing() -> None:
+    for text, limit_bytes in ((None, 8), ("x" * 10, 0)):
+        found = policy.view("search", text, Size(10, exact=True), None, limit_bytes)
+        lost = "the rest could not be stored and is lost; ask for something smaller"
+        assert found.replacement.text == f"[0 of 10 bytes of search's result shown; {lost}]"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("ß" * 50_000, "ß" * 50_000),
+        ({"rows": ["x" * 40_000]}, '{"rows":["' + "x" * 40_000 + '"]}'),
+        ([{"type": "text", "text": "x" * 40_000}], "x" * 40_000),
+        ({(1, 2): "x" * 40_000}, str({(1, 2): "x" * 40_000})),
+    ],
+)
+def test_the_whole_can_be_had_again(value: object, text: str) -> None:
+    with agent_otel.execution("run-whole"):
+        ref = ref_of(goes_on(value))
+        assert agent_otel.resolve(ref).text == text
+        assert asyncio.run(agent_otel.aresolve(ref)).text == text
+
+
+def test_binary_data_can_be_had_again_but_not_read_by_a_model() -> None:
+    with agent_otel.execution("run-binary"):
+        ref = ref_of(goes_on(bytes(40_000)))
+        assert agent_otel.resolve(ref).data == bytes(40_000)
+        assert agent_otel.get_tool_result(ref)["hint"] == "The result is application/octet-stream and has no text."
+
+
+def test_ids_that_are_used_twice_keep_both_results() -> None:
+    with agent_otel.execution("run-twice"):
+        asked = (Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}))
+        refs = [ref_of(goes_on(letter * 40_000, call)) for letter, call in zip("abc", asked, strict=True)]
+        assert [agent_otel.resolve(ref).text for ref in refs] == [letter * 40_000 for letter in "abc"]
+        assert ref_of(goes_on("a" * 40_000, asked[0])) == refs[0]  # a retry
+
+
+def test_only_its_execution_may_read_it() -> None:
+    with agent_otel.execution("run-mine"):
+        ref = ref_of(goes_on("x" * 40_000))
+    refused = []
+    with agent_otel.execution("run-yours"):
+        for each in (ref, ref[:-1] + "0", "claim:v2:", "", "x" * 5000):
+            with pytest.raises(NotFoundError) as raised:
+                agent_otel.resolve(each)
+            refused.append(str(raised.value))
+            assert agent_otel.get_tool_result(each)["error"] == "tool_result_unavailable"
+    assert len(set(refused)) == 1
+    assert agent_otel.resolve(ref, caller="run-mine").text == "x" * 40_000
+
+
+def test_what_reads_on_is_never_stored() -> None:
+    with agent_otel.execution("run-reading"):
+        value = {"content": "x" * 100_000}
+        assert goes_on(value, Call("get_tool_result", {}, "call_1")) is value
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.125, 16_384), (0.24, 1310), (0.25, 1024), (0.79, 1024), (0.81, 0)])
+def test_the_nearer_the_state_is_to_its_cap_the_less_is_shown(share: float, shown: int) -> None:
+    cap_bytes = 2 * 1024 * 1024  # a sixteenth of what is missing to a quarter of it, 1 KiB up to four fifths
+    run = f"run-{share}"
+    token = execution_context.runtime.set(execution_context.Carrier(run))
+    try:
+        step = Step("temporal", "call_model", "investigate", run)
+        handler.payload(step, Carried("input", int(cap_bytes * share), data="x"))
+        found = goes_on("x" * 100_000)
+    finally:
+        execution_context.runtime.reset(token)
+    assert found.data["shown_bytes"] == shown
+
+
+MIB = 1024 * 1024
+NOWHERE = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def _dead(set_variables: Callable[..., None]) -> None:
+    """A store that nobody answers for."""
+    set_variables(AGENT_OTEL_CLAIM_CHECK=NOWHERE)
+
+
+@contextlib.contextmanager
+def _running(run: str) -> Iterator[Step]:
+    """An activity of Temporal's run."""
+    token = execution_context.runtime.set(execution_context.Carrier(run))
+    try:
+        yield Step("temporal", "call_model", "investigate", run)
+    finally:
+        execution_context.runtime.reset(token)
+
+
+def _shown_bytes(found: Any) -> int:
+    return found.data["shown_bytes"] if isinstance(found, Replacement) else len(found)
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut() -> None:
+    with _running("run-dead") as step:
+        handler.payload(step, Carried("input", MIB // 4, data="x"))
+        found = [goes_on("x" * 100_000, Call("search", {}, f"call_{number}")) for number in range(4)]
+        # 262,144 bytes are left, then 162,144, then 62,144, of which a sixteenth is shown; its note takes 120 more.
+        assert [_shown_bytes(each) for each in found] == [100_000, 100_000, 3_884, (62_144 - 3_884 - 118) // 16]
+        assert "the rest could not be stored and is lost" in found[2].text
+        handler.payload(step, Carried("output", MIB // 2, data="x"))  # of the tool's step: not the next payload
+        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_4"))) == 1_024
+        handler.payload(step, Carried("input", MIB * 3 // 8, data="x"))
+        handler.payload(step, Carried("input", MIB * 5 // 8, data="x"))  # with everything that was handed on
+        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_5"))) == 1_024
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_step() -> None:
+    reader = StepReader(lambda step, _, __: step, lambda _, __, ___: None, lambda _, __, ___, ____: None)
+    with _running("run-new") as step:
+        visit = handler.enter_step(reader, step, (), {})
+        assert visit is not None
+        with visit:
+            found = [goes_on("x" * 400_000, Call("search", {}, f"call_{number}")) for number in range(3)]
+    assert _shown_bytes(found[0]) == 400_000
+    assert max(_shown_bytes(each) for each in found[1:]) < 8_000
+
+
+@pytest.mark.usefixtures("_dead")
+def test_without_a_store_and_without_a_known_cap_results_go_on_whole_up_to_1_mib() -> None:
+    with agent_otel.execution("run-without-cap"):
+        assert [_shown_bytes(goes_on("x" * size)) for size in (MIB, MIB + 1)] == [MIB, 32_768]
+
+
+def test_a_result_above_the_maximum_is_cut_and_others_are_stored(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_CLAIM_CHECK_MAX_BYTES="2MiB")
+    with agent_otel.execution("run-hostile"):
+        for value in ("x" * 3 * MIB, {"rows": ["x" * MIB] * 3}):
+            found = goes_on(value)
+            assert _shown_bytes(found) == 32_768
+            assert found.data["ref"] is None
+        assert found.data["content"].startswith('{"rows":["xxx')
+    with agent_otel.execution("run-other"):
+        assert ref_of(goes_on("x" * 40_000))
+
+
+def test_what_is_nested_deeply_is_stored_like_anything_else() -> None:
+    nested: Any = "x" * 40_000
+    for _ in range(2_000):
+        nested = [nested]
+    with agent_otel.execution("run-nested"):
+        text = agent_otel.resolve(ref_of(goes_on(nested))).text
+    assert text == "[" * 2_000 + '"' + "x" * 40_000 + '"' + "]" * 2_000
+
+
+def test_what_is_nested_deeply_is_above_the_ceiling(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_CLAIM_CHECK="", AGENT_OTEL_RESULT_CEILING_BYTES="30000")
+    nested: Any = "x" * 40_000
+    for _ in range(2_000):
+        nested = [nested]
+    found = goes_on(nested)
+    assert (found.data["error"], found.data["size_bytes"]) == ("result_too_large", 44_002)
+
+
+def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
+    reader = ToolReader(
+        PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found, offloads_above=lambda: 80_000
+    )
+    with agent_otel.execution("run-offload"):
+        for size, is_stored in ((80_000, False), (80_001, True)):
+            visit = handler.enter_tool(reader, Call("search", {}, "call_1"), (), {})
+            assert isinstance(visit, handler.Visit)
+            with visit:
+                assert isinstance(visit.remedied("x" * size, ASKED), Replacement) == is_stored
+
+
+def test_with_a_ceiling_the_view_stays_below_it(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_RESULT_CEILING_BYTES="10000")
+    with agent_otel.execution("run-ceiling"):
+        found = goes_on("x" * 10_001)
+        assert ref_of(found)
+        assert len(found.text.encode()) <= 10_000
+
+
+def test_a_bad_url_leaves_results_whole(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_CLAIM_CHECK="ftp://nowhere")
+    with agent_otel.execution("run-bad"):
+        assert goes_on("x" * 40_000) == "x" * 40_000
+    assert agent_otel.get_tool_result("claim:v2:x")["hint"] == "Results are not stored here."
+
+
+TEXT = json.dumps({"items": [{"body": "größe"}, {"body": "b" * 20_000}]}, ensure_ascii=False) + " " * 20_000
+LINES = "\n".join(f"line {number}" for number in range(1, 10_001))
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "content"),
+    [
+        (LINES, {"lines": "3-4"}, "line 3\nline 4"),
+        (LINES, {"lines": " 10000 "}, "line 10000"),
+        (LINES, {"lines": "0-1"}, "line 1"),
+        (LINES, {"lines": "10001-20000"}, ""),
+        (LINES, {"lines": "5-4"}, ""),
+        (LINES, {"grep": "LINE 999"}, "\n".join(f"{n}: line {n}" for n in (999, *range(9990, 10_000)))),
+        (LINES, {"lines": "990-999", "grep": "999"}, "10: line 999"),
+        (TEXT, {"json_path": "items[0].body"}, "größe"),
+        (TEXT, {"json_path": "$.items[0]"}, '{"body": "größe"}'),
+    ],
+)
+def test_a_model_reads_a_part(text: str, asked: dict[str, str], content: str) -> None:
+    with agent_otel.execution("run-parts"):
+        ref = ref_of(goes_on(text))
+        assert agent_otel.get_tool_result(ref, **asked)["content"] == content
+        assert asyncio.run(agent_otel.aget_tool_result(ref, **asked))["content"] == content
+
+
+@pytest.mark.parametrize(
+    ("asked", "hint"),
+    [
+        ({"lines": "a-b"}, "'a-b' is no range of lines such as 120-180."),
+        ({"json_path": "items[7]"}, "There is nothing at items[7]; there is a list of 2."),
+        ({"json_path": "rows"}, "There is nothing at rows; there are the keys items."),
+        ({"json_path": "items[0].body[0].x"}, "There is nothing at items[0].body[0]; there is a str."),
+        ({"json_path": "items[[0]"}, "'items[[0]' is no path such as items[3].body."),
+        (
+            {"cursor": "forged"},
+            (
+                "This cursor does not belong to these arguments, or is damaged. Ask again without a cursor, "
+                "or with the arguments that it came with."
+            ),
+        ),
+        ({"grep": 5}, "Every argument is a text."),
+        ({"lines": ["1"]}, "Every argument is a text."),
+    ],
+)
+def test_what_cannot_be_had_is_said_and_not_raised(asked: dict[str, Any], hint: str) -> None:
+    with agent_otel.execution("run-refused"):
+        ref = ref_of(goes_on(TEXT))
+        assert agent_otel.get_tool_result(ref, **asked) == {"error": "tool_result_unavailable", "hint": hint}
+        no_ref: Any = None
+        assert agent_otel.get_tool_result(no_ref)["hint"] == "Every argument is a text."
+        nested = ref_of(goes_on("[" * 50_000))
+        assert (
+            agent_otel.get_tool_result(nested, json_path="[0]")["hint"] == "The result is no JSON; use lines or grep."
+        )
+
+
+def test_pages_end_where_the_text_does() -> None:
+    with agent_otel.execution("run-pages"):
+        ref = ref_of(goes_on(LINES))
+        pages, cursor = [], None
+        while True:
+            page = agent_otel.get_tool_result(ref, cursor)
+            pages.append(page["content"])
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                break
+        assert "".join(pages) == LINES
+        assert all(len(each.encode()) <= 16_384 and each.endswith("\n") for each in pages[:-1])
+        assert agent_otel.aget_tool_result.__name__ == agent_otel.get_tool_result.__name__ == "get_tool_result"

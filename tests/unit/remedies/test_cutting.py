@@ -1,0 +1,50 @@
+"""Cutting between lines, elements and characters: expected texts by hand."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agent_otel.remedies.claim_check.preview import head
+
+
+@pytest.mark.parametrize(
+    ("text", "limit_bytes", "kept"),
+    [
+        ("", 0, ""),
+        ("abc", 0, ""),
+        ("abc", 3, "abc"),
+        ("abc", 2, "ab"),
+        ("größe", 4, "grö"),  # ö is two bytes
+        ("größe", 3, "gr"),  # and is not cut in two
+        ("字字", 5, "字"),
+        ("one\ntwo\nthree", 9, "one\ntwo\n"),
+        ("one\n" + "x" * 100, 64, "one\n" + "x" * 60),  # the line's end is in the first eighth
+        ("[1, 2, 3, 4]", 6, "[1, 2"),
+        ('["a,b", "c,d,e"]', 13, '["a,b"'),  # no comma inside of a text counts
+        ('["a]b", "c]d]e"]', 13, '["a]b"'),
+        ('["a\\"", "b\\\\', 11, '["a\\""'),
+        ('["a", "b\\', 9, '["a", "b\\'),  # all of it fits
+        ('{"a": 1, "b": {"c": 2}, "d": 3}', 25, '{"a": 1, "b": {"c": 2}'),
+        ('["' + "x" * 100 + '"]', 64, '["' + "x" * 62),
+    ],
+)
+def test_a_text_ends_where_a_reader_would_end_it(text: str, limit_bytes: int, kept: str) -> None:
+    assert kept == head(text, limit_bytes)
+
+
+@pytest.mark.parametrize("limit_bytes", range(0, 400, 7))
+def test_rows_are_whole_at_every_length(limit_bytes: int) -> None:
+    text = json.dumps([{"id": number, "title": 'a, "b" ] ß \\'} for number in range(20)], ensure_ascii=False)
+    kept = head(text, limit_bytes)
+    assert text.startswith(kept)
+    assert len(kept.encode()) <= limit_bytes
+    if limit_bytes >= 100:  # there is a whole row in the last seven eighths
+        assert json.loads(
+            kept.rstrip(", ") + ("" if kept.endswith("]") else "}]" if kept.count("{") > kept.count("}") else "]")
+        )
+
+
+def test_half_a_surrogate_is_no_reason_to_fail() -> None:
+    assert head("a\ud800b", 2) == "a?"

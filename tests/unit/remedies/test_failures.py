@@ -1,0 +1,101 @@
+"""An exception whose text is long: what a framework makes of it is sized, counted and cut like any other result."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.servers.model import ModelServer, ToolCall, call_once
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+pytestmark = pytest.mark.timeout(700)  # the environments may have to be made
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[3]
+LONG = 300_000
+FRAMEWORKS = [
+    ("langgraph", "langchain"),
+    ("langgraph async", "langchain"),
+    ("langgraph", "langchain-oldest"),
+    ("langchain", "langchain"),
+    ("openai-agents", "openai-agents"),
+    ("mcp", "mcp-1"),
+]
+
+
+def run(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> Json:
+    """Run the program; of what was said, only what is about the long exception."""
+    calls = [ToolCall("call_0", "fail", {"n": LONG}), ToolCall("call_1", "fail", {"n": 10})]
+    program = Path(__file__).with_name("failures_program.py")
+    with ModelServer(call_once(calls)) as server:
+        done = environment(name).run(
+            program,
+            kind,
+            server.base_url,
+            env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false", "PYTHONPATH": str(ROOT), **variables},
+            check=True,
+        )
+    told: Json = json.loads(done.stdout.splitlines()[-1])
+    assert told["errors"] == {}
+    if not told["said"]:
+        results = server.tool_results()
+        told["said"] = [{"text": results[id_], "is_error": True} for id_ in ("call_0", "call_1")]
+    assert len(told["said"]) == 2
+    assert told["said"][1]["text"].endswith(("x" * 10, "\n Please fix your mistakes."))
+    return told
+
+
+def long_span(told: Json) -> Json:
+    """The span of the long one: that of the call with the larger argument."""
+    span: Json = max(told["spans"], key=lambda each: each["tool.args.bytes"])
+    return span
+
+
+@pytest.mark.parametrize(("kind", "name"), FRAMEWORKS)
+def test_without_a_remedy_it_passes_and_is_counted(
+    environment: Callable[[str], Environment], kind: str, name: str
+) -> None:
+    told = run(environment, kind, name)
+    text = told["said"][0]["text"]
+    assert "x" * LONG in text
+    assert told["large"] == {"warn": 1}
+    span = long_span(told)
+    assert span.get("tool.result.bytes" if kind == "mcp" else "tool.result.handed_back_bytes") == len(text)
+    assert span["error.type"] in ("ValueError", "langchain_core.tools.base.ToolException", "tool_error")
+
+
+@pytest.mark.parametrize(("kind", "name"), FRAMEWORKS)
+def test_the_ceiling_holds_for_it(environment: Callable[[str], Environment], kind: str, name: str) -> None:
+    told = run(environment, kind, name, AGENT_OTEL_RESULT_CEILING_BYTES="60000")
+    said = told["said"][0]
+    found = json.loads(said["text"])
+    assert (found["error"], found["tool"], found["limit_bytes"]) == ("result_too_large", "fail", 60_000)
+    assert LONG <= found["size_bytes"] < LONG + 200
+    assert said["is_error"]
+    assert told["large"] == {"warn": 1, "ceiling": 1}
+    span = long_span(told)
+    assert span["error.type"] != "result_too_large"
+    assert (span["tool.result.truncation.layer"], span["tool.result.truncation.reason"]) == ("remedy", "ceiling")
+    assert span["tool.result.handed_back_bytes"] == len(said["text"])
+
+
+@pytest.mark.parametrize(("kind", "name"), FRAMEWORKS)
+def test_the_claim_check_stores_it(environment: Callable[[str], Environment], kind: str, name: str) -> None:
+    told = run(environment, kind, name, AGENT_OTEL_CLAIM_CHECK="memory:", AGENT_OTEL_CLAIM_CHECK_BUDGET="60")
+    said = told["said"][0]
+    stored = re.search(r'\n\[\d+ of (\d+) bytes of fail\'s result shown; .*ref="(claim:[^"]+)"', said["text"])
+    assert stored is not None
+    assert LONG <= int(stored[1]) < LONG + 200
+    assert said["is_error"]
+    span = long_span(told)
+    assert span["tool.result.ref"] == stored[2]
+    assert span["tool.result.truncation.reason"] == "claim_check"

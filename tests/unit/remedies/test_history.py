@@ -1,0 +1,306 @@
+"""Old results as one line, and restored messages once: expected values by hand."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from agent_otel.remedies.claim_check.references import Signer, key
+from agent_otel.remedies.history.trimmed_line import references
+from agent_otel.remedies.history.trimming import deduplicate, trim
+from agent_otel.remedies.history.views import Views
+from tests.unit.remedies.histories import SHAPES, reading, rendered
+
+LONG = "line of a file\n" * 20  # 300 bytes
+TRIMMED = "[trimmed 300 bytes] read success"
+each_shape = pytest.mark.parametrize("shape", list(SHAPES))
+
+
+def history(turns: int, result: str = LONG) -> list[Any]:
+    return rendered("chat", [reading(number, result) for number in range(turns)])
+
+
+def contents(messages: list[Any]) -> list[Any]:
+    return [message["content"] for message in messages if message["role"] == "tool"]
+
+
+@pytest.mark.parametrize(("turns", "trimmed"), [(0, 0), (1, 0), (6, 0), (7, 5), (11, 5), (12, 10), (16, 10), (17, 15)])
+def test_the_cut_moves_five_turns_at_a_time_and_leaves_the_last_two(turns: int, trimmed: int) -> None:
+    assert [TRIMMED] * trimmed + [LONG] * (turns - trimmed) == contents(trim(history(turns)))
+
+
+def test_the_steps_and_the_kept_turns_are_options() -> None:
+    assert [TRIMMED] * 3 + [LONG] == contents(trim(history(4), keep_turns=1, step_turns=1))
+    assert [TRIMMED] * 2 + [LONG] * 2 == contents(trim(history(4), keep_turns=1, step_turns=2))
+
+
+def test_what_is_left_in_each_shape() -> None:
+    expected: dict[str, Any] = {
+        "chat": {"role": "tool", "tool_call_id": "call_0", "content": TRIMMED},
+        "responses": {"type": "function_call_output", "call_id": "call_0", "output": TRIMMED},
+        "anthropic": {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "call_0", "content": [{"type": "text", "text": TRIMMED}]}
+            ],
+        },
+        "gemini": {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "read", "response": {"result": TRIMMED}}}],
+        },
+        "bedrock": {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": "call_0", "content": [{"text": TRIMMED}]}}],
+        },
+        "langchain": {"type": "tool", "tool_call_id": "call_0", "content": TRIMMED, "status": "success"},
+    }
+    for shape in SHAPES:
+        messages = rendered(shape, [reading(number, LONG) for number in range(7)])
+        place = 2 if shape == "responses" else 1
+        assert expected[shape] == trim(messages)[place], shape
+
+
+@each_shape
+def test_the_history_is_not_touched_and_what_stays_is_the_same_object(shape: str) -> None:
+    messages = rendered(shape, [reading(number, LONG) for number in range(7)])
+    before = copy.deepcopy(messages)
+    view = trim(messages)
+    assert before == messages
+    same = [one is other for one, other in zip(view, messages, strict=True)]
+    per_turn = 3 if shape == "responses" else 2
+    assert ([True] * (per_turn - 1) + [False]) * 5 + [True] * (per_turn * 2) == same
+
+
+def test_a_result_that_is_no_longer_than_a_line_stays() -> None:
+    assert ["x" * 150] * 7 == contents(trim(history(7, "x" * 150)))
+    assert "[trimmed 151 bytes] read success" == contents(trim(history(7, "x" * 151)))[0]
+
+
+def test_bytes_are_of_utf_8_and_blocks_are_added_up_while_images_stay() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    messages = rendered("anthropic", [reading(number, LONG) for number in range(7)])
+    messages[1]["content"][0]["content"] = [
+        {"type": "text", "text": "字" * 100},
+        image,
+        {"type": "text", "text": "x" * 100, "cache_control": {"type": "ephemeral"}},
+    ]
+    block = {"type": "text", "text": "[trimmed 400 bytes] read success", "cache_control": {"type": "ephemeral"}}
+    assert [image, block] == trim(messages)[1]["content"][0]["content"]
+
+
+def test_json_blocks_and_structured_responses_are_text_to_the_model() -> None:
+    rows = [{"n": number} for number in range(100, 120)]  # 20 of 9 bytes, 19 commas, 2 brackets
+    bedrock = rendered("bedrock", [reading(number, LONG) for number in range(7)])
+    bedrock[1]["content"][0]["toolResult"]["content"] = [{"json": rows}]
+    assert [{"text": "[trimmed 201 bytes] read success"}] == (trim(bedrock)[1]["content"][0]["toolResult"]["content"])
+    gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
+    gemini[1]["parts"][0]["functionResponse"]["response"] = {"rows": rows, "ref_id": "art_7"}
+    view = trim(gemini)
+    expected = {"result": "[trimmed 227 bytes] read success ref_id=art_7"}
+    assert expected == view[1]["parts"][0]["functionResponse"]["response"]
+    assert trim(view) == view
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ({"content": LONG}, "success"),
+        ({"content": f"Error: {LONG}"}, "error"),
+        ({"content": f"ValueError('{LONG}')"}, "error"),
+        ({"content": f"Error rates of all services: {LONG}"}, "success"),
+        ({"content": f'{{"error": "{LONG}"}}'}, "error"),
+        ({"content": f'{{"error": null, "rows": "{LONG}"}}'}, "success"),
+        ({"content": f"Error: {LONG}", "status": "success"}, "success"),
+        ({"content": LONG, "status": "error"}, "error"),
+    ],
+)
+def test_the_status_is_what_the_message_says_or_else_how_it_begins(message: dict[str, str], status: str) -> None:
+    messages = history(7)
+    messages[1] |= message
+    size = len(message["content"])
+    assert f"[trimmed {size} bytes] read {status}" == trim(messages)[1]["content"]
+
+
+def test_flags_of_errors() -> None:
+    anthropic = rendered("anthropic", [reading(number, LONG) for number in range(7)])
+    anthropic[1]["content"][0]["is_error"] = True
+    assert "[trimmed 300 bytes] read error" == trim(anthropic)[1]["content"][0]["content"][0]["text"]
+    gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
+    gemini[1]["parts"][0]["functionResponse"]["response"] = {"error": LONG}
+    expected = {"error": "[trimmed 300 bytes] read error"}
+    assert expected == trim(gemini)[1]["parts"][0]["functionResponse"]["response"]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("kept at claim://memory/run-1/call-9.", ["claim://memory/run-1/call-9"]),
+        ('{"rows": 30, "ref_id": "art_7"}', ["ref_id=art_7"]),
+        ('{"resultRef":"tool-result/e/n/c"}', ["resultRef=tool-result/e/n/c"]),
+        ('{"artifacts": [{"id": "a-2", "kind": "csv"}]}', ["artifacts=a-2"]),
+        ('{"full_payload_id": "p1"}', ["full_payload_id=p1"]),
+        ("{'ref_id': 'z9'} and ref=abc", ["ref_id=z9", "ref=abc"]),
+        ('{\\"ref_id\\": \\"z9\\"}', ["ref_id=z9"]),
+        ("a" * 5000 + ' ref="last"', ["ref=last"]),
+        ('ref="first" ' + "a" * 5000, ["ref=first"]),
+        ("a" * 5000 + ' ref="middle" ' + "a" * 5000, []),
+        ('<a href="x1">, prefer: 12, ref: see below, reference: none', []),
+        ([{"type": "text", "text": "ref=1"}, {"type": "text", "text": "ref=2"}], ["ref=1", "ref=2"]),
+        ({"a": {"ref_id": 5}, "b": ["claim://x"], "artifact": {"id": "q"}}, ["ref_id=5", "claim://x", "artifact=q"]),
+    ],
+)  # fmt: skip
+def test_references(content: Any, expected: list[str]) -> None:
+    assert expected == references(content)
+
+
+def test_a_reference_is_kept_whole_before_the_name() -> None:
+    reference = "claim://" + "r" * 93
+    messages = history(7, f"{LONG} {reference} ref_id=too_long_for_the_rest_{'x' * 60}")
+    for at in range(0, 14, 2):
+        messages[at]["tool_calls"][0]["function"]["name"] = "a_tool_with_a_long_name"
+    line = trim(messages)[1]["content"]
+    assert f"[trimmed 492 bytes] a_tool_with_a_long_… success {reference}" == line
+    assert 150 == len(line)
+
+
+def test_a_reference_of_a_claim_check_is_never_left_out() -> None:
+    signer = Signer("secret")
+    for execution, node, expected in (
+        ("run-1", "agent", "[trimmed {bytes} bytes] success {ref}"),
+        ("0f8fad5b-d9cb-469f-a165-70867728950e", "list_pull_requests", "[trimmed {bytes} bytes] success {ref}"),
+        ("r", "n", "[trimmed {bytes} bytes] read success {ref}"),
+    ):
+        ref = str(signer.refer(key(execution, node, "call_9aBcDeFgHiJkLmNoPqRsTuVw"), "owner", "a" * 64, 312345))
+        result = f'{LONG * 20}\n[6000 of 312345 bytes shown; read on with get_tool_result(ref="{ref}")]'
+        messages = history(7, result)
+        view = trim(messages)
+        assert expected.format(bytes=len(result), ref=ref) == view[1]["content"]
+        assert view == trim(view)
+        gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
+        gemini[1]["parts"][0]["functionResponse"]["response"] = {"content": LONG * 20, "ref": ref, "note": f"({ref})"}
+        view = trim(gemini)
+        assert view[1]["parts"][0]["functionResponse"]["response"]["result"].endswith(f" success {ref}")
+        assert view == trim(view)
+
+
+def test_a_name_is_one_word_on_one_line() -> None:
+    messages = history(7)
+    messages[0]["tool_calls"][0]["function"]["name"] = "a\nb c" + "d" * 200
+    line = trim(messages)[1]["content"]
+    assert 150 == len(line)
+    assert line.startswith("[trimmed 300 bytes] a_b_cdd")
+    assert line.endswith("d… success")
+
+
+def test_parallel_calls_are_one_turn_and_ids_may_come_again() -> None:
+    messages = rendered("chat", [reading(0, LONG) for _ in range(7)])
+    for turn in range(7):
+        messages[turn * 2]["tool_calls"][0]["function"]["name"] = f"tool_{turn}"
+    assert [f"[trimmed 300 bytes] tool_{turn} success" for turn in range(5)] == contents(trim(messages))[:5]
+    asked = {"role": "assistant", "tool_calls": [*messages[0]["tool_calls"], *messages[2]["tool_calls"]]}
+    parallel = [asked, messages[1], messages[3], *messages[4:]]
+    assert 6 == len(contents(parallel)) - 1
+    assert contents(parallel) == contents(trim(parallel))  # 6 turns
+    longer = [*parallel, *history(1)]
+    expected = [f"[trimmed 300 bytes] tool_{turn} success" for turn in range(6)]
+    assert expected == contents(trim(longer))[:6]
+
+
+def test_orphans_and_unknown_messages_stay() -> None:
+    orphan = {"role": "tool", "tool_call_id": "nobody", "content": LONG}
+    unknown: list[Any] = [object(), 7, None, LONG, {"content": LONG}, {"role": "alien", "content": LONG}, [LONG]]
+    unanswered = history(1)[0]
+    messages = [orphan, *unknown, unanswered, {"role": "user", "content": LONG}, orphan, *history(7)]
+    view = trim(messages)
+    assert [True] * 11 == [one is other for one, other in zip(view[:11], messages, strict=False)]
+    assert TRIMMED == view[12]["content"]
+    assert trim(unknown) == unknown
+
+
+def test_what_a_framework_answers_for_a_call_without_a_result_stays() -> None:
+    placeholder = (
+        f"Tool call read with id {'c' * 90} did not complete - no result was recorded. It may have been cancelled."
+    )
+    assert 170 < len(placeholder)
+    assert [placeholder] * 7 == contents(trim(history(7, placeholder)))
+
+
+def test_an_answer_without_an_id_is_the_first_open_call_of_its_tool() -> None:
+    messages = rendered("gemini", [reading(number, LONG) for number in range(7)])
+    messages[0]["parts"][0]["functionCall"]["id"] = "only the call has one"
+    assert {"result": TRIMMED} == trim(messages)[1]["parts"][0]["functionResponse"]["response"]
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "text", b"bytes", {"role": "user"}, object(), iter([])])
+@pytest.mark.parametrize("function", [trim, deduplicate, lambda messages: Views().of(messages)])
+def test_what_is_no_sequence_of_messages(function: Any, wrong: Any) -> None:
+    with pytest.raises(TypeError, match="messages must be a sequence of messages, not "):
+        function(wrong)
+
+
+def test_options_that_are_too_small() -> None:
+    for options in ({"keep_turns": 0}, {"step_turns": 0}, {"line_characters": 59}):
+        with pytest.raises(ValueError, match="at least"):
+            trim([], **options)
+
+
+# --- restored histories ------------------------------------------------------------------------------------------
+
+
+def stored(number: int, result: str = "r") -> list[Any]:
+    asked, answer = history(1, result)
+    asked, answer = copy.deepcopy(asked), copy.deepcopy(answer)
+    asked["tool_calls"][0]["id"] = answer["tool_call_id"] = f"call_{number}"
+    return [{"id": f"ask-{number}", **asked}, {"id": f"answer-{number}", **answer}]
+
+
+def test_a_history_that_was_restored_twice_is_there_once() -> None:
+    user = {"id": "u1", "role": "user", "content": "hello"}
+    messages = [user, *stored(1), *stored(2)]
+    assert messages == deduplicate([*messages, *copy.deepcopy(messages)])
+    assert messages == deduplicate([*messages[:3], *copy.deepcopy(messages)])
+
+
+def test_two_different_messages_with_one_id_stay() -> None:
+    messages = [{"id": "m", "role": "user", "content": "one"}, {"id": "m", "role": "user", "content": "two"}]
+    assert messages == deduplicate(messages)
+
+
+def test_equal_messages_without_an_id_stay() -> None:
+    messages = [{"role": "user", "content": "again"}] * 2 + [
+        {"type": "message", "id": "__fake_id__", "role": "user"}
+    ] * 2
+    assert messages == deduplicate(messages)
+
+
+def test_a_result_that_answers_its_call_a_second_time_goes() -> None:
+    asked, answer = history(1)
+    assert [asked, answer] == deduplicate([asked, answer, copy.deepcopy(answer)])
+    assert [asked, answer] == deduplicate([asked, answer, {**answer, "id": "new"}])
+    other = {**answer, "content": "other"}
+    assert [asked, answer, other] == deduplicate([asked, answer, other])
+
+
+def test_a_doubled_call_stays_while_its_result_is_another() -> None:
+    asked, answer = stored(1)
+    other = {**answer, "id": "answer-2", "content": "other"}
+    messages = [asked, answer, copy.deepcopy(asked), other]
+    assert messages == deduplicate(messages)
+
+
+def test_a_repeated_call_with_the_same_id_and_result_is_no_doubled_one() -> None:
+    messages = history(1, "pending") * 2  # a framework that numbers the calls of each turn anew
+    assert messages == deduplicate(messages)
+
+
+def test_what_cannot_be_compared_stays() -> None:
+    class Awkward:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError
+
+        __hash__ = None  # type: ignore[assignment]
+
+    messages = [{"id": "m", "role": "user", "content": [Awkward()]} for _ in range(2)]
+    assert [0, 1] == [next(at for at, one in enumerate(messages) if one is each) for each in deduplicate(messages)]

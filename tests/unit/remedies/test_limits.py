@@ -1,0 +1,142 @@
+"""Limits of an execution: what they count, what they answer, and what they forget."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import agent_otel
+from agent_otel.core import handler
+from agent_otel.core.types import PRODUCED, Call, Replacement, Result, ToolReader
+from agent_otel.remedies import limits
+from agent_otel.remedies.limits import Limits, Reached
+from agent_otel.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ANSWER_NOW = "This call was not run. Answer now with what you have; do not call any more tools."
+ONE_BY_ONE = "This call was not run, because others were still running. Ask for fewer at a time."
+
+
+def running() -> Callable[[], object]:
+    """Return what a call that runs is known by."""
+    return lambda: "runs"
+
+
+def chosen(**maxima: Any) -> Limits:
+    return Limits(dataclasses.replace(Settings(), **maxima))
+
+
+def test_calls_are_counted_for_each_execution_by_itself() -> None:
+    found = chosen(max_tool_calls=2)
+    assert [found.enter("a", running()), found.enter("a", running()), found.enter("b", running())] == [None] * 3
+    assert found.enter("a", running()) == Reached("tool_calls", 2)
+    found.finish("a")
+    assert found.enter("a", running()) is None
+
+
+def test_calls_at_once_make_room_when_they_end() -> None:
+    found = chosen(max_parallel_tool_calls=1)
+    first, second = running(), running()
+    assert found.enter("a", first) is None
+    assert found.enter("a", second) == Reached("parallel_tool_calls", 1)
+    found.leave("a", first)
+    found.leave("a", first)  # one too many opens no more room
+    found.leave("nobody", first)
+    assert found.enter("a", first) is None
+    assert found.enter("a", second) == Reached("parallel_tool_calls", 1)
+
+
+def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
+    class Visit:
+        pass
+
+    found = chosen(max_parallel_tool_calls=1)
+    visit = Visit()
+    assert found.enter("a", weakref.ref(visit)) is None
+    assert found.enter("a", running()) == Reached("parallel_tool_calls", 1)
+    del visit
+    assert found.enter("a", running()) is None
+
+
+@pytest.mark.parametrize(
+    ("maxima", "reached"),
+    [
+        ({"max_result_bytes": 10}, Reached("result_bytes", 10)),
+        ({"max_result_tokens": 3}, Reached("result_tokens", 3)),
+    ],
+)
+def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, int], reached: Reached) -> None:
+    found = chosen(**maxima)
+    found.spend("a", 9, 2)
+    assert found.enter("a", running()) is None
+    found.spend("a", 1, 1)
+    assert found.enter("a", running()) == reached
+
+
+def test_the_answer_tells_the_model_what_to_do() -> None:
+    assert Reached("tool_calls", 3).answer() == {
+        "error": "limit_reached",
+        "limit": "tool_calls",
+        "maximum": 3,
+        "message": ANSWER_NOW,
+    }
+    assert Reached("parallel_tool_calls", 1).answer()["message"] == ONE_BY_ONE
+
+
+def test_threads_do_not_get_more_than_there_is() -> None:
+    found = chosen(max_tool_calls=50)
+    with ThreadPoolExecutor(8) as pool:
+        entered = list(pool.map(lambda _: found.enter("a", running()), range(400)))
+    assert entered.count(None) == 50
+
+
+def test_the_oldest_executions_are_forgotten() -> None:
+    found = chosen(max_tool_calls=1)
+    for number in range(10_001):
+        found.enter(str(number), running())
+    assert found.enter("0", running()) is None
+    assert found.enter("10000", running()) == Reached("tool_calls", 1)
+
+
+@pytest.mark.usefixtures("set_variables")
+def test_tokens_are_estimated_or_counted_by_the_program() -> None:
+    assert limits.tokens("größe") == 2  # five characters
+    agent_otel.token_counter(lambda text: len(text.split()))
+    assert limits.tokens("three words here") == 3
+    agent_otel.token_counter(int)  # raises
+    assert limits.tokens("größe") == 2
+
+
+def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_RESULT_TOKENS="3")
+    agent_otel.token_counter(lambda text: len(text.split()))
+    read = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+    found = []
+    with agent_otel.execution("run-counted"):
+        for _ in range(2):
+            visit = handler.enter_tool(read, Call("search", {}), (), {})
+            assert isinstance(visit, handler.Visit)
+            with visit:
+                found.append(visit.skipped((None, (), {})))
+                visit.remedied("a b c", (None, (), {}))
+        assert [isinstance(each, Replacement) for each in found] == [False, True]
+        assert json.loads(found[1].text)["limit"] == "result_tokens"
+
+
+def test_a_call_that_is_tried_again_is_one_call(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_TOOL_CALLS="2", AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS="1")
+    read = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+    with agent_otel.execution("run-again"):
+        for _ in range(2):
+            visit = handler.enter_tool(read, Call("search", {}), (), {})
+            assert isinstance(visit, handler.Visit)
+            with visit:
+                tries = [visit.skipped((None, (), {})) for _ in range(3)]
+            assert not any(isinstance(each, Replacement) for each in tries)

@@ -1,0 +1,202 @@
+"""Views of a history on their way to a model: what stays the same from request to request, down to the byte.
+
+An agent of forty turns; each asks for a file to be written, with 3,000 bytes in its arguments, and has 3,000 bytes as
+its result. Two turns are kept and five are rewritten together: before request n, which carries n turns, the first
+(n - 2) // 5 * 5 of them are rewritten.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.model import ModelServer, ToolCall, tool_results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from examples.local_servers.model import Endpoint, Reply
+    from examples.local_servers.web import Answer, Route
+    from tests.environments import Environment
+
+Json = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[3]
+TURNS = 40
+REWRITTEN = [max(number - 2, 0) // 5 * 5 for number in range(TURNS + 1)]
+"""Turns that are rewritten in each request."""
+
+STEPS = [7, 12, 17, 22, 27, 32, 37]
+"""Requests that do not begin with all of the one before: in these another five turns are rewritten."""
+
+CONTENT, RESULT = "c" * 3_000, "r" * 3_000
+MARK = "[argument removed: 3000 bytes]"
+LINE = "[trimmed 3000 bytes] write_file success"
+COMPACTED, TRIMMED = 2_970, 2_961  # what the two save in a turn
+TURN = {"openai": 6_214, "anthropic": 6_215}
+"""What a turn adds to a request: 6,000 bytes and the JSON around them."""
+
+SENT = {"openai": (5_181_375, 1_237_260), "anthropic": (5_182_113, 1_237_998)}
+"""Bytes of all requests, without the views and with them."""
+
+
+def ask(request: Json) -> Reply:
+    """Forty calls, one after the other."""
+    done = len(tool_results(request))
+    arguments = {"path": f"{done:02}.txt", "content": CONTENT}
+    return [ToolCall(f"call_{done:02}", "write_file", arguments)] if done < TURNS else "done"
+
+
+class OpenAI(ModelServer):
+    """Keeps the bytes of each request."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        super().__init__(ask)
+
+    def _route(self, endpoint: Endpoint) -> Route:
+        return _keeping(self.bodies, super()._route(endpoint))
+
+
+class Anthropic(AnthropicServer):
+    """Keeps the bytes of each request."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        super().__init__(ask)
+
+    def _route(self, endpoint: Endpoint) -> Route:
+        return _keeping(self.bodies, super()._route(endpoint))
+
+
+def _keeping(bodies: list[bytes], route: Route) -> Route:
+    def answer(body: bytes) -> Answer:
+        bodies.append(body)
+        return route(body)
+
+    return answer
+
+
+@dataclass
+class Run:
+    """What the agent reported, and the bodies that its model received."""
+
+    report: Json
+    bodies: list[bytes]
+
+    @property
+    def messages(self) -> list[list[str]]:
+        """The messages of each request as JSON, keys in the order in which they came."""
+        return [[json.dumps(message) for message in json.loads(body)["messages"]] for body in self.bodies]
+
+
+@pytest.fixture(scope="module", params=["openai", "anthropic"])
+def client(request: pytest.FixtureRequest) -> str:
+    """The client that the agent uses."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def runs(client: str, environment: Callable[[str], Environment]) -> tuple[Run, Run]:
+    """The agent as it is, and with the views."""
+    return _run(client, environment), _run(
+        client, environment, AGENT_OTEL_TRIM_RESULTS="1", AGENT_OTEL_COMPACT_ARGUMENTS="1"
+    )
+
+
+def _run(client: str, environment: Callable[[str], Environment], **variables: str) -> Run:
+    server, name = (OpenAI(), "openai-agents") if client == "openai" else (Anthropic(), "anthropic")
+    program = Path(__file__).with_name("prefix_program.py")
+    env = {"AGENT_OTEL": "1", "PYTHONPATH": str(ROOT), **variables}
+    with server:
+        done = environment(name).run(program, client, server.base_url, env=env, check=True)
+    report = json.loads(done.stdout)
+    assert ([], {}) == (report["messages"], report["errors"])
+    return Run(report, server.bodies)
+
+
+def test_a_message_is_rewritten_once_and_then_the_same_to_the_byte(runs: tuple[Run, Run]) -> None:
+    whole, viewed = runs
+    first = len(viewed.messages[0])
+    for place, stored in enumerate(whole.messages[-1]):
+        turn = (place - first) // 2
+        sent = [messages[place] for messages in viewed.messages if place < len(messages)]
+        unchanged = [number for number in range(TURNS + 1) if number > turn and REWRITTEN[number] <= turn]
+        if turn < 0:
+            assert [stored] * (TURNS + 1) == sent
+        else:
+            rewritten = stored.replace(CONTENT, MARK).replace(RESULT, LINE)
+            assert [stored] * len(unchanged) + [rewritten] * (TURNS - turn - len(unchanged)) == sent
+
+
+def test_only_where_another_five_turns_are_rewritten_a_request_begins_otherwise(runs: tuple[Run, Run]) -> None:
+    whole, viewed = runs
+
+    assert [] == _broken(whole)
+    assert STEPS == _broken(viewed)
+
+
+def _broken(run: Run) -> list[int]:
+    return [number for number, (before, now) in enumerate(pairwise(run.messages), 1) if now[: len(before)] != before]
+
+
+def test_the_signal_shows_it(client: str, runs: tuple[Run, Run]) -> None:
+    for run in runs:
+        expected = [_stable(client, before, now) for before, now in pairwise(run.bodies)]
+        assert expected == pytest.approx(run.report["shares"], abs=1e-12)
+
+    # Beside 2,000 bytes of instructions, what a new turn adds to a long request is little, and what a step takes
+    # from its beginning is much: all that is not yet rewritten.
+    breaks = [number for number, share in enumerate(runs[1].report["shares"], 1) if number > 2 and share < 0.5]
+    assert STEPS == breaks
+
+
+def _stable(client: str, before: bytes, now: bytes) -> float:
+    """How much of a request is the beginning of the one before, in the bytes of its texts and arguments."""
+    earlier, later = _texts(client, before), _texts(client, now)
+    same = next((place for place, text in enumerate(later) if text not in earlier[place : place + 1]), len(later))
+    return sum(map(len, later[:same])) / sum(map(len, later))
+
+
+def _texts(client: str, body: bytes) -> list[str]:
+    request = json.loads(body)
+    if client == "openai":
+        return [
+            message["tool_calls"][0]["function"]["arguments"] if "tool_calls" in message else message["content"]
+            for message in request["messages"]
+        ]
+    blocks = (block for message in request["messages"][1:] for block in message["content"])
+    asked = request["messages"][0]["content"]
+    return [request["system"], asked, *map(_text, blocks)]
+
+
+def _text(block: Json) -> str:
+    if block["type"] == "tool_result":
+        return str(block["content"])
+    return json.dumps(block["input"], separators=(",", ":"))
+
+
+def test_bytes_on_the_wire(client: str, runs: tuple[Run, Run]) -> None:
+    whole, viewed = runs
+    begin, turn = len(whole.bodies[0]), TURN[client]
+
+    assert [begin + number * turn for number in range(TURNS + 1)] == [len(body) for body in whole.bodies]
+    assert [
+        begin + number * turn - rewritten * (COMPACTED + TRIMMED) for number, rewritten in enumerate(REWRITTEN)
+    ] == [len(body) for body in viewed.bodies]
+    assert SENT[client] == (sum(map(len, whole.bodies)), sum(map(len, viewed.bodies)))
+    assert {"compact": sum(REWRITTEN) * COMPACTED, "trim": sum(REWRITTEN) * TRIMMED} == viewed.report["removed"]
+    assert {} == whole.report["removed"]
+
+
+def test_what_the_program_keeps_is_not_touched(runs: tuple[Run, Run]) -> None:
+    whole, viewed = runs
+
+    assert whole.report["history"] == viewed.report["history"]
+    assert whole.messages[-1] == [json.dumps(message) for message in viewed.report["history"]]

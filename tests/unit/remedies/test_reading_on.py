@@ -1,0 +1,195 @@
+"""Reading on in a large result: pages are ranges, and the event loop goes on whatever a model asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agent_otel
+from agent_otel.core import handler
+from agent_otel.core.types import PRODUCED, Call, Replacement, Result, ToolReader
+from agent_otel.remedies.claim_check import get_tool_result, policy
+from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES
+from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.json_path import at_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+READER = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+
+
+class Counting(MemoryStore):
+    """Counts the bytes that are read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_bytes = 0
+
+    def get(self, key: str) -> bytes:
+        """Read and count."""
+        found = super().get(key)
+        self.read_bytes += len(found)
+        return found
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Read and count."""
+        found = super().get_range(key, start, end)
+        self.read_bytes += len(found)
+        return found
+
+
+@pytest.fixture
+def store(set_variables: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
+    """The store of the claim check."""
+    set_variables(
+        AGENT_OTEL="1",
+        AGENT_OTEL_CLAIM_CHECK="memory:",
+        AGENT_OTEL_CLAIM_CHECK_KEY="a secret of the tests",
+        AGENT_OTEL_CLAIM_CHECK_BUDGET="60",
+    )
+    made = Counting()
+    monkeypatch.setattr(policy, "_given", made)
+    policy.current.cache_clear()
+    yield made
+    policy.current.cache_clear()
+
+
+def stored(text: str) -> str:
+    """The reference of a result."""
+    visit = handler.enter_tool(READER, Call("search", {}, "call_1"), (), {})
+    assert isinstance(visit, handler.Visit)
+    with visit:
+        found: Any = visit.remedied(text, (None, (), {}))
+    assert isinstance(found, Replacement)
+    return str(found.data["ref"])
+
+
+def read_all(ref: str, **asked: str) -> list[str]:
+    """All pages."""
+    pages, cursor = [], None
+    while True:
+        page = agent_otel.get_tool_result(ref, cursor, **asked)
+        pages.append(page["content"])
+        assert page["end"] - page["start"] == len(page["content"].encode("utf-8", "surrogatepass"))
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            assert page["end"] == page["size_bytes"]
+            return pages
+
+
+def test_pages_are_read_as_ranges(store: Counting) -> None:
+    text = "".join(f"{number} größe 🦆 \ud800\n" for number in range(100_000))
+    size = len(text.encode("utf-8", "surrogatepass"))
+    with agent_otel.execution("run-1"):
+        ref = stored(text)
+        store.read_bytes = 0
+        pages = read_all(ref)
+    assert "".join(pages) == text
+    # A page lies in two chunks at most; header and digests come with it.
+    assert store.read_bytes <= len(pages) * (2 * CHUNK_BYTES + 1024 + 64 * (size // CHUNK_BYTES + 1))
+
+
+def test_a_text_without_lines_is_cut_between_characters(store: Counting) -> None:
+    del store
+    text = "🦆ß" * 20_000
+    with agent_otel.execution("run-1"):
+        assert "".join(read_all(stored(text))) == text
+
+
+def test_a_selection_has_pages_too(store: Counting) -> None:
+    del store
+    rows = [{"id": number, "body": "ß" * 20} for number in range(5_000)]
+    with agent_otel.execution("run-1"):
+        ref = stored(json.dumps({"rows": rows, "note": "ß" * 20_000}, ensure_ascii=False))
+        assert "".join(read_all(ref, json_path="rows")) == json.dumps(rows, ensure_ascii=False)
+        assert "".join(read_all(ref, json_path="note")) == "ß" * 20_000
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    "asked", [{"json_path": "items[-1].body"}, {"json_path": "items[99999].id"}, {"grep": "99999"}]
+)
+def test_the_event_loop_goes_on(store: Counting, asked: dict[str, str]) -> None:
+    del store
+    rows = ",\n".join(f'{{"id": {number}, "body": "{"x" * 50}"}}' for number in range(100_000))
+
+    async def main(ref: str) -> tuple[float, float]:
+        reading = asyncio.ensure_future(agent_otel.aget_tool_result(ref, **asked))
+        begun = before = time.perf_counter()
+        longest = 0.0
+        while not reading.done():
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            longest, before = max(longest, now - before), now
+        assert "99999" in reading.result().get("content", "99999")
+        return longest, before - begun
+
+    with agent_otel.execution("run-1"):
+        longest, whole = asyncio.run(main(stored(f'{{"items": [{rows}]}}')))
+    assert longest < whole / 2
+
+
+# --- as json and str.splitlines have it ---------------------------------------------------------------------------
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('ab.[]"\\é', min_size=1), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(VALUES, st.sampled_from([None, (",", ":")]))
+def test_every_value_is_found_where_json_has_it(value: Any, separators: tuple[str, str] | None) -> None:
+    text = json.dumps(value, ensure_ascii=False, separators=separators)
+    for path, inner in _paths(value, "$"):
+        expected = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False, separators=separators)
+        assert at_path(text, path) == expected
+
+
+def _paths(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every path that can be written down, and the value there."""
+    yield path, value
+    if isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _paths(inner, f"{path}[{number}]")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not set(key) & set(".[]"):
+                yield from _paths(inner, f"{path}.{key}")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("", "$"),
+        ("x", "a"),
+        ("[1,", "[1]"),
+        ("[1 2]", "[1]"),
+        ('{"a" 1}', "a"),
+        ('{"a', "a"),
+        ('["a]', "[0]"),
+        ("{1: 2}", "a"),
+        ("[" * 50_000, "[0]"),
+    ],
+)
+def test_what_is_no_json_is_said_to_be_none(text: str, path: str) -> None:
+    with pytest.raises(ValueError, match="The result is no JSON; use lines or grep"):
+        at_path(text, path)
+
+
+def test_of_json_that_is_cut_off_the_beginning_can_be_read() -> None:
+    assert at_path('{"rows": [{"id": 1}, {"id": 2}, {"i', "rows[1].id") == "2"
+
+
+@given(st.text("ab\n\r\x0b\x0c\x1c\x85\u2028", max_size=40), st.integers(1, 5))
+def test_lines_are_those_of_splitlines(text: str, split: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(get_tool_result, "_SPLIT", split)
+        assert list(get_tool_result._lines(text)) == text.splitlines()

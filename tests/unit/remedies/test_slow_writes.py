@@ -1,0 +1,208 @@
+"""Results that are too large or too slow for the store: what they cost their own call, and others nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_otel._internal import daemon_pool as pools
+from agent_otel._internal.daemon_pool import BusyError, Workers
+from agent_otel.remedies.claim_check.circuit_breaker import Breaker
+from agent_otel.remedies.claim_check.envelope import Origin
+from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.reader import ClaimReader
+from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_up_to
+from agent_otel.remedies.claim_check.stores import StoreError
+from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
+from tests.unit.remedies.hostile_stores import Failing, Hanging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.timeout(500)  # the machine may be busy with other tests
+
+FOREVER = 60.0
+MIB = 1024 * 1024
+ORIGIN = Origin("run-1", "run-1", "agent", "search", "call_0")
+
+
+class Noting(Hanging):
+    """Says when a value was deleted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.deleted = threading.Event()
+
+    def delete(self, key: str) -> None:
+        """Delete, and say so."""
+        super().delete(key)
+        self.deleted.set()
+
+
+class Unreadable(list[Any]):
+    """A result that nobody may look into."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise AssertionError
+
+    __len__ = __iter__  # type: ignore[assignment]
+
+
+@pytest.fixture(params=["put", "aput"])
+def put(request: pytest.FixtureRequest) -> Callable[..., Stored | NotStored]:
+    """Each way to write, as one that blocks."""
+
+    def call(writer: ClaimWriter, *args: Any, **named: Any) -> Stored | NotStored:
+        if request.param == "put":
+            return writer.put(*args, **named)
+        return asyncio.run(writer.aput(*args, **named))
+
+    return call
+
+
+Put = Any
+
+
+def test_above_the_maximum_nothing_is_read_and_no_breaker_opens(put: Put) -> None:
+    store = Failing(None)
+    writer = ClaimWriter(Claims(store, key="k"), budget=FOREVER, max_bytes=1_000, breaker=Breaker(failures=1))
+    for data in ("x" * 1_001, b"x" * 1_001, Content(Unreadable(), 1_001)):
+        assert put(writer, data, ORIGIN) == NotStored("too_large")
+    # The size of a structured result is a lower bound; its bytes are the thread's to find.
+    assert put(writer, Content(["x" * 1_000], 2), ORIGIN) == NotStored("too_large")
+    assert store.asked == 0
+    assert isinstance(put(writer, "x" * 1_000, ORIGIN), Stored)
+
+
+def test_a_large_payload_that_is_slow_says_nothing_of_the_store(put: Put) -> None:
+    store = Hanging()
+    writer = ClaimWriter(
+        Claims(store, key="k"), budget=0.05, breaker=Breaker(failures=1, seconds=FOREVER), workers=Workers("test", 1)
+    )
+    assert put(writer, "x" * (MIB + 1), ORIGIN) == NotStored("timeout")
+    assert put(writer, "x", ORIGIN) == NotStored("timeout")  # it waits for the thread, and not for the store
+    assert writer._breaker.allows()
+    store.go.set()
+
+
+def test_a_store_that_refuses_a_large_payload_has_failed(put: Put) -> None:
+    breaker = Breaker(failures=1, seconds=FOREVER)
+    writer = ClaimWriter(Claims(Failing(StoreError("down")), key="k"), budget=FOREVER, breaker=breaker)
+    assert put(writer, "x" * (MIB + 1), ORIGIN) == NotStored("error")
+    assert not breaker.allows()
+
+
+def test_a_write_that_is_taken_back_gives_its_bytes_back_at_once(put: Put) -> None:
+    class Rows(list[Any]):
+        """A result that can be watched."""
+
+    store = Hanging()
+    writer = ClaimWriter(
+        Claims(store, key="k"), budget=0.05, breaker=Breaker(failures=1_000), workers=Workers("test", 1)
+    )
+    while not store.entered:
+        put(writer, "x", ORIGIN)
+    for _ in range(3):
+        rows = Rows(["x"] * 1_000)
+        kept = weakref.ref(rows)
+        assert put(writer, Content(rows, 4_000), ORIGIN) == NotStored("timeout")
+        del rows
+        gc.collect()
+        assert kept() is None
+    store.go.set()
+
+
+def test_the_queue_is_bounded_and_what_is_taken_back_makes_room() -> None:
+    go = threading.Event()
+    workers = Workers("test", 1)
+    first = workers.submit(go.wait)
+    while not first.running():
+        threading.Event().wait(0.001)
+    waiting = [workers.submit(lambda: None) for _ in range(pools._MOST_WAITING)]
+    with pytest.raises(BusyError):
+        workers.submit(lambda: None)
+    assert waiting[7].cancel()
+    last = workers.submit(lambda: "done")
+    go.set()
+    assert last.result(FOREVER) == "done"
+    assert all(job.done() for job in waiting)
+
+
+def test_with_a_full_queue_nothing_is_stored_and_no_call_waits(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "_MOST_WAITING", 0)
+    writer = ClaimWriter(Claims(MemoryStore(), key="k"), budget=FOREVER, workers=Workers("test", 0))
+    assert put(writer, "x", ORIGIN) == NotStored("timeout")
+
+
+def test_jobs_beside_one_that_hangs_find_a_thread_of_their_own() -> None:
+    workers, go = Workers("test", 2), threading.Event()
+    for _ in range(200):
+        workers.submit(lambda: None).result(FOREVER)
+        workers.submit(lambda: None)
+    workers.submit(go.wait)
+    for _ in range(10):
+        assert workers.submit(lambda: "done").result(FOREVER) == "done"
+    go.set()
+
+
+def test_what_arrives_late_is_deleted(put: Put) -> None:
+    store = Noting()
+    writer = ClaimWriter(Claims(store, key="k"), budget=0.05, workers=Workers("test", 1))
+    while not store.entered:
+        assert put(writer, "x", ORIGIN) == NotStored("timeout")
+    store.go.set()
+    assert store.deleted.wait(FOREVER)
+    assert not store._values
+
+
+def test_what_arrives_late_stays_where_a_reference_to_it_was_given_out(put: Put) -> None:
+    store, workers = Noting(), Workers("test", 1)
+    claims = Claims(store, key="k")
+    store.go.set()
+    stored = put(ClaimWriter(claims, budget=FOREVER, workers=workers), "x", ORIGIN)
+    writer = ClaimWriter(claims, budget=0.05, workers=workers)
+    writer._referred.append(hash(stored.reference.key))
+    store.go.clear()
+    before = store.entered
+    while store.entered == before:
+        assert put(writer, "x", ORIGIN) == NotStored("timeout")
+    store.go.set()
+    for _ in range(2):  # after the write, and after what it may have asked for
+        workers.submit(lambda: None).result(FOREVER)
+    assert not store.deleted.is_set()
+    assert ClaimReader(claims).resolve(str(stored.reference), caller="run-1").text == "x"
+
+
+# --- what is nested too deeply for json ---------------------------------------------------------------------------
+
+
+def test_what_is_nested_too_deeply_for_json_has_its_json_nevertheless() -> None:
+    nested: Any = "ö"
+    for _ in range(20_000):
+        nested = {"a": [nested, 1]}
+    text = '{"a":[' * 20_000 + '"ö"' + ",1]}" * 20_000
+    assert raw_of(nested).text == text
+    assert size_up_to(nested, len(text) + 1) == len(text) + 1
+    assert size_up_to(nested, len(text)) is None
+    while isinstance(nested, dict):  # freed one by one
+        nested = nested["a"][0]
+
+
+def test_json_is_the_same_in_pieces() -> None:
+    values: tuple[Any, ...] = (
+        [],
+        {},
+        [[], {}, ()],
+        {"a": list(range(1_000)), "b": {str(n): n for n in range(1_000)}, 1: None, None: True, 2.5: "ö\n"},
+        [{"a": {"b": {"c": {"d": [1, (2, 3)]}}}}] * 300,
+        (1, {"x": float("inf")}),
+    )
+    for value in values:
+        assert raw_of(value).text == json.dumps(value, ensure_ascii=False, separators=(",", ":"))

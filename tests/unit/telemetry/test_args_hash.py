@@ -1,0 +1,56 @@
+"""The key of `tool.args_hash`: what a hash in a trace gives away, and which processes agree on it."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from tests.unit.telemetry.conftest import CALL
+from tests.unit.telemetry.test_spans import PROVIDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_KEY = "q1Zk0mX7uB2rT9vL4sYc"
+_ARGUMENTS = {"card": "4000000000000002", "pin": "0000"}
+_PROGRAM = """
+provide()
+with agent_otel.execution("run-1"):
+    for _ in range(2):
+        call("pay", "ok", {"pin": "0000", "card": "4000000000000002"})
+from prometheus_client import generate_latest
+lines = generate_latest().decode().splitlines()
+repeats = [line for line in lines if line.startswith("agent_otel_tool_repeats_total{")]
+print(json.dumps([[span[2]["tool.args_hash"] for span in spans()], repeats]))
+"""
+
+
+def _hashes(environment: Environment, **env: str) -> list[str]:
+    child = environment.run(CALL + PROVIDERS + _PROGRAM, env={"AGENT_OTEL": "1", **env}, check=True)
+    hashes, repeats = json.loads(child.stdout)
+    assert ['agent_otel_tool_repeats_total{gen_ai_tool_name="pay"} 1.0'] == repeats
+    assert "" == child.stderr
+    return list(hashes)
+
+
+def _canonical() -> bytes:
+    return json.dumps(_ARGUMENTS, sort_keys=True, separators=(",", ":")).encode()
+
+
+def test_processes_with_the_same_key_agree(environment: Callable[[str], Environment]) -> None:
+    expected = blake2b(_canonical(), digest_size=6, key=_KEY.encode()).hexdigest()
+
+    assert [expected] * 2 == _hashes(environment("bare"), AGENT_OTEL_HASH_KEY=_KEY)
+    assert [expected] * 2 == _hashes(environment("bare"), AGENT_OTEL_HASH_KEY=_KEY)
+
+
+def test_without_a_key_each_process_has_its_own(environment: Callable[[str], Environment]) -> None:
+    """The arguments cannot be guessed from the hash, and a repeat in the same process is still a repeat."""
+    first, second = _hashes(environment("bare")), _hashes(environment("bare"))
+
+    assert [first[0]] * 2 == first
+    assert [second[0]] * 2 == second
+    assert 3 == len({first[0], second[0], blake2b(_canonical(), digest_size=6).hexdigest()})

@@ -1,0 +1,262 @@
+"""Requests in the shapes of Anthropic, Google and Bedrock that are strange, or look like cuts and are none."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
+from tests.servers.gemini import GeminiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+    from tests.servers.scripted import ScriptedServer
+
+Json = dict[str, Any]
+
+PROGRAM = """
+import json, os, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+import agent_otel
+from agent_otel._internal import errors
+
+def tool(call_id, result, name="search"):
+    with agent_otel.tool_call(name, {{}}, call_id=call_id) as call:
+        return call.result(result)
+
+TEXT = "".join(f"line {{n}}" + chr(10) for n in range(3000))  # one character in nine is escaped in JSON
+TABLE = {{"rows": [{{"id": n}} for n in range(3000)]}}  # more than is walked through
+base_url = {base_url!r}
+
+{setup}
+
+refused = 0
+with agent_otel.execution("run"):
+{body}
+print(json.dumps({{
+    "metrics": telemetry.metrics(), "messages": messages.take(), "errors": dict(errors.errors), "refused": refused
+}}))
+"""
+
+ANTHROPIC = """
+import anthropic
+client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
+def say(*messages, **more):
+    global refused
+    try:
+        client.messages.create(model="scripted", max_tokens=9, messages=list(messages), **more)
+    except Exception:
+        refused += 1
+def send(*blocks):
+    say({"role": "user", "content": list(blocks)})
+def answer(call_id, content):
+    return {"type": "tool_result", "tool_use_id": call_id, "content": content}
+"""
+
+GOOGLE = """
+from google import genai
+from google.genai import types
+client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
+def send(*parts, **more):
+    global refused
+    try:
+        contents = [types.Content(role="user", parts=list(parts))]
+        client.models.generate_content(model="gemini-scripted", contents=contents, config=more or None)
+    except Exception:
+        refused += 1
+def answer(call_id, response, name="search", parts=None):
+    response = types.FunctionResponse(id=call_id, name=name, response=response, parts=parts)
+    return types.Part(function_response=response)
+"""
+
+BEDROCK = """
+import boto3
+client = boto3.client(
+    "bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
+    aws_access_key_id="scripted", aws_secret_access_key="scripted",
+)
+def send(*blocks, **more):
+    global refused
+    try:
+        client.converse(modelId="scripted", messages=[{"role": "user", "content": list(blocks)}], **more)
+    except Exception:
+        refused += 1
+def answer(call_id, *content, **more):
+    return {"toolResult": {"toolUseId": call_id, "content": list(content), **more}}
+"""
+
+PROVIDERS: dict[str, tuple[str, str, type[ScriptedServer]]] = {
+    "anthropic": ("anthropic", ANTHROPIC, AnthropicServer),
+    "anthropic-0.125": ("anthropic-0.125", ANTHROPIC, AnthropicServer),
+    "google": ("google-genai", GOOGLE, GeminiServer),
+    "bedrock": ("bedrock", BEDROCK, BedrockServer),
+}
+
+
+@pytest.fixture
+def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
+    """Return a function from a provider and a program to what it emitted."""
+
+    def run(provider: str, body: str) -> Json:
+        name, setup, kind = PROVIDERS[provider]
+        with kind(lambda _: "done") as server:
+            code = PROGRAM.format(
+                root=str(request.config.rootpath),
+                base_url=server.base_url,
+                setup=setup,
+                body=textwrap.indent(textwrap.dedent(body), "    "),
+            )
+            done = environment(name).run(code, env={"AGENT_OTEL": "1"}, check=True)
+        report: Json = json.loads(done.stdout.splitlines()[-1])
+        assert report["errors"] == {}
+        assert report["messages"] == []
+        return report
+
+    return run
+
+
+def counted(report: Json, name: str) -> float:
+    """What a metric counted in all."""
+    return float(sum(metric["sum"] for metric in report["metrics"] if metric["name"] == f"agent_otel.{name}"))
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"),
+    [
+        ("anthropic", "answer('call_1', [{'type': 'text', 'text': tool('call_1', TEXT)}])"),
+        ("anthropic", "answer('call_1', ({'type': 'text', 'text': t} for t in [tool('call_1', TEXT)]))"),
+        ("google", "answer('call_1', tool('call_1', {'result': TEXT}))"),
+        ("google", "answer(None, tool(None, {'result': TEXT}))"),
+        ("google", "answer('call_1', {'output': tool('call_1', TEXT)})"),
+        ("google", "answer('call_1', tool('call_1', TABLE))"),
+        ("google", "answer('call_1', json.loads(tool('call_1', json.dumps(TABLE))))"),
+        ("google", "answer('call_1', {'answer': tool('call_1', TEXT), 'status': 'ok'})"),
+        ("bedrock", "answer('call_1', {'text': tool('call_1', TEXT)})"),
+        ("bedrock", "answer('call_1', {'json': tool('call_1', TABLE)})"),
+        ("bedrock", "answer('call_1', {'json': json.loads(tool('call_1', json.dumps(TABLE)))})"),
+        ("bedrock", "answer('call_1', {'text': tool('call_1', TEXT)[:9000]}, {'text': TEXT[9000:]}, status='error')"),
+    ],
+)
+def test_a_result_in_another_form_is_no_cut(told: Callable[..., Json], provider: str, sent: str) -> None:
+    report = told(provider, f"part = {sent}\nfor turn in range(2):\n    send(part)")
+    assert report["refused"] == 0
+    assert counted(report, "tool.results.truncated") == 0
+
+
+@pytest.mark.parametrize(
+    ("provider", "sent"),
+    [
+        ("anthropic", "answer('call_1', tool('call_1', TEXT)[:900])"),
+        ("google", "answer('call_1', {'result': tool('call_1', {'result': TEXT})['result'][:900]})"),
+        ("google", "answer(None, {'result': tool(None, TEXT)[:900]})"),
+        ("bedrock", "answer('call_1', {'text': tool('call_1', TEXT)[:900]})"),
+    ],
+)
+def test_a_cut_in_these_forms_is_found_once(told: Callable[..., Json], provider: str, sent: str) -> None:
+    report = told(provider, f"part = {sent}\nfor turn in range(2):\n    send(part)")
+    assert counted(report, "tool.results.truncated") == 1
+    assert counted(report, "tool.result.delivered") == 900
+
+
+@pytest.mark.parametrize(
+    ("provider", "body", "requests"),
+    [
+        ("anthropic", "send({'type': 'hologram', 'beam': [1, 2]}, {'no': 'type'})", 1),
+        (
+            "anthropic",
+            "send({'type': 'tool_result', 'content': 'no id'}, {'type': 'tool_result', 'tool_use_id': 5})",
+            1,
+        ),
+        ("anthropic", "say({'role': 'oracle', 'content': 'x'}, {'content': 'no role'}, {'role': 'user'})", 1),
+        ("anthropic", "say({'role': 'user', 'content': 'x'}, system=[{'type': 'text', 'text': 'y'}], tools=[])", 1),
+        (
+            "anthropic",
+            """
+            send({'type': 'image', 'source': {'type': 'base64', 'media_type': 'image/png', 'data': 'A' * 9000}})
+            say({'role': 'assistant', 'content': [
+                {'type': 'server_tool_use', 'id': 's', 'name': 'web_search', 'input': {}},
+                {'type': 'web_search_tool_result', 'tool_use_id': 's', 'content': [{'type': 'web_search_result'}]},
+                {'type': 'thinking', 'thinking': 'hm', 'signature': 'x'},
+            ]}, {'role': 'user', 'content': [answer('nobody', 'without a call')]})
+            """,
+            2,
+        ),
+        ("anthropic", "client.messages.count_tokens(model='m', messages=[])", None),
+        ("google", "send(types.Part.from_bytes(data=bytes(9000), mime_type='image/png'))", 1),
+        ("google", "send(types.Part(text='a', thought=True), answer('nobody', None), answer(None, {}, name=None))", 1),
+        ("google", "send(answer(None, {'error': 'x'}), answer(None, {'result': None}), cached_content='caches/1')", 1),
+        ("bedrock", "send({'image': {'format': 'png', 'source': {'bytes': bytes(9000)}}}, {'text': 'x'})", 1),
+        ("bedrock", "send({'hologram': {}}, 'no block', answer(5, 'x'), {'toolUse': None})", 1),
+        ("bedrock", "send(answer('nobody', {'text': 'x'}), answer('', {'image': {}}), system='no list')", 1),
+    ],
+)
+def test_strange_requests_are_no_failure_and_no_cut(
+    told: Callable[..., Json], provider: str, body: str, requests: int | None
+) -> None:
+    if requests is None:
+        body = f"try:\n    {body}\nexcept Exception:\n    refused += 1"
+    report = told(provider, f"for turn in range(2):\n{textwrap.indent(textwrap.dedent(body), '    ')}")
+    assert counted(report, "tool.results.truncated") == 0
+    sizes = [metric for metric in report["metrics"] if metric["name"] == "agent_otel.model.request.size"]
+    assert sum(metric["count"] for metric in sizes) == 2 * 6 * (requests or 0)
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"),
+    [
+        (
+            "anthropic",
+            """
+            first = client.beta.messages.create(model="scripted", max_tokens=9, messages=[user("one")],
+                                                thread={"type": "create"})
+            for text in ("two", "three"):
+                client.beta.messages.create(model="scripted", max_tokens=9, messages=[user(text)],
+                                            thread={"type": "continue", "previous_message_id": first.id})
+            """,
+        ),
+        (
+            "google",
+            """
+            for text in ("one", "two"):
+                send(types.Part(text=text), cached_content="caches/1")
+            """,
+        ),
+    ],
+)
+def test_state_that_the_provider_keeps_is_no_loss(told: Callable[..., Json], provider: str, body: str) -> None:
+    body = "def user(text): return {'role': 'user', 'content': text}\n" + textwrap.dedent(body)
+    assert counted(told(provider, body), "model.history.lost") == 0
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"),
+    [
+        ("anthropic", "say({'role': 'user', 'content': text})"),
+        ("google", "send(types.Part(text=text))"),
+        ("bedrock", "send({'text': text})"),
+    ],
+)
+def test_history_that_is_gone_is_lost(told: Callable[..., Json], provider: str, body: str) -> None:
+    assert counted(told(provider, f"for text in ('one', 'two'):\n    {body}"), "model.history.lost") == 1
+
+
+@pytest.mark.parametrize("major", ["anthropic", "anthropic-0.125"])
+def test_a_stream_that_is_abandoned_was_a_request(told: Callable[..., Json], major: str) -> None:
+    report = told(
+        major,
+        """
+        message = {"role": "user", "content": [answer("call_1", tool("call_1", TEXT))]}
+        with client.messages.stream(model="scripted", max_tokens=9, messages=[message]) as stream:
+            next(iter(stream))
+        """,
+    )
+    assert counted(report, "tool.result.delivered") == len("".join(f"line {n}\n" for n in range(3000)))
+    assert counted(report, "tool.results.truncated") == 0

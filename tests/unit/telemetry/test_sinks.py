@@ -1,0 +1,264 @@
+"""Where metrics go: the program's own provider, the exporters it names, its Prometheus registry, or nowhere."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.telemetry import wire
+from tests.unit.telemetry.conftest import CALL
+from tests.unit.telemetry.wire import key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+    from tests.servers.otlp import OtlpReceiver
+
+#: A provider of the program's own, and what it has collected as metric name -> sum of values or counts.
+PROVIDER = """
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+reader = InMemoryMetricReader()
+
+def provide():
+    metrics.set_meter_provider(MeterProvider([reader]))
+
+def collected():
+    if metrics.get_meter_provider().__class__ is not MeterProvider:
+        return {}
+    data = reader.get_metrics_data()
+    found = [m for r in (data.resource_metrics if data else ()) for s in r.scope_metrics for m in s.metrics]
+    return {m.name: sum(getattr(p, "count", getattr(p, "value", 0)) for p in m.data.data_points) for m in found}
+"""
+_REGISTRY = """
+import prometheus_client
+
+def exposed():
+    return prometheus_client.generate_latest().decode()
+"""
+_SIZE = "agent_otel.tool.result.size"
+_COUNT = key("agent_otel_tool_result_size_bytes_count", gen_ai_tool_name="search")
+
+
+def _run(environment: Environment, program: str, env: dict[str, str]) -> Any:
+    """Run a program that prints one JSON value and says nothing else."""
+    child = environment.run(CALL + PROVIDER + _REGISTRY + textwrap.dedent(program), env={"AGENT_OTEL": "1", **env})
+    assert ("", 0) == (child.stderr, child.returncode)
+    return json.loads(child.stdout)
+
+
+_ONE_CALL = """
+import json
+if {provide}:
+    provide()
+call("search", "x")
+print(json.dumps([collected(), exposed()]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "provide", "in_otel", "in_prometheus"),
+    [
+        ("auto", True, True, False),
+        ("auto", False, False, True),
+        ("both", True, True, True),
+        ("otel", True, True, False),
+        ("prometheus", True, False, True),
+        ("off", True, False, False),
+    ],
+)
+def test_the_programs_own_provider_and_registry(
+    both_ends: Environment, setting: str, *, provide: bool, in_otel: bool, in_prometheus: bool
+) -> None:
+    program = _ONE_CALL.format(provide=provide)
+    collected, exposed = _run(both_ends, program, {"AGENT_OTEL_METRICS": setting})
+
+    assert (1 if in_otel else None) == collected.get(_SIZE)
+    assert (1 if in_prometheus else None) == wire.scraped(exposed).get(_COUNT)
+    assert in_prometheus == ("agent_otel" in exposed)
+
+
+@pytest.mark.parametrize("variables", ["exporter", "endpoint", "metrics endpoint"])
+def test_exporters_named_by_the_environment(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver, variables: str
+) -> None:
+    endpoint = receiver.http_endpoint
+    env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"} | {
+        "exporter": {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
+        "endpoint": {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint},
+        "metrics endpoint": {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"{endpoint}/v1/metrics"},
+    }[variables]
+    exposed = _run(environment("bare"), 'import json; call("search", "x"); print(json.dumps(exposed()))', env)
+
+    assert [1] == [point.count for point in receiver.latest(_SIZE)]
+    assert "agent_otel" not in exposed
+    assert (0 if variables == "metrics endpoint" else 1) == len(receiver.spans), "a common endpoint is for spans too"
+
+
+_SERVED = {
+    "server": "import prometheus_client; prometheus_client.start_http_server(0, '127.0.0.1')",
+    "asgi": "import prometheus_client; served = [prometheus_client.make_asgi_app()]",
+    "wsgi": "from prometheus_client import make_wsgi_app as make; served = {'/metrics': make()}",
+    "handler": "from prometheus_client import generate_latest",
+    # Nothing of ours would be in it.
+    "a registry of its own": "import prometheus_client as p; served = p.make_asgi_app(p.CollectorRegistry())",
+}
+_SAYS = """
+import json, logging, sys
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+call("search", "x")
+call("search", "x")
+print(json.dumps(exposed()))
+"""
+_KEPT = "Metrics stay in prometheus_client's registry, because {}. OTEL_METRICS_EXPORTER=otlp pushes them instead, "
+_PUSHED = "Metrics are pushed by the exporter that the OTEL_* variables name."
+
+
+def _says(environment: Environment, program: str, env: dict[str, str]) -> tuple[str, Any]:
+    """Return what the program logs, and what its registry exposes."""
+    child = environment.run(CALL + program + _REGISTRY + _SAYS, env={"AGENT_OTEL": "1", **env}, check=True)
+    *said, exposed = child.stdout.splitlines()
+    assert "" == child.stderr
+    return "\n".join(line for line in said if line.startswith("Metrics ")), wire.scraped(json.loads(exposed))
+
+
+@pytest.mark.parametrize("served", _SERVED)
+def test_a_registry_that_is_served_keeps_the_metrics_from_an_endpoint(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver, served: str
+) -> None:
+    """The endpoint is for traces then; metrics would vanish from ``/metrics``, or be there and in the collector."""
+    env = {"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.http_endpoint}
+    said, exposed = _says(environment("bare"), _SERVED[served] + "\n", env)
+
+    kept = "own" not in served
+    assert said == (_KEPT.format("the program exposes it") + "AGENT_OTEL_METRICS=both does both." if kept else _PUSHED)
+    assert (2 if kept else None) == exposed.get(_COUNT)
+    assert ([] if kept else [2]) == [point.count for point in receiver.latest(_SIZE)]
+    assert 2 == len(receiver.spans)
+
+
+def test_an_exporter_of_traces_is_none_of_metrics(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    said, exposed = _says(environment("bare"), "", receiver.environment())
+
+    assert said.startswith(_KEPT.format("only OTEL_TRACES_EXPORTER names an exporter"))
+    assert 2 == exposed[_COUNT]
+    assert ([], 2) == (receiver.points, len(receiver.spans))
+
+
+def test_an_exporter_of_metrics_that_is_named_is_used(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "otlp"}
+    said, exposed = _says(environment("bare"), _SERVED["asgi"] + "\n", env)
+
+    assert _PUSHED == said
+    assert _COUNT not in exposed
+    assert [2] == [point.count for point in receiver.latest(_SIZE)]
+
+
+def test_none_is_no_exporter(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
+    env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "none"}
+    exposed = _run(environment("bare"), 'import json; call("search", "x"); print(json.dumps(exposed()))', env)
+
+    assert 1 == wire.scraped(exposed)[_COUNT]
+    assert ([], 1) == (receiver.points, len(receiver.spans))
+
+
+def test_the_console(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "OTEL_METRICS_EXPORTER": "console", "OTEL_TRACES_EXPORTER": "console"}
+    child = environment("bare").run(CALL + 'call("search", "x")', env=env, check=True)
+
+    assert 1 == child.stdout.count('"name": "execute_tool search"')
+    assert 1 == child.stdout.count(f'"name": "{_SIZE}"')
+
+
+def test_a_provider_that_is_set_late(both_ends: Environment) -> None:
+    """With ``otel`` the sink waits for the program's provider; what is told once, such as versions, is not lost."""
+    program = """
+    import json, logging
+    logging.getLogger("agent_otel").setLevel(logging.ERROR)  # one warning, that there is none yet
+    call("search", "x")
+    provide()
+    call("search", "x")
+    first, second = collected(), collected()
+    print(json.dumps([first, second]))
+    """
+    first, second = _run(both_ends, program, {"AGENT_OTEL_METRICS": "otel"})
+
+    assert 1 == first[_SIZE]
+    assert (1, 1) == (first["agent_otel.build_info"], second["agent_otel.build_info"])
+
+
+def test_alerting_counters_begin_at_zero(environment: Callable[[str], Environment]) -> None:
+    expected = {
+        key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn"),
+        key("agent_otel_tool_repeats_total", gen_ai_tool_name="search"),
+        *(
+            key("agent_otel_tool_results_truncated_total", gen_ai_tool_name="search", layer=layer, reason=reason)
+            for layer, reason in (
+                ("tool", "marker"),
+                ("tool", "cut_json"),
+                ("tool", "offloaded"),
+                ("tool", "cleared"),
+                ("tool", "suspected"),
+                ("framework", "marker"),
+                ("framework", "offloaded"),
+                ("framework", "shrunk"),
+            )
+        ),
+    }
+    exposed = _run(environment("bare"), 'import json; call("search", "x"); print(json.dumps(exposed()))', {})
+
+    counters = {series: value for series, value in wire.scraped(exposed).items() if series in expected}
+    assert dict.fromkeys(expected, 0) == counters
+
+
+def test_the_sdk_disabled(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
+    """``OTEL_SDK_DISABLED`` is about OpenTelemetry: the program's Prometheus registry is not."""
+    env = {**receiver.environment(), "OTEL_METRICS_EXPORTER": "otlp", "OTEL_SDK_DISABLED": "true"}
+    program = """
+    import json, sys
+    call("search", "x")
+    print(json.dumps([exposed(), "opentelemetry.exporter.otlp" in sys.modules]))
+    """
+    exposed, exporter_loaded = _run(environment("bare"), program, env)
+
+    assert 1 == wire.scraped(exposed)[_COUNT]
+    assert ([], [], False) == (receiver.spans, receiver.points, exporter_loaded)
+
+
+def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path, free_port: int) -> None:
+    env = {"AGENT_OTEL": "1", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    before, first = time.time(), 0.0
+    for result in ("x", "x" * 20_000):
+        both_ends.run(CALL + f'call("search", {result!r})', env=env, check=True)
+        first = first or time.time()
+    program = """
+    import json
+    import urllib.request
+    from prometheus_client import CollectorRegistry, generate_latest, multiprocess
+    call("search", "xx")
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)
+    served = urllib.request.urlopen("http://127.0.0.1:%d/metrics" % PORT).read().decode()
+    print(json.dumps([generate_latest(registry).decode(), served]))
+    """.replace("PORT", str(free_port))
+    summed, served = _run(both_ends, program, {**env, "AGENT_OTEL_PROMETHEUS_PORT": str(free_port)})
+
+    for exposition in map(wire.scraped, (summed, served)):
+        assert 3 == exposition[_COUNT]
+        assert 20_003 == exposition[key("agent_otel_tool_result_size_bytes_sum", gen_ai_tool_name="search")]
+        assert 1 == exposition[key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn")]
+        assert [1.0] == [value for (name, _), value in exposition.items() if name == "agent_otel_build_info"]
+        (began,) = (value for (name, _), value in exposition.items() if name == "agent_otel_process_start_time_seconds")
+        assert before <= began <= first  # the counters' first process, which has ended

@@ -1,0 +1,239 @@
+"""Which span carries the numbers, whose provider it comes from, and what of the content is on it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.telemetry.conftest import CALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+    from tests.servers.otlp import OtlpReceiver
+
+#: Providers of the program's own: ``provider(name)`` and ``spans(name)`` as (scope, name, attributes, parent's name).
+PROVIDERS = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporters = {}
+
+def provide(name="theirs"):
+    exporters[name] = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporters[name]))
+    trace.set_tracer_provider(provider)
+
+def spans(name="theirs"):
+    finished = exporters[name].get_finished_spans()
+    names = {span.context.span_id: span.name for span in finished}
+    return [
+        (span.instrumentation_scope.name, span.name, dict(span.attributes), span.parent and names[span.parent.span_id])
+        for span in sorted(finished, key=lambda span: span.start_time)
+    ]
+"""
+
+
+def _run(environment: Environment, program: str, env: dict[str, str] | None = None) -> Any:
+    child = environment.run(CALL + PROVIDERS + program, env={"AGENT_OTEL": "1", **(env or {})})
+    assert ("", 0) == (child.stderr, child.returncode)
+    return json.loads(child.stdout)
+
+
+#: Spans of other instrumentations, as those open them, around a call of ours whose body opens a span itself.
+_FOREIGN = """
+provide()
+tracer = trace.get_tracer("theirs")
+MARKS = {
+    "execute_tool search": {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"},
+    "tools/call search": {"mcp.method.name": "tools/call", "gen_ai.tool.name": "search"},
+    "search": {"openinference.span.kind": "TOOL", "tool.name": "search"},
+    "search.tool": {"traceloop.span.kind": "tool"},
+    "execute_tool other": {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "other"},
+    "POST": {"http.request.method": "POST"},
+}
+for name, attributes in MARKS.items():
+    with tracer.start_as_current_span(name, attributes=attributes):
+        with agent_otel.tool_call("search", {}) as running:
+            with tracer.start_as_current_span("body"):
+                running.result("xx")
+print(json.dumps(spans()))
+"""
+_TOOL_SPANS = ("execute_tool search", "tools/call search", "search", "search.tool")
+_OTHER_SPANS = ("execute_tool other", "POST")
+
+
+def test_auto_takes_the_span_that_is_open_for_this_call(both_ends: Environment) -> None:
+    found = _run(both_ends, _FOREIGN)
+
+    theirs = {name: attributes for scope, name, attributes, _ in found if scope == "theirs" and name != "body"}
+    ours = [
+        (name, attributes["tool.result.bytes"], parent)
+        for scope, name, attributes, parent in found
+        if scope == "agent_otel"
+    ]
+    assert dict.fromkeys(_TOOL_SPANS, 2) == {
+        name: attributes["tool.result.bytes"]
+        for name, attributes in theirs.items()
+        if "tool.result.bytes" in attributes
+    }
+    assert {"search"} == {theirs[name]["tool.name"] for name in _TOOL_SPANS}
+    assert [("execute_tool search", 2, parent) for parent in _OTHER_SPANS] == ours
+    assert [*_TOOL_SPANS, "execute_tool search", "execute_tool search"] == [
+        parent for _, name, _, parent in found if name == "body"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "enriched", "own"),
+    [("own", (), 6), ("enrich", _TOOL_SPANS, 0), ("off", (), 0)],
+)
+def test_the_other_modes(
+    environment: Callable[[str], Environment], mode: str, enriched: tuple[str, ...], own: int
+) -> None:
+    program = _FOREIGN + "import prometheus_client; print(prometheus_client.generate_latest().decode())"
+    child = environment("bare").run(
+        CALL + PROVIDERS + program, env={"AGENT_OTEL": "1", "AGENT_OTEL_SPANS": mode}, check=True
+    )
+    found = json.loads(child.stdout.splitlines()[0])
+
+    numbered = [(scope, name) for scope, name, attributes, _ in found if "tool.result.bytes" in attributes]
+    assert [("theirs", name) for name in enriched] == [each for each in numbered if each[0] == "theirs"]
+    assert own == len([each for each in numbered if each[0] == "agent_otel"])
+    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 6.0' in child.stdout
+    assert [] == [name for scope, name, _, _ in found if scope == "agent_otel" and mode != "own"]
+
+
+_REFUSED = """
+provide()
+call("search", "x")
+provide("second")
+call("search", "x")
+print(json.dumps([len(spans()), len(spans("second"))]))
+"""
+
+
+def test_a_second_provider_is_refused_by_opentelemetry(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(CALL + PROVIDERS + _REFUSED, env={"AGENT_OTEL": "1"}, check=True)
+
+    assert [2, 0] == json.loads(child.stdout)
+    assert "Overriding of current TracerProvider is not allowed" in child.stderr
+
+
+_LATE = """
+call("search", "x")
+provide()
+call("search", "x")
+print(json.dumps(len(spans())))
+"""
+
+
+def test_a_provider_set_after_the_first_call(both_ends: Environment, receiver: OtlpReceiver) -> None:
+    """Without exporters of ours it wins at once; with them ``AGENT_OTEL_SDK=off`` makes it win."""
+    assert 1 == _run(both_ends, _LATE)
+    assert 1 == _run(both_ends, _LATE, {**receiver.environment(), "AGENT_OTEL_SDK": "off"})
+    assert [] == receiver.spans
+
+
+def test_a_provider_set_before_the_first_call_wins_over_exporters(
+    both_ends: Environment, receiver: OtlpReceiver
+) -> None:
+    program = 'provide(); call("search", "x"); print(json.dumps(len(spans())))'
+    assert 1 == _run(both_ends, program, receiver.environment())
+    assert [] == receiver.spans
+
+
+_CONTENT = """
+provide()
+call("search", "é" * 10_000, {"key": "v" * 10_000})
+call("search", {"a": [1, "b"]}, {"b": 1, "a": 2})
+fail("search", ValueError("secret " * 2_000))
+print(json.dumps([[s[2] for s in spans()], exporters["theirs"].get_finished_spans()[2].status.description]))
+"""
+_ARGUMENTS = "gen_ai.tool.call.arguments"
+_RESULT = "gen_ai.tool.call.result"
+
+
+def test_content_is_off_by_default(environment: Callable[[str], Environment]) -> None:
+    for env in ({}, {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "EVENT_ONLY"}):
+        found, description = _run(environment("bare"), _CONTENT, env)
+        assert [False, False, False] == [_ARGUMENTS in attributes or _RESULT in attributes for attributes in found]
+        assert "secret" not in f"{found} {description}"
+
+
+@pytest.mark.parametrize("mode", ["SPAN_ONLY", "SPAN_AND_EVENT", "true"])
+def test_content_is_capped(environment: Callable[[str], Environment], mode: str) -> None:
+    env = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": mode}
+    (long, short, failed), description = _run(environment("bare"), _CONTENT, env)
+
+    cap = 8 * 1024
+    assert '{"key":"' + "v" * (cap - 8) == long[_ARGUMENTS]
+    assert "é" * (cap // 2) == long[_RESULT]
+    assert 20_000 == long["tool.result.bytes"]
+    assert '{"a":[1,"b"]}' == short[_RESULT]
+    assert {"b": 1, "a": 2} == json.loads(short[_ARGUMENTS])
+    assert _RESULT not in failed
+    assert ("secret " * 2_000)[:cap] == description
+
+
+_SUPPRESSED = """
+provide()
+from opentelemetry.instrumentation.utils import suppress_instrumentation
+import prometheus_client
+with suppress_instrumentation():
+    call("search", "x")
+hidden = [len(spans()), "agent_otel_tool" in prometheus_client.generate_latest().decode()]
+call("search", "x")
+print(json.dumps([hidden, len(spans())]))
+"""
+
+
+def test_suppressed_instrumentation(environment: Callable[[str], Environment]) -> None:
+    assert [[0, False], 1] == _run(environment("servers"), _SUPPRESSED)
+
+
+_LAZY = """
+import json
+import os
+import sys
+import threading
+from langchain_core.tools import tool
+
+@tool
+def shout(text: str) -> str:
+    "Say it louder."
+    return text.upper()
+
+def state():
+    heavy = ("opentelemetry.sdk", "opentelemetry.exporter", "prometheus_client", "grpc", "requests")
+    loaded = sorted(name for name in sys.modules if name.startswith(heavy))
+    return loaded, [thread.name for thread in threading.enumerate()], len(os.listdir("/proc/self/task"))
+
+before = state()
+assert shout.invoke({"text": "hi"}) == "HI"
+print(json.dumps([before, state()]))
+"""
+
+
+def test_nothing_is_loaded_or_started_before_the_first_call(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    """LangChain's own client loads parts of the SDK where it is installed; we add nothing to that."""
+
+    def states(switch: str) -> Any:
+        env = {"AGENT_OTEL": switch, **receiver.environment()}
+        return json.loads(environment("langchain").run(_LAZY, env=env, check=True, options=("-W", "error")).stdout)
+
+    untouched, _ = states("0")
+    before, (loaded, threads, _) = states("1")
+    assert untouched == before
+    assert (["MainThread"], 1) == tuple(before[1:])
+    assert "opentelemetry.exporter.otlp.proto.http.trace_exporter" in loaded
+    assert "agent_otel-flush" in threads

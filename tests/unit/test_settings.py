@@ -1,0 +1,259 @@
+"""How the environment becomes settings."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields, replace
+
+import pytest
+
+from agent_otel import settings
+from agent_otel._internal import errors
+from agent_otel.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_said", set())
+
+
+def test_an_empty_environment_gives_the_defaults() -> None:
+    none: frozenset[str] = frozenset()
+    assert Settings("auto", "auto", None, "127.0.0.1", True, none, 16000, "", 64, False, False) == settings.load({})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("16000", 16000),
+        ("32KiB", 32768),
+        ("2 MiB", 2097152),
+        ("1.5mib", 1572864),
+        ("64kb", 64000),
+        ("1GiB", 1073741824),
+        ("10B", 10),
+        ("64k", 64000),
+        ("64K", 64000),
+        ("64Ki", 65536),
+        ("1M", 1000000),
+        ("1Mi", 1048576),
+        ("2G", 2000000000),
+        ("2gi", 2147483648),
+        ("1TiB", 1099511627776),
+    ],
+)
+def test_sizes(text: str, expected: int) -> None:
+    assert expected == settings.load({"AGENT_OTEL_LARGE_RESULT_BYTES": text}).large_result_bytes
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "expected"),
+    [
+        ("AGENT_OTEL_SPANS", "Enrich", "spans", "enrich"),
+        ("AGENT_OTEL_METRICS", " both ", "metrics", "both"),
+        ("AGENT_OTEL_PROMETHEUS_PORT", "9464", "prometheus_port", 9464),
+        ("AGENT_OTEL_SDK", "off", "sdk", False),
+        (
+            "AGENT_OTEL_DISABLED_INTEGRATIONS",
+            "LangGraph, mcp,,",
+            "disabled_integrations",
+            frozenset({"langgraph", "mcp"}),
+        ),
+        ("AGENT_OTEL_FLUSH_ON_SIGTERM", "YES", "flush_on_sigterm", True),
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT", "capture_content", True),
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "EVENT_ONLY", "capture_content", False),
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true", "capture_content", True),
+    ],
+)
+def test_values(variable: str, text: str, name: str, expected: object) -> None:
+    assert expected == getattr(settings.load({variable: text}), name)
+
+
+WRONG = {
+    "AGENT_OTEL_SPANS": "maybe",
+    "AGENT_OTEL_METRICS": "statsd",
+    "AGENT_OTEL_PROMETHEUS_PORT": "99999",
+    "AGENT_OTEL_SDK": "2",
+    "AGENT_OTEL_LARGE_RESULT_BYTES": "lots",
+    "AGENT_OTEL_RESULT_CEILING_BYTES": "2TiB",
+    "AGENT_OTEL_FLUSH_ON_SIGTERM": "perhaps",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "some",
+}
+
+
+@pytest.mark.parametrize(("variable", "text"), WRONG.items())
+def test_a_wrong_value_is_one_warning_and_the_default(
+    variable: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "agent_otel")
+    assert settings.load({}) == settings.load({variable: text}) == settings.load({variable: text})
+    assert 1 == len(caplog.records)
+    assert f"{variable}={text!r}" in caplog.messages[0]
+
+
+def test_every_setting_says_what_it_means() -> None:
+    for item in fields(Settings):
+        assert item.metadata["variable"].startswith(("AGENT_OTEL_", "OTEL_"))
+        assert item.metadata["meaning"].endswith(".")
+
+
+LIMITS = [item for item in fields(Settings) if item.metadata["kind"].name in ("size above 0", "number", "seconds")]
+
+
+def test_a_limit_is_all_that_ends_in_bytes_or_counts_but_the_probe() -> None:
+    limits = {item.name for item in LIMITS}
+    assert limits >= {item.name for item in fields(Settings) if item.name.endswith("_bytes")} - {"probe_bytes"}
+    assert limits >= {item.name for item in fields(Settings) if item.name.startswith("max_")}
+
+
+@pytest.mark.parametrize("text", ["0", "0B", "0.0", "0KiB"])
+@pytest.mark.parametrize("variable", [item.metadata["variable"] for item in LIMITS])
+def test_a_limit_of_0_is_refused(variable: str, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    assert settings.load({}) == settings.load({variable: text})
+    assert 1 == len(caplog.messages)
+    assert caplog.messages[0].startswith(f"{variable}={text!r} is not ")
+
+
+def test_a_probe_of_0_bytes_keeps_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    assert 0 == settings.load({"AGENT_OTEL_PROBE_BYTES": "0"}).probe_bytes
+    assert [] == caplog.messages
+
+
+def test_a_refused_limit_says_that_it_is_off(caplog: pytest.LogCaptureFixture) -> None:
+    assert settings.load({"AGENT_OTEL_RESULT_CEILING_BYTES": "0"}).result_ceiling_bytes is None
+    assert [
+        "AGENT_OTEL_RESULT_CEILING_BYTES='0' is not a size above 0, such as 16000, 64Ki or 2MiB; it stays unset"
+    ] == caplog.messages
+
+
+UNKNOWN = {
+    "AGENT_OTEL_RESULT_CIELING_BYTES": "AGENT_OTEL_RESULT_CEILING_BYTES",
+    "AGENT_OTEL_CEILING_BYTES": "AGENT_OTEL_RESULT_CEILING_BYTES",
+    "AGENT_OTEL_CLAIMCHECK": "AGENT_OTEL_CLAIM_CHECK",
+    "AGENT_OTEL_MAX_TOOLCALLS": "AGENT_OTEL_MAX_TOOL_CALLS",
+    "agent_otel_metrics": "AGENT_OTEL_METRICS",
+    "AGENTOTEL_METRICS": "AGENT_OTEL_METRICS",
+    "AGENT_OTEL_PORT": "AGENT_OTEL_PROMETHEUS_PORT",
+}
+
+
+@pytest.mark.parametrize(("name", "nearest"), UNKNOWN.items())
+def test_an_unknown_name_is_one_warning_with_the_nearest(
+    name: str, nearest: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        assert settings.load({}) == settings.load({name: "a secret"})
+    assert [f"{name} is no setting of agent_otel and has no effect. Do you mean {nearest}?"] == caplog.messages
+
+
+def test_each_unknown_name_is_a_warning_of_its_own(caplog: pytest.LogCaptureFixture) -> None:
+    settings.load({"AGENT_OTEL_ZZZZZZZZZZZZZZZZZZZZZZZZZ": "", "AGENT_OTEL_SPAN": "off"})
+    assert [
+        "AGENT_OTEL_ZZZZZZZZZZZZZZZZZZZZZZZZZ is no setting of agent_otel and has no effect.",
+        "AGENT_OTEL_SPAN is no setting of agent_otel and has no effect. Do you mean AGENT_OTEL_SPANS?",
+    ] == caplog.messages
+
+
+def test_names_that_are_nobodys_mistake_are_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    settings.load(
+        {
+            "AGENT_OTEL": "1",
+            "AGENT_OTEL_FLUSH_ON_SIGTERM": "1",
+            "OTEL_SERVICE_NAME": "agent",
+            "MY_AGENT_OTEL_THING": "1",
+            # What Kubernetes says of a service called agent-otel, and of one called agent-otel-collector.
+            "AGENT_OTEL_SERVICE_HOST": "10.0.0.7",
+            "AGENT_OTEL_SERVICE_PORT": "4317",
+            "AGENT_OTEL_SERVICE_PORT_GRPC": "4317",
+            "AGENT_OTEL_PORT": "tcp://10.0.0.7:4317",
+            "AGENT_OTEL_COLLECTOR_PORT_4317_TCP": "tcp://10.0.0.7:4317",
+            "AGENT_OTEL_COLLECTOR_PORT_4317_TCP_ADDR": "10.0.0.7",
+        }
+    )
+    assert [] == caplog.messages
+
+
+CONFLICTS = {
+    "the warn ratio is above the near ratio": (
+        {"AGENT_OTEL_PAYLOAD_WARN_RATIO": "0.9"},
+        {"payload_warn_ratio": 0.8},
+        "AGENT_OTEL_PAYLOAD_WARN_RATIO=0.9 is above AGENT_OTEL_PAYLOAD_NEAR_RATIO, 0.8; using 0.8 for both",
+    ),
+    "a port is to be served without metrics": (
+        {"AGENT_OTEL_METRICS": "off", "AGENT_OTEL_PROMETHEUS_PORT": "9464"},
+        {"metrics": "off", "prometheus_port": None},
+        "AGENT_OTEL_PROMETHEUS_PORT=9464 is not served, because AGENT_OTEL_METRICS is off",
+    ),
+    "results are stored above a size from which on they are withheld": (
+        {
+            "AGENT_OTEL_CLAIM_CHECK": "memory:",
+            "AGENT_OTEL_CLAIM_CHECK_BYTES": "64Ki",
+            "AGENT_OTEL_RESULT_CEILING_BYTES": "32Ki",
+        },
+        {"claim_check": "memory:", "claim_check_bytes": 32768, "result_ceiling_bytes": 32768},
+        "AGENT_OTEL_CLAIM_CHECK_BYTES=65536 is above AGENT_OTEL_RESULT_CEILING_BYTES, 32768; using 32768 for both",
+    ),
+    "a cap is set for a runtime that nobody knows": (
+        {"AGENT_OTEL_CAPS": "temporl.payload=2MiB"},
+        {"caps": frozenset({("temporl", "payload", 2097152)})},
+        (
+            "AGENT_OTEL_CAPS: 'temporl' is no runtime that agent_otel knows; the cap counts for payloads that your "
+            "program reports under this name, only. Do you mean temporal?"
+        ),
+    ),
+    "a size is set for a store that is not": (
+        {"AGENT_OTEL_CLAIM_CHECK_BYTES": "16KiB"},
+        {"claim_check_bytes": 16384},
+        "AGENT_OTEL_CLAIM_CHECK_BYTES has no effect without AGENT_OTEL_CLAIM_CHECK",
+    ),
+    "an address is set for a port that is not": (
+        {"AGENT_OTEL_PROMETHEUS_HOST": "::1"},
+        {"prometheus_host": "::1"},
+        "AGENT_OTEL_PROMETHEUS_HOST has no effect without AGENT_OTEL_PROMETHEUS_PORT",
+    ),
+    "turns are kept of a history that nothing is taken from": (
+        {"AGENT_OTEL_KEEP_TURNS": "3", "AGENT_OTEL_TRIM_RESULTS": "0"},
+        {"keep_turns": 3},
+        (
+            "AGENT_OTEL_KEEP_TURNS has no effect without AGENT_OTEL_TRIM_RESULTS or AGENT_OTEL_COMPACT_ARGUMENTS or "
+            "AGENT_OTEL_DEDUPLICATE_HISTORY"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("environ", "expected", "message"), CONFLICTS.values(), ids=list(CONFLICTS))
+def test_what_contradicts_is_one_warning(
+    environ: dict[str, str], expected: dict[str, object], message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        assert replace(Settings(), **expected) == settings.load(environ)  # type: ignore[arg-type]
+    assert [message] == caplog.messages
+
+
+AGREED = {
+    "the near ratio below the usual warn ratio": (
+        {"AGENT_OTEL_PAYLOAD_NEAR_RATIO": "0.4"},
+        {"payload_near_ratio": 0.4, "payload_warn_ratio": 0.4},
+    ),
+    "a ceiling below the usual claim check": (
+        {"AGENT_OTEL_CLAIM_CHECK": "memory:", "AGENT_OTEL_RESULT_CEILING_BYTES": "16Ki"},
+        {"claim_check": "memory:", "claim_check_bytes": 16384, "result_ceiling_bytes": 16384},
+    ),
+    "caps of runtimes that are known": (
+        {"AGENT_OTEL_CAPS": "temporal.payload=4MiB,dapr.message=16MiB"},
+        {"caps": frozenset({("temporal", "payload", 4194304), ("dapr", "message", 16777216)})},
+    ),
+    "turns kept of a trimmed history": (
+        {"AGENT_OTEL_KEEP_TURNS": "3", "AGENT_OTEL_TRIM_RESULTS": "1"},
+        {"keep_turns": 3, "trim_results": True},
+    ),
+}
+
+
+@pytest.mark.parametrize(("environ", "expected"), AGREED.values(), ids=list(AGREED))
+def test_a_default_gives_way_without_a_word(
+    environ: dict[str, str], expected: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert replace(Settings(), **expected) == settings.load(environ)  # type: ignore[arg-type]
+    assert [] == caplog.messages
