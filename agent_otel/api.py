@@ -9,8 +9,7 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
-from agent_otel._bootstrap import startup
-from agent_otel._internal import errors, fork
+from agent_otel._internal import env, errors, fork
 from agent_otel.core import execution_context
 from agent_otel.core.types import PRODUCED, Call, Result, Step, ToolReader
 
@@ -111,7 +110,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
         @functools.wraps(target)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             nonlocal wrapper
-            if not startup.active:
+            if not env.active:
                 return await target(*args, **kwargs)
             if wrapper is None:
                 wrapper = _wrapper(reader, target)
@@ -122,7 +121,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
     @functools.wraps(target)
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal wrapper
-        if not startup.active:
+        if not env.active:
             return target(*args, **kwargs)
         if wrapper is None:
             wrapper = _wrapper(reader, target)
@@ -146,10 +145,7 @@ class _Core(NamedTuple):
 def _core() -> _Core | None:
     try:
         from agent_otel.core import handler  # noqa: PLC0415
-        from agent_otel.integrations import (
-            preload,  # noqa: PLC0415
-            wrappers,  # noqa: PLC0415
-        )
+        from agent_otel.integrations import preload, wrappers  # noqa: PLC0415
     except Exception:  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
@@ -183,7 +179,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self._visit: Visit | Inside | None = None
 
     def __enter__(self) -> Self:
-        core = _core() if startup.active else None
+        core = _core() if env.active else None
         if core is not None:
             self._visit = core.observer.enter_tool(_READER, self._call, (), {})
         if self._visit is not None:
@@ -260,7 +256,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         if self._token is not None:
             execution_context.explicit.reset(self._token)
             self._token = None
-        core = _core() if startup.active else None
+        core = _core() if env.active else None
         if core is not None:
             core.observer.finish_execution(self._identity)
 
@@ -279,9 +275,9 @@ def payload(  # noqa: PLR0913 - what a payload has
     ``data_or_object`` is what was serialised (bytes or text, whose length counts), or the object itself, whose size as
     compact JSON is then taken. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``;
     ``execution`` the id of the run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in
-    ``agent_otel.caps()`` comes from ``AGENT_OTEL_CAPS``. Returns nothing and raises nothing.
+    ``agent_otel.payload_caps()`` comes from ``AGENT_OTEL_CAPS``. Returns nothing and raises nothing.
     """
-    core = _core() if startup.active else None
+    core = _core() if env.active else None
     if core is not None:
         named = execution_context.explicit.get()
         if named is not None:
@@ -291,7 +287,7 @@ def payload(  # noqa: PLR0913 - what a payload has
 
 def load() -> None:
     """Load what measures, so that nothing is imported in the first call; nothing while the switch is off."""
-    if startup.active:
+    if env.active:
         with fork.loading:
             _core()
 

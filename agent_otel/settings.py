@@ -238,7 +238,7 @@ class Settings:
         "AGENT_OTEL_MAX_RESULT_TOKENS",
         COUNT,
         None,
-        "The same in tokens: characters ÷ 4, or what `agent_otel.token_counter` was given.",
+        "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
     )
 
     trim_results: bool = _setting(
@@ -308,7 +308,10 @@ def load(environ: Mapping[str, str]) -> Settings:
     setting_checks.needs(values, {variable: item.metadata["needs"] for variable, item in rows.items()})
     by_field = {rows[variable].name: value for variable, value in values.items()}
     chosen = Settings(**by_field)
-    return replace(chosen, **setting_checks.corrections(chosen, by_field))
+    return replace(
+        chosen,
+        **setting_checks.corrections({item.name: getattr(chosen, item.name) for item in fields(chosen)}, by_field),
+    )
 
 
 @functools.lru_cache(maxsize=1)

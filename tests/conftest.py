@@ -51,8 +51,8 @@ def skip(error: UnavailableError) -> NoReturn:
 
 #: What fails most often runs first: the units, then the contract of a single carrier of each boundary, then the rest.
 _FIRST = (
-    *(f"tests/{name}" for name in ("test_", "measure/", "emit/", "cli/", "remedies/test_c", "bad_input/")),
-    *(f"tests/contract/{name}.py" for name in ("test_handwritten", "test_openai", "runtimes/test_celery")),
+    *("tests/test_", "tests/unit/", "tests/contract/frameworks/test_handwritten.py"),
+    *("tests/contract/model_sdks/test_openai.py", "tests/contract/runtimes/test_celery.py"),
 )
 
 

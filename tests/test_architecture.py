@@ -1,4 +1,4 @@
-"""The import rules, the sizes and the one place for names, read from the source itself."""
+"""The import rules, the sizes, and the one place for names, read from the source itself."""
 
 from __future__ import annotations
 
@@ -8,20 +8,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
 
 PACKAGE = Path(__file__).resolve().parent.parent / "agent_otel"
-MODULES = sorted(PACKAGE.rglob("*.py"))
-STARTUP = ("__init__", "_startup", "_triggers", "_importhook", "_sigterm", "auto")
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+STARTUP = ("agent_otel", "agent_otel.auto", "agent_otel._internal.env")
 FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langgraph", "mcp", "openai", "temporalio")
 
-
-def _name(path: Path) -> str:
-    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+#: Room -> the rooms that it may import. A room is a folder or a module of the package's root.
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "semconv": (),
+    "_internal": ("caps",),
+    "measure": (),
+    "messages": ("measure",),  # object_kinds alone: which objects can be read without running their code
+    "_bootstrap": ("_internal", "core", "integrations", "telemetry", "settings"),
+    "settings": ("_internal", "semconv", "caps"),
+    "caps": ("_internal", "settings"),
+    "telemetry": ("_bootstrap", "_internal", "measure", "semconv", "settings"),
+    "core": ("_internal", "caps", "measure", "semconv", "settings", "telemetry"),
+    # telemetry for preload alone; adapters reach none of it, see below
+    "integrations": ("_bootstrap", "_internal", "caps", "core", "semconv", "settings", "telemetry"),
+    "remedies": ("_internal", "caps", "core", "measure", "messages", "semconv", "settings", "telemetry"),
+    "alerts": ("semconv", "settings"),
+    "api": ("_internal", "core", "integrations"),
+    "auto": ("_bootstrap",),
+    "cli": ("_internal", "alerts", "caps", "semconv", "settings"),
+    "": ("_internal", "api", "caps", "remedies"),
+}
 
 
 def _imports(path: Path) -> set[str]:
-    """Every module a file imports, wherever in the file; relative imports are not used in this package."""
+    """Return every module that a file imports, type-only imports included; relative imports are not used."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -29,80 +49,138 @@ def _imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"relative import in {path}"
             module = node.module or ""
-            found.add(module)
-            found.update(f"{module}.{alias.name}" for alias in node.names)
+            for alias in node.names:
+                inner = f"{module}.{alias.name}"
+                found.add(inner if inner in MODULES else module)
     return found
 
 
-def _ours(path: Path) -> set[str]:
-    return {name.removeprefix("agent_otel.") for name in _imports(path) if name.startswith("agent_otel")}
+def _room(module: str) -> str:
+    return module.removeprefix("agent_otel").removeprefix(".").partition(".")[0]
 
 
-def test_no_module_is_longer_than_agreed(subtests: pytest.Subtests) -> None:
-    for path in MODULES:
-        with subtests.test(module=_name(path)):
-            adapter = path.parent.name in ("tools", "models", "runtimes")
-            assert (250 if adapter else 400) >= len(path.read_text().splitlines())
+GRAPH = {module: _imports(path) & MODULES.keys() - {module} for module, path in MODULES.items()}
 
 
-def test_measure_imports_nothing_of_ours_but_itself(subtests: pytest.Subtests) -> None:
-    for path in sorted((PACKAGE / "measure").glob("*.py")):
-        with subtests.test(module=_name(path)):
-            assert {name for name in _ours(path) if not name.startswith("measure")} == set()
+def _circles() -> list[list[str]]:
+    """Return the groups of modules that import each other (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    circles: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for imported in GRAPH[module]:
+            if imported not in index:
+                visit(imported)
+            if imported in stack:
+                low[module] = min(low[module], low[imported])
+        if low[module] == index[module]:
+            circle = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(circle) > 1:
+                circles.append(sorted(circle))
+
+    for module in GRAPH:
+        if module not in index:
+            visit(module)
+    return circles
 
 
-def test_adapters_reach_neither_emit_nor_measure(subtests: pytest.Subtests) -> None:
-    for path in sorted((PACKAGE / "integrations").glob("*/*.py")):
-        with subtests.test(module=_name(path)):
-            assert {
-                name for name in _ours(path) if name.split(".")[0] in ("emit", "measure", "ledger", "record")
-            } == set()
+def test_no_module_is_longer_than_agreed() -> None:
+    adapters = ("frameworks", "model_sdks", "runtimes")
+    too_long = {
+        module: lines
+        for module, path in MODULES.items()
+        if (lines := len(path.read_text().splitlines()))
+        > (250 if path.parent.name in adapters and path.parent.parent.name == "integrations" else 400)
+    }
+    assert {} == too_long
 
 
-def test_no_framework_is_imported(subtests: pytest.Subtests) -> None:
-    for path in MODULES:
-        with subtests.test(module=_name(path)):
-            roots = {name.split(".")[0] for name in _imports(path)}
-            assert roots.isdisjoint(FRAMEWORKS)
+def test_no_module_imports_itself_through_others() -> None:
+    assert [] == _circles()
 
 
-def test_what_runs_at_interpreter_start_uses_the_standard_library_only(subtests: pytest.Subtests) -> None:
-    for path in [PACKAGE / f"{name}.py" for name in STARTUP]:
-        with subtests.test(module=_name(path)):
-            third_party = {"opentelemetry", "wrapt", "prometheus_client", "typing_extensions"}
-            assert {name.split(".")[0] for name in _imports(path)}.isdisjoint(third_party)
+def test_rooms_import_only_the_rooms_that_the_table_allows() -> None:
+    forbidden = {
+        f"{module} imports {other}"
+        for module, others in GRAPH.items()
+        for other in others
+        if _room(other) not in (*ALLOWED[_room(module)], _room(module))
+    }
+    assert set() == forbidden
 
 
-def test_telemetry_names_are_written_in_the_catalogue_only(subtests: pytest.Subtests) -> None:
-    for path in [path for path in MODULES if path.name != "catalogue.py"]:
-        with subtests.test(module=_name(path)):
-            telemetry_name = re.compile(
-                r"(agent_otel\.(tool|model|workflow|execution|internal)|tool\.(result|args)|gen_ai)\."
-            )
-            tree = ast.parse(path.read_text())
-            docstrings = {
-                node.body[0].value.value
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-                and node.body
-                and isinstance(node.body[0], ast.Expr)
-                and isinstance(node.body[0].value, ast.Constant)
-            }
-            written = {
-                node.value
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings
-            }
-            assert {text for text in written if telemetry_name.match(text)} == set()
+def test_adapters_reach_neither_telemetry_nor_measure_nor_remedies() -> None:
+    adapters = [
+        module for module in GRAPH if re.match(r"agent_otel\.integrations\.(frameworks|model_sdks|runtimes)\.", module)
+    ]
+    assert len(adapters) > 30
+    assert set() == {
+        f"{module} imports {other}"
+        for module in adapters
+        for other in GRAPH[module]
+        if _room(other) in ("telemetry", "measure", "remedies")
+    }
+
+
+def test_no_framework_is_imported() -> None:
+    roots = {(module, name.split(".")[0]) for module, path in MODULES.items() for name in _imports(path)}
+    assert set() == {(module, root) for module, root in roots if root in FRAMEWORKS}
+
+
+def test_what_runs_at_interpreter_start_uses_the_standard_library_only() -> None:
+    bootstrap = [
+        name for name in MODULES if name.startswith("agent_otel._bootstrap") and "otel_" not in name.split(".")[-1]
+    ]
+    third_party = {"opentelemetry", "wrapt", "prometheus_client", "typing_extensions"}
+    loaded = {name.split(".")[0] for module in (*STARTUP, *bootstrap) for name in _imports(MODULES[module])}
+    assert set() == loaded & third_party
+
+
+def test_telemetry_names_are_written_in_one_module_only() -> None:
+    telemetry_name = re.compile(r"(agent_otel\.(tool|model|workflow|execution|internal)|tool\.(result|args)|gen_ai)\.")
+    written = {
+        (module, text)
+        for module, path in MODULES.items()
+        if module != "agent_otel.semconv"
+        for text in _strings(ast.parse(path.read_text()))
+        if telemetry_name.match(text)
+    }
+    assert set() == written
+
+
+def _strings(tree: ast.AST) -> Iterator[str]:
+    """Yield the string constants of a module that are no docstrings."""
+    documented = {id(node) for _, node in _docstrings(tree)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+def _docstrings(tree: ast.AST) -> Iterator[tuple[ast.AST, ast.Constant]]:
+    """Yield each documented node with its docstring."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.body
+            and isinstance(node.body[0], ast.Expr)
+            and isinstance(node.body[0].value, ast.Constant)
+            and isinstance(node.body[0].value.value, str)
+        ):
+            yield node, node.body[0].value
 
 
 def test_nothing_catches_more_than_exception() -> None:
     """Cancellation, KeyboardInterrupt and SystemExit pass; SystemExit is caught where an interpreter starts only."""
     caught = {
-        (_name(path), ast.unparse(node.type) if node.type else "everything")
-        for path in MODULES
+        (module, ast.unparse(node.type) if node.type else "everything")
+        for module, path in MODULES.items()
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or re.search("BaseException|SystemExit|KeyboardInterrupt", ast.unparse(node.type)))
     }
-    assert {("_startup", "(Exception, SystemExit)")} == caught
+    assert {("agent_otel._bootstrap.startup", "(Exception, SystemExit)")} == caught

@@ -7,33 +7,32 @@ Standard library only. Called by ``agent_otel_startup.pth`` (Python up to 3.14) 
 import os
 import sys
 
-ON = ("1", "true", "yes", "on")
-OFF = ("", "0", "false", "no", "off")
+from agent_otel._internal import env
 
-active = False
 _complaints: set[str] = set()
 
 
 def start() -> None:
     """Activate when ``AGENT_OTEL`` says so; let nothing escape, because an error here would stop the interpreter."""
     switch = os.environ.get("AGENT_OTEL")
-    if switch and switch.strip().lower() not in OFF:
+    if switch and switch.strip().lower() not in env.OFF:
         activate()
 
 
 def activate() -> None:
     """Install the import hook, once per process. ``AGENT_OTEL=0`` keeps everything off; nothing is raised."""
-    global active  # noqa: PLW0603 - the once-flag of the process
     switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
-    if active or switch in OFF:
+    if env.active or switch in env.OFF:
         return
-    if switch not in ON:
-        _complain(f"AGENT_OTEL={switch!r} is neither of {', '.join(ON)} nor of {', '.join(OFF[1:])}; staying off")
+    if switch not in env.ON:
+        _complain(
+            f"AGENT_OTEL={switch!r} is neither of {', '.join(env.ON)} nor of {', '.join(env.OFF[1:])}; staying off"
+        )
         return
-    active = True
+    env.active = True
     try:
         # Nothing is imported while the switch is off.
-        from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: F401, PLC0415 - forks wait from now on
+        from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: PLC0415
         from agent_otel._internal import fork  # noqa: F401, PLC0415 - forks wait from now on
 
         if "agent_otel.core.handler" in sys.modules:  # taken out before
@@ -43,12 +42,12 @@ def activate() -> None:
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
         import_hook.install(dict.fromkeys(trigger_modules.MODULES, _imported))
-        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in ON:
+        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in env.ON:
             from agent_otel._bootstrap import sigterm  # noqa: PLC0415
 
             sigterm.install()
     except (Exception, SystemExit) as error:
-        active = False
+        env.active = False
         _complain(f"not active, {type(error).__name__}: {error}")
 
 
@@ -67,8 +66,7 @@ def _imported(module: str) -> None:
 
 def deactivate() -> None:
     """Take the import hook out and put every original function back."""
-    global active  # noqa: PLW0603
-    active = False
+    env.active = False
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415
 
     import_hook.uninstall()

@@ -9,7 +9,7 @@ from collections import deque
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from agent_otel.telemetry import flush
+from agent_otel._internal import fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +65,7 @@ class Workers:
         self._name = name
         self._limit = limit
         self._reset()
-        flush.after_fork(self._reset)
+        fork.after_fork(self._reset)
 
     def _reset(self) -> None:
         self._ready = threading.Condition()

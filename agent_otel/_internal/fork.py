@@ -106,3 +106,9 @@ def _release(lock: _thread.RLock) -> None:
 
 loading = _Loading()
 loading.register()
+
+
+def after_fork(reset: "Callable[[], object]") -> None:
+    """Run ``reset`` in forked children."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=reset)

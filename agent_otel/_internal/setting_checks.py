@@ -15,7 +15,7 @@ from agent_otel._internal import errors
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from agent_otel.settings import Settings
+    from _typeshed import DataclassInstance
 
 #: Fields whose remedies act on results of tools, and those whose remedies act on requests to models.
 ON_RESULTS: Final = (
@@ -67,10 +67,10 @@ def needs(values: Mapping[str, Any], needed: Mapping[str, tuple[str, ...]]) -> N
             errors.warn_once(f"setting {variable} alone", f"{variable} has no effect without {' or '.join(others)}")
 
 
-def corrections(chosen: Settings, explicit: Collection[str]) -> dict[str, Any]:
-    """Return the fields to be replaced because they contradict others; ``explicit`` are the fields that were set."""
+def corrections(chosen: Mapping[str, Any], explicit: Collection[str]) -> dict[str, Any]:
+    """Return the fields to replace because they contradict others; ``explicit`` are the fields that were set."""
     found: dict[str, Any] = {}
-    warn, near = chosen.payload_warn_ratio, chosen.payload_near_ratio
+    warn, near = chosen["payload_warn_ratio"], chosen["payload_near_ratio"]
     if warn > near:
         found["payload_warn_ratio"] = near
         if "payload_warn_ratio" in explicit:
@@ -78,22 +78,23 @@ def corrections(chosen: Settings, explicit: Collection[str]) -> dict[str, Any]:
                 "AGENT_OTEL_PAYLOAD_WARN_RATIO",
                 f"{warn:g} is above AGENT_OTEL_PAYLOAD_NEAR_RATIO, {near:g}; using {near:g} for both",
             )
-    if chosen.metrics == "off" and chosen.prometheus_port is not None:
+    if chosen["metrics"] == "off" and chosen["prometheus_port"] is not None:
         found["prometheus_port"] = None
         _contradicts(
-            "AGENT_OTEL_PROMETHEUS_PORT", f"{chosen.prometheus_port} is not served, because AGENT_OTEL_METRICS is off"
+            "AGENT_OTEL_PROMETHEUS_PORT",
+            f"{chosen['prometheus_port']} is not served, because AGENT_OTEL_METRICS is off",
         )
-    ceiling = chosen.result_ceiling_bytes
-    if chosen.claim_check and ceiling is not None and chosen.claim_check_bytes > ceiling:
+    ceiling = chosen["result_ceiling_bytes"]
+    if chosen["claim_check"] and ceiling is not None and chosen["claim_check_bytes"] > ceiling:
         found["claim_check_bytes"] = ceiling
         if "claim_check_bytes" in explicit:
             _contradicts(
                 "AGENT_OTEL_CLAIM_CHECK_BYTES",
-                f"{chosen.claim_check_bytes} is above AGENT_OTEL_RESULT_CEILING_BYTES, {ceiling}; using {ceiling} "
+                f"{chosen['claim_check_bytes']} is above AGENT_OTEL_RESULT_CEILING_BYTES, {ceiling}; using {ceiling} "
                 "for both",
             )
-    if chosen.caps:
-        _runtimes({runtime for runtime, _, _ in chosen.caps})
+    if chosen["caps"]:
+        _runtimes({runtime for runtime, _, _ in chosen["caps"]})
     return found
 
 
@@ -103,9 +104,9 @@ def _contradicts(variable: str, message: str) -> None:
 
 def _runtimes(configured: Collection[str]) -> None:
     """Warn of runtimes with a cap that are written much like another; a program may have runtimes of its own."""
-    from agent_otel.caps import caps  # noqa: PLC0415 - reading the table takes 10 ms: where caps are set, only
+    from agent_otel.caps import payload_caps  # noqa: PLC0415 - reading the table takes 10 ms: where caps are set, only
 
-    known = {cap.runtime for cap in caps()}
+    known = {cap.runtime for cap in payload_caps()}
     for runtime in sorted(set(configured) - known):
         nearest = _nearest(runtime, known)
         hint = f" Do you mean {nearest}?" if nearest else ""
@@ -117,7 +118,7 @@ def _runtimes(configured: Collection[str]) -> None:
         )
 
 
-def cannot_act(chosen: Settings, remedies: tuple[str, ...], adapter: str) -> None:
+def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
     """Warn once that remedies do not act on a framework in use; ``adapter`` is the module that reads it."""
     framework = adapter.rpartition(".")[2]
     variables = [

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel._bootstrap import startup
-from agent_otel._internal import errors
+from agent_otel._internal import env, errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,9 +88,9 @@ def _limit(text: str) -> int:
 
 
 def _switch(text: str) -> bool:
-    if text.lower() in startup.ON:
+    if text.lower() in env.ON:
         return True
-    if text.lower() in startup.OFF:
+    if text.lower() in env.OFF:
         return False
     raise ValueError("one of 1, true, yes, on, 0, false, no, off")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-import agent_otel
+from agent_otel._internal.version import __version__
 
 #: Name on the command line -> where it is, and its line in ``agent-otel --help``, which so imports none of them.
 COMMANDS: Final = {
@@ -33,6 +33,6 @@ class _Lazily(click.Group):
 
 
 @click.group(cls=_Lazily, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(agent_otel.__version__, prog_name="agent-otel")
+@click.version_option(__version__, prog_name="agent-otel")
 def app() -> None:
     """Bring the dashboards into Grafana and the alerts into Prometheus, and see whether they work there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-import agent_otel
+from agent_otel.caps import payload_caps
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 
@@ -13,7 +13,7 @@ from agent_otel.cli.console import Failure
 @click.argument("runtimes", nargs=-1, metavar="[RUNTIME]...")
 def command(runtimes: tuple[str, ...]) -> None:
     """Show the payload caps of durable runtimes, of all or of these. Sizes are bytes."""
-    every = agent_otel.caps()
+    every = payload_caps()
     known = dict.fromkeys(cap.runtime for cap in every)
     unknown = [runtime for runtime in runtimes if runtime not in known]
     if unknown:

@@ -13,7 +13,7 @@ import json
 import re
 from typing import Any, Final
 
-import agent_otel
+from agent_otel._internal.version import __version__
 
 _MARK: Final = re.compile(r"\s*Pushed by agent-otel (?P<version>\S+) \((?P<digest>[0-9a-f]{12})\)\.\s*\Z")
 #: Written by Grafana, not by whoever edits the dashboard.
@@ -34,7 +34,7 @@ def marked(model: Model) -> Model:
     """A copy with the mark at the end of its description, in place of the one there was."""
     made = copy.deepcopy(model)
     text = _MARK.sub("", str(model.get("description") or ""))
-    made["description"] = f"{text}\n\nPushed by agent-otel {agent_otel.__version__} ({digest(model)}).".lstrip()
+    made["description"] = f"{text}\n\nPushed by agent-otel {__version__} ({digest(model)}).".lstrip()
     return made
 
 
@@ -46,7 +46,7 @@ def mark(model: Model) -> str | None:
 
 def message(model: Model) -> str:
     """What the version history says of a push."""
-    return f"agent-otel {agent_otel.__version__} ({digest(model)})"
+    return f"agent-otel {__version__} ({digest(model)})"
 
 
 def content(model: Model) -> Model:

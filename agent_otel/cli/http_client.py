@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-import agent_otel
+from agent_otel._internal.version import __version__
 from agent_otel.cli.console import Failure
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: Seconds for a connection and for each part of an answer, and attempts at a connection.
 TIMEOUT_SECONDS: Final = 20.0
 RETRIES: Final = 2
-_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{agent_otel.__version__}"}
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{__version__}"}
 
 
 @dataclass(frozen=True)

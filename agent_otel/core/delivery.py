@@ -14,7 +14,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.execution_state import Noted
-from agent_otel.core.tool_invocation import ledger
+from agent_otel.core.executions import ledger
 from agent_otel.core.types import Request
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk

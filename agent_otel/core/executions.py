@@ -14,6 +14,7 @@ from array import array
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
+from agent_otel._internal import fork
 from agent_otel.core.execution_state import Execution, Noted, Stream, Track
 from agent_otel.measure.forecast import LOOK_BACK
 
@@ -317,3 +318,8 @@ class Ledger:
         self._entries += 1
         if self._entries > self._max_entries:
             self._evict(execution.seen_at)
+
+
+#: The executions of this process.
+ledger = Ledger()
+fork.after_fork(ledger.reset)

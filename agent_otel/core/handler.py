@@ -7,7 +7,6 @@ known whether another instrumentation has opened one.
 
 from __future__ import annotations
 
-import functools
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,12 @@ from agent_otel import settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import delivery, execution_context, model_request
 from agent_otel.core import payload as carried
+from agent_otel.core.executions import ledger
 from agent_otel.core.names import plain_call, plain_direction, plain_part, plain_request
-from agent_otel.core.tool_invocation import Record, end_execution, ledger
+from agent_otel.core.remedy_hooks import request_remedies, result_remedies
+from agent_otel.core.tool_invocation import Record, end_execution
 from agent_otel.core.tool_stream import StreamVisit
-from agent_otel.core.tool_visit import Inside, Visit, remedies, running
+from agent_otel.core.tool_visit import Inside, Visit, running
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Carried
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.types import Asked, Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
-    from agent_otel.remedies.history.request_rewriter import Requests
 
 __all__ = [
     "Inside",
@@ -59,9 +59,9 @@ __all__ = [
     "object_carried",
     "payload",
     "payload_refused",
-    "remedies",
     "report_integration",
     "result_delivered",
+    "result_remedies",
     "step_started",
     "text_bytes",
 ]
@@ -102,7 +102,7 @@ def execution_ended(execution_id: str, workflow: str | None = None) -> None:
 
 
 def _forget(execution_id: str) -> None:
-    acting = remedies()
+    acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)
 
@@ -127,7 +127,11 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
     """Begin the record of a call."""
     if call is None or _is_suppressed():
         return None
-    if reader.replace is None and (reader.awaits is None or reader.awaits.replace is None) and remedies() is not None:
+    if (
+        reader.replace is None
+        and (reader.awaits is None or reader.awaits.replace is None)
+        and result_remedies() is not None
+    ):
         setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
     record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked
@@ -170,27 +174,16 @@ def enter_model(
     if reader.rewrite is not None:
         _rewrite(reader, (instance, args, kwargs))
     request = reader.request(instance, args, kwargs)
-    if request is not None and reader.rewrite is None and not reader.outermost and rewrites() is not None:
+    if request is not None and reader.rewrite is None and not reader.outermost and request_remedies() is not None:
         setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
     return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
 
 
 @errors.guarded("model_request.rewrite")
 def _rewrite(reader: ModelReader, asked: Asked) -> None:
-    rewriting = rewrites()
+    rewriting = request_remedies()
     if rewriting is not None:
         rewriting.rewrite(telemetry(), reader, asked)
-
-
-@functools.lru_cache(maxsize=1)
-def rewrites() -> Requests | None:
-    """The remedies for requests that are switched on, loaded only then."""
-    chosen = settings.current()
-    if not chosen.rewrites:
-        return None
-    from agent_otel.remedies.history.request_rewriter import Requests  # noqa: PLC0415 - nothing switched on costs nothing
-
-    return Requests(chosen)
 
 
 @errors.guarded("model_request")

@@ -14,11 +14,11 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel.caps import cap_for
 from agent_otel.core import execution_context, payload_analysis
+from agent_otel.core.executions import ledger
 from agent_otel.core.names import plain_step
+from agent_otel.core.payload_cap import cap_for
 from agent_otel.core.payload_keys import shown
-from agent_otel.core.tool_invocation import ledger
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import spans
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
-    from agent_otel.caps import Held
     from agent_otel.core.execution_state import Execution
+    from agent_otel.core.payload_cap import Held
     from agent_otel.core.types import Carried, Outcome, Step, StepReader
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.telemetry.payload_metrics import PayloadSeries

@@ -13,16 +13,15 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import semconv
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry import flush
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_otel.caps import Held
     from agent_otel.core.execution_state import Noted
+    from agent_otel.core.payload_cap import Held
     from agent_otel.core.types import Carried
     from agent_otel.measure.breakdown.report import Breakdown
 
@@ -163,4 +162,4 @@ def _analyse(slot: tuple[Any, Explanation] | None) -> float:
 
 
 _analyst = _Analyst()
-flush.after_fork(_analyst.reset)
+fork.after_fork(_analyst.reset)

@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
+from agent_otel._internal import fork
 from agent_otel.core.field_words import is_field
 from agent_otel.measure.breakdown.paths import ANY, OTHER
-from agent_otel.telemetry import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -156,4 +156,4 @@ def _count(key: str, who: int) -> None:
         del _seen[next(iter(_seen))]
 
 
-flush.after_fork(reset)
+fork.after_fork(reset)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple
 
+from agent_otel._internal import fork
 from agent_otel.core.payload_keys import always_seen, path
 from agent_otel.measure.breakdown.paths import keys_of
-from agent_otel.telemetry import flush
 
 #: Results of a tool from which its keys are learned before a change is told.
 LEARNED_FROM = 8
@@ -68,4 +68,4 @@ class Drift:
 
 
 drift = Drift()
-flush.after_fork(drift.reset)
+fork.after_fork(drift.reset)

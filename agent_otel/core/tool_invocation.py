@@ -11,7 +11,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context
-from agent_otel.core.executions import Ledger
+from agent_otel.core.executions import ledger
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -19,15 +19,13 @@ from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor, has_shrunk
-from agent_otel.telemetry import flush, spans
+from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.schema_drift import Change
-    from agent_otel.core.types import Call, Result, ToolReader
-    from agent_otel.remedies.limits import Limits, Reached
-    from agent_otel.remedies.tool_results import Remedied
+    from agent_otel.core.types import Call, LimitReached, LimitsInUse, Remedied, Result, ToolReader
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
@@ -35,8 +33,6 @@ _PREVIEW_BYTES = 8 * 1024
 
 #: The tool call that runs here.
 current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
-ledger = Ledger()
-flush.after_fork(ledger.reset)
 
 
 def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
@@ -74,8 +70,9 @@ class Record:
     produced: Size | None = None
     raised = False
     repeated = False
-    skipped: Reached | None = None
-    limits: Limits | None = None
+    skipped: LimitReached | None = None
+    #: Given back when the call is over.
+    limits: LimitsInUse | None = None
     remedied: Remedied | None = None
     span: spans.OpenSpan | None = None
     start_ns = 0
@@ -251,7 +248,7 @@ class Record:
         if self.probe is not None:
             self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
 
-    def skip(self, reached: Reached) -> None:
+    def skip(self, reached: LimitReached) -> None:
         """The handler is not asked: its execution has come to a limit."""
         self.skipped = reached
         self.error_type = semconv.LIMIT_REACHED

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import settings
 from agent_otel._internal import errors
+from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.tool_stream import EventVisit, StreamVisit
 from agent_otel.core.types import LEFT_ALONE, PRODUCED
@@ -21,18 +20,6 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import Record
     from agent_otel.core.types import Asked, Result, ToolReader
-    from agent_otel.remedies.tool_results import Remedies
-
-
-@functools.lru_cache(maxsize=1)
-def remedies() -> Remedies | None:
-    """The remedies that are switched on, loaded only then."""
-    chosen = settings.current()
-    if not (chosen.remedies or chosen.limits):
-        return None
-    from agent_otel.remedies import tool_results  # noqa: PLC0415 - nothing switched on costs nothing
-
-    return tool_results.Remedies(chosen)
 
 
 def running() -> Record | None:
@@ -94,7 +81,7 @@ class Visit:
     def skipped(self, asked: Asked) -> Any:
         """What goes on in place of a result because the handler is not to be asked; LEFT_ALONE when it is."""
         try:
-            acting = remedies()
+            acting = result_remedies()
             if acting is not None:
                 return acting.skipped(self._record, self._reader, asked)
         except Exception:
@@ -105,7 +92,7 @@ class Visit:
         """Read what the wrapped function returned; what goes on instead of it, where a remedy is to act."""
         reading = self.returned(value)
         try:
-            acting = remedies()
+            acting = result_remedies()
             if reading is not None and acting is not None:
                 return acting.applied(self._record, self._reader, reading.value, value, asked)
         except Exception:
@@ -116,7 +103,7 @@ class Visit:
         """As `remedied`, without holding up the event loop."""
         reading = self.returned(value)
         try:
-            acting = remedies()
+            acting = result_remedies()
             if reading is not None and acting is not None:
                 return await acting.aapplied(self._record, self._reader, reading.value, value, asked)
         except Exception:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -58,6 +58,30 @@ class Replacement(NamedTuple):
     text: str
     data: dict[str, Any]
     is_error: bool = False
+
+
+class Remedied(NamedTuple):
+    """What goes on in place of a result and its UTF-8 bytes, why, and the reference where the result was stored."""
+
+    replacement: Replacement
+    reason: str
+    bytes: int
+    ref: str | None = None
+    error_type: str | None = None
+
+
+class LimitReached(NamedTuple):
+    """A limit that leaves no room for a call: its name, as in ``semconv``, and its maximum."""
+
+    limit: str
+    maximum: int
+
+
+class LimitsInUse(Protocol):
+    """The limits that a call counts towards."""
+
+    def leave(self, execution: str, visit: Callable[[], object]) -> None:
+        """End the call of this visit."""
 
 
 #: What ``ToolReader.replace`` says where nothing else can be put back, such as under a declared output schema.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel import settings
 from agent_otel._internal import errors
-from agent_otel.core import handler
+from agent_otel.core import remedy_hooks
 from agent_otel.telemetry import providers
 
 if TYPE_CHECKING:
@@ -50,5 +50,11 @@ def _providers(chosen: Settings) -> None:
 def _remedies(chosen: Settings) -> None:
     if chosen.claim_check:
         importlib.import_module("encodings.idna")  # with which the name of a server is looked up
-    handler.remedies()
-    handler.rewrites()
+    if chosen.remedies or chosen.limits:
+        tool_results = importlib.import_module("agent_otel.remedies.tool_results")
+        remedy_hooks.make_result_remedies = tool_results.Remedies
+        remedy_hooks.result_remedies()
+    if chosen.rewrites:
+        request_rewriter = importlib.import_module("agent_otel.remedies.history.request_rewriter")
+        remedy_hooks.make_request_remedies = request_rewriter.Requests
+        remedy_hooks.request_remedies()

@@ -29,7 +29,6 @@ from agent_otel.core.types import (
     Watch,
 )
 from agent_otel.integrations import generators, preload
-from agent_otel.integrations.registry import lookup
 from agent_otel.integrations.stand_ins import stand_in
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)
-    if isinstance(reader, ToolReader) and reader.replace is not None and handler.remedies() is not None:
+    if isinstance(reader, ToolReader) and reader.replace is not None and handler.result_remedies() is not None:
         return _remedied_async(reader) if is_async else _remedied(reader)
     doors: dict[type, Callable[..., Any]] = {
         ToolReader: handler.enter_tool,
@@ -256,7 +255,7 @@ def apply(integration: Integration, module_name: str) -> None:
 
 
 def _apply(integration: Integration, module_name: str) -> None:
-    if integration.name in _matched or _is_disabled(integration.name):
+    if integration.name in _matched or integration.name in settings.current().disabled_integrations:
         return
     version = _version(integration.distribution)
     if version is not None and _numbers(version) < _numbers(integration.minimum):
@@ -274,16 +273,6 @@ def _apply(integration: Integration, module_name: str) -> None:
             preload.load()
             return
     _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
-
-
-def _is_disabled(name: str) -> bool:
-    disabled = settings.current().disabled_integrations
-    unknown = disabled.difference(known.name for known in lookup.INTEGRATIONS)
-    if unknown:
-        errors.warn_once(
-            "disabled", f"AGENT_OTEL_DISABLED_INTEGRATIONS names what there is not: {', '.join(sorted(unknown))}"
-        )
-    return name in disabled
 
 
 def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:

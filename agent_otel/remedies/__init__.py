@@ -2,20 +2,78 @@
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
+    from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
+    from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
+    from agent_otel.remedies.claim_check.lean_record import LeanRecord
+    from agent_otel.remedies.claim_check.policy import aresolve, resolve, results_app, use_store
+    from agent_otel.remedies.claim_check.temporal import temporal_storage_driver
     from agent_otel.remedies.forgetting import aforget, forget
+    from agent_otel.remedies.history.argument_compaction import compact as compact_arguments
+    from agent_otel.remedies.history.summarization import asummarize_history, summarize_history
+    from agent_otel.remedies.history.trimming import deduplicate as deduplicate_history
+    from agent_otel.remedies.history.trimming import trim as trim_history
+    from agent_otel.remedies.limits import token_counter
+    from agent_otel.remedies.pagination import paginate, paginated
+    from agent_otel.remedies.result_ceiling import result_hint
+    from agent_otel.remedies.result_summary import result_summary, summarize_result
 
-__all__ = ["aforget", "forget"]
+__all__ = [
+    "LeanRecord",
+    "aforget",
+    "aget_tool_result",
+    "aresolve",
+    "asummarize_history",
+    "compact_arguments",
+    "deduplicate_history",
+    "durabletask_payload_store",
+    "forget",
+    "get_tool_result",
+    "paginate",
+    "paginated",
+    "resolve",
+    "result_hint",
+    "result_summary",
+    "results_app",
+    "summarize_history",
+    "summarize_result",
+    "temporal_storage_driver",
+    "token_counter",
+    "trim_history",
+    "use_store",
+]
+
+_EXPORTS = {
+    "LeanRecord": "agent_otel.remedies.claim_check.lean_record",
+    "aforget": "agent_otel.remedies.forgetting",
+    "aget_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
+    "aresolve": "agent_otel.remedies.claim_check.policy",
+    "asummarize_history": "agent_otel.remedies.history.summarization",
+    "compact_arguments": "agent_otel.remedies.history.argument_compaction:compact",
+    "deduplicate_history": "agent_otel.remedies.history.trimming:deduplicate",
+    "durabletask_payload_store": "agent_otel.remedies.claim_check.durabletask",
+    "forget": "agent_otel.remedies.forgetting",
+    "get_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
+    "paginate": "agent_otel.remedies.pagination",
+    "paginated": "agent_otel.remedies.pagination",
+    "resolve": "agent_otel.remedies.claim_check.policy",
+    "result_hint": "agent_otel.remedies.result_ceiling",
+    "result_summary": "agent_otel.remedies.result_summary",
+    "results_app": "agent_otel.remedies.claim_check.policy",
+    "summarize_history": "agent_otel.remedies.history.summarization",
+    "summarize_result": "agent_otel.remedies.result_summary",
+    "temporal_storage_driver": "agent_otel.remedies.claim_check.temporal",
+    "token_counter": "agent_otel.remedies.limits",
+    "trim_history": "agent_otel.remedies.history.trimming:trim",
+    "use_store": "agent_otel.remedies.claim_check.policy",
+}
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from agent_otel.remedies import forgetting  # noqa: PLC0415 - nothing is imported before first use
+    from agent_otel._internal import lazy  # noqa: PLC0415 - nothing is imported before first use
 
-    value = globals()[name] = getattr(forgetting, name)
-    return value
+    return lazy.load(__name__, _EXPORTS, name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return sorted({*globals(), *__all__})

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel.core.types import LimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,21 +44,15 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
         except Exception as error:  # the program's function, on the way out of its tool
             errors.warn_once(
                 "token counter",
-                f"agent_otel.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
+                f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
             )
     return (characters + 3) // 4
 
 
-class Reached(NamedTuple):
-    """A limit that leaves no room for a call."""
-
-    limit: str
-    maximum: int
-
-    def answer(self) -> dict[str, Any]:
-        """What the model reads in place of a result."""
-        advice = _ONE_BY_ONE if self.limit == semconv.LIMIT_PARALLEL else _ANSWER_NOW
-        return {"error": semconv.LIMIT_REACHED, "limit": self.limit, "maximum": self.maximum, "message": advice}
+def answer(reached: LimitReached) -> dict[str, Any]:
+    """Return what the model reads in place of a result."""
+    advice = _ONE_BY_ONE if reached.limit == semconv.LIMIT_PARALLEL else _ANSWER_NOW
+    return {"error": semconv.LIMIT_REACHED, "limit": reached.limit, "maximum": reached.maximum, "message": advice}
 
 
 class _Spent:
@@ -87,7 +82,7 @@ class Limits:
         self._lock = threading.Lock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
 
-    def enter(self, execution: str, visit: Callable[[], object]) -> Reached | None:
+    def enter(self, execution: str, visit: Callable[[], object]) -> LimitReached | None:
         """Begin a call; the limit that forbids it. It runs until it is left, or ``visit`` returns None."""
         with self._lock:
             spent = self._of(execution)
@@ -116,7 +111,7 @@ class Limits:
         with self._lock:
             self._spent.pop(execution, None)
 
-    def _reached(self, spent: _Spent) -> Reached | None:
+    def _reached(self, spent: _Spent) -> LimitReached | None:
         for limit, maximum, used in (
             (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
             (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
@@ -124,7 +119,7 @@ class Limits:
             (semconv.LIMIT_PARALLEL, self._parallel, sum(visit() is not None for visit in spent.running)),
         ):
             if maximum is not None and used >= maximum:
-                return Reached(limit, maximum)
+                return LimitReached(limit, maximum)
         return None
 
     def _of(self, execution: str) -> _Spent:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.core import payload
-from agent_otel.core.tool_invocation import ledger
+from agent_otel.core.executions import ledger
 
 if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import Record

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
-from agent_otel._internal import errors
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, Replacement
+from agent_otel._internal import errors, fork
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import Size, text_bytes
-from agent_otel.remedies import result_ceiling
+from agent_otel.remedies import limits, result_ceiling
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_up_to
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.payload_room import hand_on
 from agent_otel.remedies.sizes import correct, read_size
-from agent_otel.telemetry import flush
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Asked, ToolReader
     from agent_otel.remedies.claim_check.policy import View
     from agent_otel.settings import Settings
-
-
-class Remedied(NamedTuple):
-    """What goes on in place of a result and its UTF-8 bytes, why, and the reference where the result was stored."""
-
-    replacement: Replacement
-    reason: str
-    bytes: int
-    ref: str | None = None
-    error_type: str | None = None
 
 
 class Remedies:
@@ -45,7 +34,7 @@ class Remedies:
         self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
         self._limits = Limits(chosen) if chosen.limits else None
         if self._limits is not None:
-            flush.after_fork(self._limits.reset)
+            fork.after_fork(self._limits.reset)
 
     def finished(self, execution: str) -> None:
         """Forget an execution that has ended."""
@@ -62,7 +51,7 @@ class Remedies:
         if reached is None:
             record.limits = self._limits
             return LEFT_ALONE
-        answer = reached.answer()
+        answer = limits.answer(reached)
         put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), asked)
         if put is not LEFT_ALONE:
             record.skip(reached)

@@ -7,7 +7,6 @@ the exit; so waiting daemon threads do the flushing and everybody else waits for
 from __future__ import annotations
 
 import atexit
-import os
 import queue
 import sys
 import threading
@@ -15,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._bootstrap import import_hook
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +76,7 @@ class _Waiting:
 def install(flusher: Flusher) -> None:
     """Flush at exit and at the end of children; ``_sigterm`` is the other way out."""
     atexit.register(_at_exit, flusher)
-    after_fork(errors.guarded("emit.fork")(flusher.restart))
+    fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
         {
             "multiprocessing.util": lambda _: _arm_children(flusher),
@@ -112,9 +111,3 @@ def _arm_celery(flusher: Flusher, name: str) -> None:
         flusher.flush(CHILD_SECONDS)
 
     sys.modules[name].worker_process_shutdown.connect(flush, weak=False)
-
-
-def after_fork(reset: Callable[[], object]) -> None:
-    """Run ``reset`` in forked children."""
-    if sys.platform != "win32":
-        os.register_at_fork(after_in_child=reset)

@@ -21,8 +21,7 @@ import prometheus_client
 from prometheus_client import multiprocess
 from prometheus_client.registry import Collector
 
-from agent_otel._internal import errors
-from agent_otel.telemetry import flush
+from agent_otel._internal import errors, fork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +92,7 @@ class _Endpoint:
         self._server: _Server | None = None
         self._binding = threading.Lock()
         self._turn = 0  # of the thread that serves; an earlier one ends
-        flush.after_fork(self._after_fork_in_child)
+        fork.after_fork(self._after_fork_in_child)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_parent=self._after_fork_in_parent)
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 
-import agent_otel
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
+from agent_otel._internal.version import __version__
 from agent_otel.telemetry import destinations, forked, providers
 from agent_otel.telemetry import flush as lifecycle
 from agent_otel.telemetry.payload_metrics import PayloadMetrics
@@ -95,7 +95,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     exporting = False
     if chosen.spans != "off" and not providers.sdk_disabled():
         provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
-        tracer = provider.get_tracer(semconv.SCOPE, agent_otel.__version__)
+        tracer = provider.get_tracer(semconv.SCOPE, __version__)
         exporting = not providers.is_placeholder(provider)
         if owned:
             _own(provider)
@@ -106,7 +106,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     metrics.announce(chosen.limits)
     metrics.set(semconv.PROCESS_START, (), time.time())
     expendable = "true" if chosen.scales_to_zero else ""
-    metrics.set(semconv.BUILD_INFO, (agent_otel.__version__, platform.python_version(), expendable), 1)
+    metrics.set(semconv.BUILD_INFO, (__version__, platform.python_version(), expendable), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
     return Telemetry(chosen, tracer, metrics)
 
@@ -126,11 +126,11 @@ def _sinks(chosen: Settings) -> list[Sink]:
         if provider is not None:
             from agent_otel.telemetry.sinks.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
 
-            sinks.append(OTelSink(provider.get_meter(semconv.SCOPE, agent_otel.__version__)))
+            sinks.append(OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
             if owned:
                 _own(provider)
                 forget = functools.partial(forked.forget_counts, provider)
-                lifecycle.after_fork(errors.guarded("emit.fork")(forget))
+                fork.after_fork(errors.guarded("emit.fork")(forget))
     if chosen.metrics == "auto":
         destinations.say(keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
@@ -160,4 +160,4 @@ def _after_fork() -> None:
     _lock = threading.Lock()
 
 
-lifecycle.after_fork(_after_fork)
+fork.after_fork(_after_fork)

@@ -76,7 +76,7 @@ def shown(records: list[Json], run: str, repository: Repository) -> Iterator[Jso
     for record in records:
         found = _REFERENCE.search(record["result"])
         if found is not None:
-            whole = agent_otel.resolve(found[1], caller=run)
+            whole = agent_otel.remedies.resolve(found[1], caller=run)
             again = getattr(repository, record["name"])(**record["args"]).encode()
             yield {
                 "id": record["id"],
@@ -93,7 +93,7 @@ def stranger(records: list[Json]) -> str | None:
     if found is None:
         return None
     try:
-        return f"{len(agent_otel.resolve(found[1], caller=uuid4().hex).data)} bytes"
+        return f"{len(agent_otel.remedies.resolve(found[1], caller=uuid4().hex).data)} bytes"
     except LookupError as error:
         return f"{type(error).__name__}: {error}"
 

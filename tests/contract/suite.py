@@ -262,7 +262,7 @@ class Contract:
 
     def test_nothing_of_ours_is_loaded_while_the_switch_is_off(self, runs: Runs) -> None:
         if not self.imports_us:
-            assert runs.off["loaded"] == ["agent_otel", "agent_otel._bootstrap.startup", *self.loads]
+            assert runs.off["loaded"] == [*self.loads]
 
     def test_three_activations_wrap_once(self, runs: Runs) -> None:
         assert runs.on["integrations"].items() >= self.integrations.items()

@@ -16,7 +16,8 @@ import pytest
 import agent_otel
 from agent_otel import settings
 from agent_otel._internal import errors
-from agent_otel.caps import Held, cap_for, caps, cliffs, discover
+from agent_otel.caps import cliffs, payload_caps
+from agent_otel.core.payload_cap import Held, cap_for, discover
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +27,7 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MODULE = importlib.import_module("agent_otel.caps")
+MODULE = importlib.import_module("agent_otel.core.payload_cap")
 TABLES = tomllib.loads((Path(agent_otel.__file__).parent / "caps.toml").read_text(encoding="utf-8"))
 CAPS: list[dict[str, Any]] = TABLES["cap"]
 CLIFFS: list[dict[str, Any]] = TABLES["cliff"]
@@ -185,9 +186,9 @@ def test_a_share_is_a_share_of_the_same_runtime_s_message(row: dict[str, Any]) -
 
 
 def test_rows_come_typed_and_cannot_be_changed() -> None:
-    assert len(CAPS) == len(caps())
+    assert len(CAPS) == len(payload_caps())
     assert len(CLIFFS) == len(cliffs())
-    activity_input = next(cap for cap in caps() if cap.runtime == "dapr")
+    activity_input = next(cap for cap in payload_caps() if cap.runtime == "dapr")
     assert (">=1.15", "activity_input", 2097152, None, "ran", False, "", "") == (
         activity_input.versions,
         activity_input.boundary,
@@ -294,7 +295,7 @@ def test_versions_are_compared_by_number(versions: str, version: str | None, exp
 
 def test_every_row_is_some_answer() -> None:
     """No row is hidden by another: each holds for its own variant and a version it speaks of."""
-    for cap in caps():
+    for cap in payload_caps():
         number = re.sub(r"[^\d.]", "", cap.versions.split(",")[0])
         version = None if cap.versions == "*" else "1.0" if cap.versions.startswith("<") else number
         held = cap_for(cap.runtime, cap.boundary, version, cap.variant or None)
@@ -499,21 +500,23 @@ def test_an_answer_found_while_the_runtime_tells_another_is_not_kept(monkeypatch
     "code",
     [
         "import agent_otel",
-        "from agent_otel.caps import cap_for; import agent_otel",
-        "import agent_otel; agent_otel.caps(); import agent_otel.caps",
-        "import agent_otel; from agent_otel import caps; assert caps is agent_otel.caps",
+        "from agent_otel.core.payload_cap import cap_for; import agent_otel",
+        "import agent_otel; agent_otel.payload_caps(); import agent_otel.caps",
     ],
 )
 def test_the_public_name_can_be_called_whoever_imports_what_first(code: str) -> None:
-    said = "print(len(agent_otel.caps()), agent_otel.caps.cap_for('temporal', 'memo').bytes)"
+    said = (
+        "from agent_otel.core.payload_cap import cap_for\n"
+        "print(len(agent_otel.payload_caps()), cap_for('temporal', 'memo').bytes)"
+    )
     done = subprocess.run((sys.executable, "-c", f"{code}; {said}"), capture_output=True, text=True, check=True)
     assert f"{len(CAPS)} 2097152\n" == done.stdout
 
 
 def test_the_public_name_is_typed_as_what_can_be_called_and_looked_into() -> None:
     """Mypy reads this one."""
-    sizes: list[int | None] = [cap.bytes for cap in agent_otel.caps()]
-    held: Held | None = agent_otel.caps.cap_for("temporal", "memo")
+    sizes: list[int | None] = [cap.bytes for cap in agent_otel.payload_caps()]
+    held: Held | None = cap_for("temporal", "memo")
     assert sizes == [row.get("bytes") for row in CAPS]
     assert held == cap_for("temporal", "memo")
 

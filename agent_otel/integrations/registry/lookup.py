@@ -1,8 +1,8 @@
 """The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
 
-It is read when the first module is imported that a row waits for; `agent_otel._bootstrap.trigger_modules` has their names, for
-interpreter start. The adapter named in a row is loaded when the framework is.
-The rows are in ``frameworks.py``, ``providers.py`` and ``durable.py``.
+It is read when the first module is imported that a row waits for; their names are in
+`agent_otel._bootstrap.trigger_modules`, for interpreter start. The adapter named in a row is loaded when the framework
+is. The rows are in ``frameworks.py``, ``model_sdks.py`` and ``runtimes.py``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,20 @@ def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
                 "dependencies?",
             )
             return
+        _check_disabled()
         for integration in integrations:
             wrappers.apply(integration, module)
 
     return apply
+
+
+def _check_disabled() -> None:
+    """Warn of integrations that are disabled and do not exist."""
+    from agent_otel import settings  # noqa: PLC0415 - not at interpreter start
+    from agent_otel._internal import errors  # noqa: PLC0415
+
+    unknown = settings.current().disabled_integrations.difference(known.name for known in INTEGRATIONS)
+    if unknown:
+        errors.warn_once(
+            "disabled", f"AGENT_OTEL_DISABLED_INTEGRATIONS names what there is not: {', '.join(sorted(unknown))}"
+        )

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._bootstrap import startup
-from agent_otel._internal import errors
+from agent_otel._internal import env, errors
 from agent_otel.core import handler
 from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
@@ -147,7 +147,7 @@ class _Factory:
     def create_plugin(self, info: Any, /) -> Any:
         """Return the plug-in of an invocation; ``AGENT_OTEL=0`` makes it one that does nothing."""
         base = sys.modules[_PLUGINS].DurableInstrumentationPlugin
-        if not startup.active:
+        if not env.active:
             return base()
         return type("AgentOtelPlugin", (_Hooks, base), {})(info.execution_arn)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import caps
+from agent_otel.core import payload_cap
 from agent_otel.core.types import StepReader, Watch
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -23,13 +23,13 @@ def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
         return
     options = worker._channel_options
     if options is not None and options.max_receive_message_length is not None:
-        caps.discover(_RUNTIME, "history", options.max_receive_message_length)
+        payload_cap.discover(_RUNTIME, "history", options.max_receive_message_length)
     store = worker._payload_store
     if store is not None:
         # What is large is in the store; of the history too only a token is sent.
         _hub.sends_history = False
         for boundary in _PAYLOADS:
-            caps.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
+            payload_cap.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
 
 
 def _externalized(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:

@@ -12,8 +12,8 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.caps import discover
 from agent_otel.core import handler
+from agent_otel.core.payload_cap import discover
 from agent_otel.core.types import Around, Before, Carried, Family, Step, Watch
 from agent_otel.semconv import OUTPUT, STATE
 

@@ -1,12 +1,11 @@
 """Temporal: steps where the activity worker runs a task, workflows where their worker hands a completion to the core.
 
-All bytes are read from the messages between the SDK's Python side and its core, after the user's payload codec: there
-the payloads are what the server's limit counts. Nothing runs in workflow code: an activation is seen before it goes
-there and its completion when it is back, and one that replays is passed over.
+All bytes are read between the SDK's Python side and its core, after the user's payload codec: there the payloads are
+what the server's limit counts. Nothing runs in workflow code; an activation that replays is passed over.
 
 The server, or the core before it, refuses payloads above a limit without telling the Python side, so that a payload
-above the limit that the worker has learnt from the server is refused. Before 1.22 the worker does not say what it has
-learnt; Temporal's default stands then. From 1.23 to 1.31 the SDK's Python side refuses, and says the size.
+above the limit that the worker has learnt from the server is refused. Before 1.22 Temporal's default stands. From 1.23
+to 1.31 the SDK's Python side refuses, and says the size.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel import caps
 from agent_otel.core import handler as observer
+from agent_otel.core import payload_cap
 from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -229,7 +228,7 @@ def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], va
     if limit > 0:
         _limits[worker] = limit
         for boundary in _BOUNDARIES:
-            caps.discover(_RUNTIME, boundary, limit)
+            payload_cap.discover(_RUNTIME, boundary, limit)
 
 
 def _workflow_worker_made(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

@@ -7,16 +7,16 @@ from itertools import chain
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.measure.breakdown.duplicates import SHORTEST, Copies, Fingerprint
+from agent_otel.measure.breakdown.duplicates import Copies, Fingerprint
 from agent_otel.measure.breakdown.json_window import PLAIN
-from agent_otel.measure.breakdown.paths import ANY, Paths, Place
+from agent_otel.measure.breakdown.paths import ANY, SHORTEST, Paths, Place
+from agent_otel.measure.breakdown.scopes import Scope
 from agent_otel.measure.breakdown.tool_results import (
     ARGUMENTS,
     KEPT,
     RESULTS,
     TELLING,
     Results,
-    Scope,
     beginning_of,
     call_of,
     may_be_call,
@@ -219,7 +219,7 @@ class Tally:
         if text.chars >= SHORTEST:
             self.copies.add(spot.place, text, written, spot.scope)
         if spot.scope is not None:
-            spot.scope.hold(text, written)
+            spot.scope.hold(text.head, written)
 
     def _objects(self, spot: Spot, objects: Sequence[dict[str, Any]], queue: deque[tuple[Spot, Sequence[Any]]]) -> None:
         first, is_open = list(objects[0]), _is_open(spot.scope)

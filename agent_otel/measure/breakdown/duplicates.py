@@ -5,17 +5,14 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Final
 
+from agent_otel.measure.breakdown.paths import HEAD, SHORTEST
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.measure.breakdown.paths import Place
-    from agent_otel.measure.breakdown.tool_results import Scope
+    from agent_otel.measure.breakdown.scopes import Scope
 
-SHORTEST: Final = 256
-"""Characters from which a text is looked for in other places."""
-
-HEAD: Final = 128
-"""Characters that are kept of its beginning."""
 
 _BLOCK: Final = 1024  # characters under one hash: longer than the markers that a cut leaves at the end
 _HASHED: Final = 8  # blocks that are hashed as a whole; of later ones a sample, because hashing costs more than reading

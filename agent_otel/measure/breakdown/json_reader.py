@@ -11,7 +11,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from agent_otel.measure.breakdown.duplicates import HEAD
 from agent_otel.measure.breakdown.json_window import (
     CUT,
     MALFORMED,
@@ -22,6 +21,7 @@ from agent_otel.measure.breakdown.json_window import (
     decode,
     unescaped,
 )
+from agent_otel.measure.breakdown.paths import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -7,6 +7,10 @@ from typing import Final
 
 OTHER: Final = "_other"
 ANY: Final = "*"
+SHORTEST: Final = 256
+"""Characters from which a text is looked for in other places."""
+HEAD: Final = 128
+"""Characters that are kept of its beginning."""
 
 _MOST_PLACES: Final = 1024
 _MOST_MEMBERS: Final = 64  # distinct keys in one place; what has more is a table of data

@@ -7,16 +7,14 @@ from collections import defaultdict
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.measure.breakdown.duplicates import HEAD, SHORTEST
 from agent_otel.measure.breakdown.json_window import unescaped
-from agent_otel.measure.breakdown.paths import largest
+from agent_otel.measure.breakdown.paths import HEAD, SHORTEST, largest
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from agent_otel.measure.breakdown.duplicates import Fingerprint
-    from agent_otel.measure.breakdown.paths import Place
+    from agent_otel.measure.breakdown.scopes import Scope
 
 _CERTAIN: Final = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
 _CALLS: Final = frozenset((*_CERTAIN, "id"))
@@ -41,38 +39,6 @@ _MOST_CALLS: Final = 256
 _ALIKE: Final = 15  # percent by which two forms of one result differ in length
 _LEAST_HEAD: Final = 16
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
-
-
-class Scope:
-    """A value that is a tool's result if ``call`` is set, which may come only after the value has been read."""
-
-    __slots__ = ("bytes", "call", "certain", "head", "matched", "name", "parent", "place", "text_bytes")
-
-    def __init__(self, place: Place, parent: Scope | None, head: str = "") -> None:
-        self.place = place
-        self.parent = parent
-        self.head = head
-        self.bytes = 0
-        self.call: str | None = None
-        self.name: str | None = None
-        self.certain = False  # whether the call id is one without doubt
-        self.text_bytes = 0  # of its longest text, as written in the payload
-        self.matched = 0  # bytes in it that stand elsewhere too
-
-    def owner(self) -> Scope | None:
-        """Return the outermost result that this is part of: the result of an agent may hold those of its own tools."""
-        found, scope = None, self
-        while True:
-            if scope.call is not None:
-                found = scope
-            if scope.parent is None:
-                return found
-            scope = scope.parent
-
-    def hold(self, text: Fingerprint, written: int) -> None:
-        """Remember the longest text that is part of it."""
-        if written > self.text_bytes:
-            self.text_bytes, self.head = written, text.head
 
 
 class Results:

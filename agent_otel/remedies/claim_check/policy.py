@@ -10,8 +10,7 @@ import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
-from agent_otel._bootstrap import startup
-from agent_otel._internal import errors
+from agent_otel._internal import env, errors
 from agent_otel.core import payload
 from agent_otel.core.types import Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -165,7 +164,7 @@ def _origin(record: Record) -> Origin:
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:
     """Record an operation on the store, in a process that is measured."""
-    if startup.active:
+    if env.active:
         from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - who only reads needs no providers
 
         telemetry().metrics.claim_check(operation, result, size, seconds)
@@ -223,7 +222,7 @@ async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
 def results_app(authorize: Authorize) -> ResultsApp:
     """Return an ASGI application, to be mounted, that serves stored results to those who may read them.
 
-    ``authorize(scope, execution)`` says on the server whose execution that is; see `agent_otel.remedies.claim_check.http_app`.
+    ``authorize(scope, execution)`` says on the server whose execution that is; see `http_app`.
     StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store.
     """
     from agent_otel.remedies.claim_check.http_app import ResultsApp  # noqa: PLC0415 - where results are served, only

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._bootstrap import startup
-from agent_otel._internal import errors
+from agent_otel._internal import env, errors
 from agent_otel.messages import build
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.claim_check import policy
@@ -60,7 +59,7 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
     ``summarize`` gets a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns a
     shorter text; it is asked again with what it said until that is at most ``target_tokens``, five times at most. The
     messages before the model's first and the last ``keep_turns`` turns stay as they are, and no call is parted from its
-    result. Tokens are characters ÷ 4, or what ``agent_otel.token_counter`` was given. When ``summarize`` raises, the
+    result. Tokens are characters ÷ 4, or what ``token_counter`` was given. When ``summarize`` raises, the
     messages come back untouched, which is counted and said once. For histories of OpenAI (chat and responses),
     Anthropic, Gemini and LangChain; any other comes back untouched. TypeError when ``messages`` is no sequence of
     messages.
@@ -186,7 +185,7 @@ def _summarised(messages: Sequence[Any], plan: _Plan, texts: list[str]) -> list[
 @errors.guarded("remedies.summarize")
 def _tell(removed_bytes: int, old_messages: int) -> None:
     """An event on the span around it, and the bytes on the metric."""
-    if not startup.active:
+    if not env.active:
         return
     from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - nothing is set up while the package is off
 

@@ -20,7 +20,10 @@ def run(agent: Any, base_url: str, case: Json) -> str:
     """Run one case in an execution of its own, where it names one; what its caller got."""
     import agent_otel
 
-    native = {"get_tool_result": agent_otel.get_tool_result, "aget_tool_result": agent_otel.aget_tool_result}
+    native = {
+        "get_tool_result": agent_otel.remedies.get_tool_result,
+        "aget_tool_result": agent_otel.remedies.aget_tool_result,
+    }
     given = (base_url, [native.get(name) or getattr(tools, name) for name in case["tools"]], case["prompt"], "")
     within = agent_otel.execution(case["execution"]) if case["execution"] else contextlib.nullcontext()
     with within:
@@ -34,7 +37,7 @@ def main(agent_name: str, base_url: str, plan: Json) -> Json:
 
     messages, telemetry = Messages(), Telemetry()
     for tool, hint in plan["hints"].items():
-        agent_otel.result_hint(tool, hint)
+        agent_otel.remedies.result_hint(tool, hint)
     agent = importlib.import_module(agent_name)
     cases = {}
     for name, case in plan["cases"].items():

@@ -175,7 +175,7 @@ def main() -> None:
 
 def _running() -> int:
     """Return how many calls the limits believe to be running."""
-    acting = handler.remedies()
+    acting: Any = handler.result_remedies()
     limits = acting._limits if acting is not None else None
     spent = limits._spent.values() if limits is not None else ()
     return sum(visit() is not None for each in spent for visit in each.running)

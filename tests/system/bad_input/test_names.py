@@ -101,6 +101,6 @@ def test_a_log_line_names_the_class_and_the_place_of_a_failure(environment: Call
     child = environment("bare").run(FAILURE, env={"AGENT_OTEL": "1"}, check=True)
     assert "agent_otel failed in tool_call.result: ValueError at " in child.stderr
     assert " > record.py:" in child.stderr
-    assert "agent_otel.token_counter raised ValueError" in child.stderr
+    assert "agent_otel.remedies.token_counter raised ValueError" in child.stderr
     assert "canary" not in child.stderr
     assert "4242" not in child.stderr

@@ -1,6 +1,7 @@
 """Runs the durable agent on Temporal with the claim check on a Redis that is stopped in the middle of the run.
 
-``python -m tests.system.examples.dead_store_program <turns> <turn>``; prints as JSON how the run ended and what it counted.
+``python -m tests.system.examples.dead_store_program <turns> <turn>``;
+prints as JSON how the run ended and what it counted.
 """
 
 from __future__ import annotations

@@ -18,9 +18,9 @@ STATE = """
 import sys
 
 def state():
-    startup = sys.modules.get("agent_otel._bootstrap.startup")
+    env = sys.modules.get("agent_otel._internal.env")
     finders = [finder for finder in sys.meta_path if type(finder).__module__ == "agent_otel._bootstrap.import_hook"]
-    return f"{startup.active if startup else None} {len(finders)}"
+    return f"{env.active if env else False} {len(finders)}"
 """
 
 

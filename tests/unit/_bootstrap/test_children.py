@@ -11,7 +11,7 @@ from tests.unit._bootstrap.conftest import STATE
 
 _ON = "True 1"
 _OFF = "False 0"
-_NOT_STARTED = "None 0"
+_NOT_STARTED = "False 0"
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

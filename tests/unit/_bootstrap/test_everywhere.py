@@ -20,7 +20,7 @@ has_cli = importlib.util.find_spec("click") is not None  # the command line is a
 for module in pkgutil.walk_packages(agent_otel.__path__, "agent_otel."):
     if module.name == "agent_otel._bootstrap.otel_instrumentor":  # needs opentelemetry-instrumentation, which loads it
         continue
-    if has_cli or not module.name.startswith("agent_otel.cli."):
+    if has_cli or not module.name.startswith(("agent_otel.cli.", "agent_otel.alerts")):
         importlib.import_module(module.name)
 print(has_cli)
 """

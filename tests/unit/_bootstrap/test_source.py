@@ -30,32 +30,37 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-_ROWS = ("durable", "frameworks", "providers")
-_TABLE = ("integrations/registry.py", "integrations/rows.py", *(f"integrations/{name}.py" for name in _ROWS))
+_ROWS = ("frameworks", "model_sdks", "runtimes")
+_TABLE = tuple(f"integrations/registry/{name}.py" for name in ("lookup", "entries", *_ROWS))
+_START = tuple(f"_bootstrap/{name}.py" for name in ("startup", "import_hook", "trigger_modules", "sigterm"))
+_INTERNAL = tuple(f"_internal/{name}.py" for name in ("env", "fork"))
 
 
-@pytest.mark.parametrize("name", ["_startup.py", "_importhook.py", "_triggers.py", *_TABLE, "auto.py"])
+@pytest.mark.parametrize("name", [*_START, *_INTERNAL, *_TABLE, "auto.py"])
 def test_it_imports_the_standard_library_only(name: str) -> None:
     ours = {module for module in _imports(_PACKAGE / name) if module.split(".")[0] == "agent_otel"}
     others = {module.split(".")[0] for module in _imports(_PACKAGE / name)} - {"agent_otel"}
 
     assert set() == others - sys.stdlib_module_names
     assert ours <= {
-        "agent_otel",
-        "agent_otel.integrations",
-        *(f"agent_otel.integrations.{name}" for name in _ROWS),
+        *("agent_otel", "agent_otel._bootstrap", "agent_otel._internal"),
+        "agent_otel.integrations.registry",
+        *(f"agent_otel.integrations.registry.{name}" for name in _ROWS),
         "agent_otel.integrations.registry.entries",
-        # Loaded when a framework is, by what registry.triggers() returns.
-        *(() if name == "_startup.py" else ("agent_otel.integrations.wrappers",)),
+        # Loaded when a framework is.
+        *("agent_otel.core", "agent_otel.integrations", "agent_otel.telemetry.setup"),
     }
 
 
+_OURS = ("agent_otel._bootstrap", "agent_otel._internal", "agent_otel.core", "agent_otel.integrations.registry")
+
+
 def test_the_switch_is_short_and_calls_nothing_suspicious() -> None:
-    tree = ast.parse((_PACKAGE / "_startup.py").read_text())
+    tree = ast.parse((_PACKAGE / "_bootstrap" / "startup.py").read_text())
     called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
     assert 60 > len(_without_docstrings(tree).splitlines())
-    assert {"os", "sys", "agent_otel", "agent_otel.integrations"} == set(_imports(_PACKAGE / "_startup.py"))
+    assert {"os", "sys", *_OURS} == set(_imports(_PACKAGE / "_bootstrap" / "startup.py"))
     assert set() == called & _FORBIDDEN
 
 
@@ -67,7 +72,7 @@ sys.addaudithook(lambda event, arguments: events.append((event, arguments)))
 import agent_otel._bootstrap.startup
 agent_otel._bootstrap.startup.start()
 seen = tuple(events)
-assert agent_otel._bootstrap.startup.active is (sys.argv[1] == "on")
+assert agent_otel._bootstrap.startup.env.active is (sys.argv[1] == "on")
 for event, arguments in seen:
     path = arguments[0] if event in ("open", "os.listdir", "os.scandir") else ""
     print(event, path)

@@ -14,7 +14,7 @@ _MODULES = "import sys; print(*sorted(sys.modules))"
 _STATE = f"{STATE}print(state())\n"
 _ON = "True 1\n"
 _OFF = "False 0\n"
-_NOT_STARTED = "None 0\n"
+_NOT_STARTED = "False 0\n"
 
 
 def _outcome(environment: Environment, code: str, *options: str, **env: str) -> tuple[str, str, int]:
@@ -22,11 +22,19 @@ def _outcome(environment: Environment, code: str, *options: str, **env: str) -> 
     return child.stdout, child.stderr, child.returncode
 
 
-def test_unset_loads_exactly_two_modules(installed: Environment, plain: Environment) -> None:
+def test_unset_loads_nothing_of_ours_or_the_switch_alone(
+    installed: Environment, plain: Environment, version: str
+) -> None:
+    """The line of the ``.pth`` file reads the variable itself; a ``.start`` file has to name a function."""
     ours, complaints, _ = _outcome(installed, _MODULES)
     theirs, _, _ = _outcome(plain, _MODULES)
 
-    assert {"agent_otel", "agent_otel._bootstrap.startup"} == set(ours.split()) - set(theirs.split())
+    switch = {
+        "agent_otel",
+        *(f"agent_otel.{name}" for name in ("_bootstrap", "_bootstrap.startup", "_internal", "_internal.env")),
+    }
+    expected = switch if version == "3.15" else set()
+    assert expected == set(ours.split()) - set(theirs.split())
     assert "" == complaints
 
 

@@ -14,7 +14,10 @@ from tests.unit._bootstrap.conftest import Maker, site_packages
 
 _PTH = "agent_otel_startup.pth"
 _START = "agent_otel_startup.start"
-_IMPORT_LINE = "import agent_otel._bootstrap.startup; agent_otel._bootstrap.startup.start()\n"
+_IMPORT_LINE = (
+    'import os; os.environ.get("AGENT_OTEL") and '
+    '__import__("agent_otel._bootstrap.startup", fromlist=("start",)).start()\n'
+)
 _ENTRY_POINT = "agent_otel._bootstrap.startup:start"
 
 
@@ -81,12 +84,12 @@ def test_uninstalling_removes_both_files(make: Maker, wheel: Path, version: str)
 def test_an_editable_install_starts_and_is_live(environment: Callable[[str], Environment]) -> None:
     bare = environment("bare")
     child = bare.run(
-        "import agent_otel._bootstrap.startup as s; print(s.active, s.__file__)",
+        "import agent_otel._bootstrap.startup as s; print(s.env.active, s.__file__)",
         env={"AGENT_OTEL": "1"},
         cwd=bare.folder,
     )
 
-    assert ("", f"True {ROOT / 'agent_otel' / '_startup.py'}\n") == (child.stderr, child.stdout)
+    assert ("", f"True {ROOT / 'agent_otel' / '_bootstrap' / 'startup.py'}\n") == (child.stderr, child.stdout)
     assert {_PTH, _START} <= {path.name for path in site_packages(bare).iterdir()}
 
 

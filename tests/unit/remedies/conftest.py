@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import settings
-from agent_otel.core import tool_visit
+from agent_otel.core import remedy_hooks
 from agent_otel.remedies import limits, pagination
 from agent_otel.remedies.claim_check import policy
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
-    cached = (settings.current, tool_visit.remedies, policy.current, pagination.signer)
+    cached = (settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer)
 
     def forget() -> None:
         for each in cached:

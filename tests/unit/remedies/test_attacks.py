@@ -66,7 +66,7 @@ def _read_by(thread: str, ref: str) -> Any:
     visit = handler.enter_tool(_READER, Call("get_tool_result", {}, "call_2", execution=thread), (), {})
     assert isinstance(visit, handler.Visit)
     with visit:
-        return agent_otel.get_tool_result(ref)
+        return agent_otel.remedies.get_tool_result(ref)
 
 
 def _in_a_fresh_thread(read: Callable[[], Any]) -> Any:
@@ -95,7 +95,7 @@ def test_a_reference_is_worth_nothing_to_any_other() -> None:
     ref = _stored(ALICE)
 
     def read() -> Any:
-        return agent_otel.get_tool_result(ref)
+        return agent_otel.remedies.get_tool_result(ref)
 
     answers = [
         _read_by("thread-2", ref),  # a prompt that smuggles a foreign reference in

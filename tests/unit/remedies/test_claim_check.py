@@ -85,22 +85,25 @@ def test_binary_results_and_full_states_show_nothing() -> None:
 def test_the_whole_can_be_had_again(value: object, text: str) -> None:
     with agent_otel.execution("run-whole"):
         ref = ref_of(goes_on(value))
-        assert agent_otel.resolve(ref).text == text
-        assert asyncio.run(agent_otel.aresolve(ref)).text == text
+        assert agent_otel.remedies.resolve(ref).text == text
+        assert asyncio.run(agent_otel.remedies.aresolve(ref)).text == text
 
 
 def test_binary_data_can_be_had_again_but_not_read_by_a_model() -> None:
     with agent_otel.execution("run-binary"):
         ref = ref_of(goes_on(bytes(40_000)))
-        assert agent_otel.resolve(ref).data == bytes(40_000)
-        assert agent_otel.get_tool_result(ref)["hint"] == "The result is application/octet-stream and has no text."
+        assert agent_otel.remedies.resolve(ref).data == bytes(40_000)
+        assert (
+            agent_otel.remedies.get_tool_result(ref)["hint"]
+            == "The result is application/octet-stream and has no text."
+        )
 
 
 def test_ids_that_are_used_twice_keep_both_results() -> None:
     with agent_otel.execution("run-twice"):
         asked = (Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}))
         refs = [ref_of(goes_on(letter * 40_000, call)) for letter, call in zip("abc", asked, strict=True)]
-        assert [agent_otel.resolve(ref).text for ref in refs] == [letter * 40_000 for letter in "abc"]
+        assert [agent_otel.remedies.resolve(ref).text for ref in refs] == [letter * 40_000 for letter in "abc"]
         assert ref_of(goes_on("a" * 40_000, asked[0])) == refs[0]  # a retry
 
 
@@ -111,11 +114,11 @@ def test_only_its_execution_may_read_it() -> None:
     with agent_otel.execution("run-yours"):
         for each in (ref, ref[:-1] + "0", "claim:v2:", "", "x" * 5000):
             with pytest.raises(NotFoundError) as raised:
-                agent_otel.resolve(each)
+                agent_otel.remedies.resolve(each)
             refused.append(str(raised.value))
-            assert agent_otel.get_tool_result(each)["error"] == "tool_result_unavailable"
+            assert agent_otel.remedies.get_tool_result(each)["error"] == "tool_result_unavailable"
     assert len(set(refused)) == 1
-    assert agent_otel.resolve(ref, caller="run-mine").text == "x" * 40_000
+    assert agent_otel.remedies.resolve(ref, caller="run-mine").text == "x" * 40_000
 
 
 def test_what_reads_on_is_never_stored() -> None:
@@ -212,7 +215,7 @@ def test_what_is_nested_deeply_is_stored_like_anything_else() -> None:
     for _ in range(2_000):
         nested = [nested]
     with agent_otel.execution("run-nested"):
-        text = agent_otel.resolve(ref_of(goes_on(nested))).text
+        text = agent_otel.remedies.resolve(ref_of(goes_on(nested))).text
     assert text == "[" * 2_000 + '"' + "x" * 40_000 + '"' + "]" * 2_000
 
 
@@ -249,7 +252,7 @@ def test_a_bad_url_leaves_results_whole(set_variables: Callable[..., None]) -> N
     set_variables(AGENT_OTEL_CLAIM_CHECK="ftp://nowhere")
     with agent_otel.execution("run-bad"):
         assert goes_on("x" * 40_000) == "x" * 40_000
-    assert agent_otel.get_tool_result("claim:v2:x")["hint"] == "Results are not stored here."
+    assert agent_otel.remedies.get_tool_result("claim:v2:x")["hint"] == "Results are not stored here."
 
 
 TEXT = json.dumps({"items": [{"body": "größe"}, {"body": "b" * 20_000}]}, ensure_ascii=False) + " " * 20_000
@@ -273,8 +276,8 @@ LINES = "\n".join(f"line {number}" for number in range(1, 10_001))
 def test_a_model_reads_a_part(text: str, asked: dict[str, str], content: str) -> None:
     with agent_otel.execution("run-parts"):
         ref = ref_of(goes_on(text))
-        assert agent_otel.get_tool_result(ref, **asked)["content"] == content
-        assert asyncio.run(agent_otel.aget_tool_result(ref, **asked))["content"] == content
+        assert agent_otel.remedies.get_tool_result(ref, **asked)["content"] == content
+        assert asyncio.run(agent_otel.remedies.aget_tool_result(ref, **asked))["content"] == content
 
 
 @pytest.mark.parametrize(
@@ -299,12 +302,13 @@ def test_a_model_reads_a_part(text: str, asked: dict[str, str], content: str) ->
 def test_what_cannot_be_had_is_said_and_not_raised(asked: dict[str, Any], hint: str) -> None:
     with agent_otel.execution("run-refused"):
         ref = ref_of(goes_on(TEXT))
-        assert agent_otel.get_tool_result(ref, **asked) == {"error": "tool_result_unavailable", "hint": hint}
+        assert agent_otel.remedies.get_tool_result(ref, **asked) == {"error": "tool_result_unavailable", "hint": hint}
         no_ref: Any = None
-        assert agent_otel.get_tool_result(no_ref)["hint"] == "Every argument is a text."
+        assert agent_otel.remedies.get_tool_result(no_ref)["hint"] == "Every argument is a text."
         nested = ref_of(goes_on("[" * 50_000))
         assert (
-            agent_otel.get_tool_result(nested, json_path="[0]")["hint"] == "The result is no JSON; use lines or grep."
+            agent_otel.remedies.get_tool_result(nested, json_path="[0]")["hint"]
+            == "The result is no JSON; use lines or grep."
         )
 
 
@@ -313,11 +317,15 @@ def test_pages_end_where_the_text_does() -> None:
         ref = ref_of(goes_on(LINES))
         pages, cursor = [], None
         while True:
-            page = agent_otel.get_tool_result(ref, cursor)
+            page = agent_otel.remedies.get_tool_result(ref, cursor)
             pages.append(page["content"])
             cursor = page.get("next_cursor")
             if cursor is None:
                 break
         assert "".join(pages) == LINES
         assert all(len(each.encode()) <= 16_384 and each.endswith("\n") for each in pages[:-1])
-        assert agent_otel.aget_tool_result.__name__ == agent_otel.get_tool_result.__name__ == "get_tool_result"
+        assert (
+            agent_otel.remedies.aget_tool_result.__name__
+            == agent_otel.remedies.get_tool_result.__name__
+            == "get_tool_result"
+        )

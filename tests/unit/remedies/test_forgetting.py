@@ -78,7 +78,7 @@ def keep(execution: str, number: int) -> str:
 def can_be_read(execution: str, reference: str) -> bool:
     """Read a result as its owner does."""
     with contextlib.suppress(NotFoundError):
-        assert execution in (agent_otel.resolve(reference, caller=execution).text or "")
+        assert execution in (agent_otel.remedies.resolve(reference, caller=execution).text or "")
         return True
     return False
 
@@ -180,13 +180,13 @@ def test_it_is_loaded_when_it_is_first_used_and_counted() -> None:
 
         with agent_otel.execution("run-42"):
             ref = read_log("build").rpartition('ref="')[2].partition('"')[0]
-            print(len(agent_otel.get_tool_result(ref)["content"]))
+            print(len(agent_otel.remedies.get_tool_result(ref)["content"]))
             try:
                 agent_otel.remedies.forget("")
             except ValueError as error:
                 print(error)
             print(agent_otel.remedies.forget("run-41"), agent_otel.remedies.forget("run-42"))
-            print(agent_otel.get_tool_result(ref)["error"])
+            print(agent_otel.remedies.get_tool_result(ref)["error"])
         from prometheus_client import generate_latest
         for line in generate_latest().decode().splitlines():
             if line.startswith("agent_otel_claim_check_operations_total") and "delete" in line:

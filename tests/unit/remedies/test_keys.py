@@ -61,8 +61,8 @@ def test_with_a_refused_key_results_are_stored_for_this_process_alone(
         AGENT_OTEL_CLAIM_CHECK="memory:", AGENT_OTEL_CLAIM_CHECK_KEY="a secret", AGENT_OTEL_CLAIM_CHECK_BUDGET="30"
     )
     with agent_otel.execution("run-refused"):
-        ref = agent_otel.summarize_result("x" * 100, tool="search")["full_payload_id"]
-        assert "x" * 100 == agent_otel.resolve(ref).text
+        ref = agent_otel.remedies.summarize_result("x" * 100, tool="search")["full_payload_id"]
+        assert "x" * 100 == agent_otel.remedies.resolve(ref).text
 
     assert [f"AGENT_OTEL_CLAIM_CHECK_KEY is not {HOW}", NO_KEY] == caplog.messages
     assert not Signer("a secret").vouches(Reference.parse(ref), "run-refused")

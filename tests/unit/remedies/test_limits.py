@@ -12,9 +12,9 @@ import pytest
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Call, Replacement, Result, ToolReader
+from agent_otel.core.types import PRODUCED, Call, LimitReached, Replacement, Result, ToolReader
 from agent_otel.remedies import limits
-from agent_otel.remedies.limits import Limits, Reached
+from agent_otel.remedies.limits import Limits, answer
 from agent_otel.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def chosen(**maxima: Any) -> Limits:
 def test_calls_are_counted_for_each_execution_by_itself() -> None:
     found = chosen(max_tool_calls=2)
     assert [found.enter("a", running()), found.enter("a", running()), found.enter("b", running())] == [None] * 3
-    assert found.enter("a", running()) == Reached("tool_calls", 2)
+    assert found.enter("a", running()) == LimitReached("tool_calls", 2)
     found.finish("a")
     assert found.enter("a", running()) is None
 
@@ -45,12 +45,12 @@ def test_calls_at_once_make_room_when_they_end() -> None:
     found = chosen(max_parallel_tool_calls=1)
     first, second = running(), running()
     assert found.enter("a", first) is None
-    assert found.enter("a", second) == Reached("parallel_tool_calls", 1)
+    assert found.enter("a", second) == LimitReached("parallel_tool_calls", 1)
     found.leave("a", first)
     found.leave("a", first)  # one too many opens no more room
     found.leave("nobody", first)
     assert found.enter("a", first) is None
-    assert found.enter("a", second) == Reached("parallel_tool_calls", 1)
+    assert found.enter("a", second) == LimitReached("parallel_tool_calls", 1)
 
 
 def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
@@ -60,7 +60,7 @@ def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
     found = chosen(max_parallel_tool_calls=1)
     visit = Visit()
     assert found.enter("a", weakref.ref(visit)) is None
-    assert found.enter("a", running()) == Reached("parallel_tool_calls", 1)
+    assert found.enter("a", running()) == LimitReached("parallel_tool_calls", 1)
     del visit
     assert found.enter("a", running()) is None
 
@@ -68,11 +68,11 @@ def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
 @pytest.mark.parametrize(
     ("maxima", "reached"),
     [
-        ({"max_result_bytes": 10}, Reached("result_bytes", 10)),
-        ({"max_result_tokens": 3}, Reached("result_tokens", 3)),
+        ({"max_result_bytes": 10}, LimitReached("result_bytes", 10)),
+        ({"max_result_tokens": 3}, LimitReached("result_tokens", 3)),
     ],
 )
-def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, int], reached: Reached) -> None:
+def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, int], reached: LimitReached) -> None:
     found = chosen(**maxima)
     found.spend("a", 9, 2)
     assert found.enter("a", running()) is None
@@ -81,13 +81,13 @@ def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, in
 
 
 def test_the_answer_tells_the_model_what_to_do() -> None:
-    assert Reached("tool_calls", 3).answer() == {
+    assert answer(LimitReached("tool_calls", 3)) == {
         "error": "limit_reached",
         "limit": "tool_calls",
         "maximum": 3,
         "message": ANSWER_NOW,
     }
-    assert Reached("parallel_tool_calls", 1).answer()["message"] == ONE_BY_ONE
+    assert answer(LimitReached("parallel_tool_calls", 1))["message"] == ONE_BY_ONE
 
 
 def test_threads_do_not_get_more_than_there_is() -> None:
@@ -102,21 +102,21 @@ def test_the_oldest_executions_are_forgotten() -> None:
     for number in range(10_001):
         found.enter(str(number), running())
     assert found.enter("0", running()) is None
-    assert found.enter("10000", running()) == Reached("tool_calls", 1)
+    assert found.enter("10000", running()) == LimitReached("tool_calls", 1)
 
 
 @pytest.mark.usefixtures("set_variables")
 def test_tokens_are_estimated_or_counted_by_the_program() -> None:
     assert limits.tokens("größe") == 2  # five characters
-    agent_otel.token_counter(lambda text: len(text.split()))
+    agent_otel.remedies.token_counter(lambda text: len(text.split()))
     assert limits.tokens("three words here") == 3
-    agent_otel.token_counter(int)  # raises
+    agent_otel.remedies.token_counter(int)  # raises
     assert limits.tokens("größe") == 2
 
 
 def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_RESULT_TOKENS="3")
-    agent_otel.token_counter(lambda text: len(text.split()))
+    agent_otel.remedies.token_counter(lambda text: len(text.split()))
     read = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
     found = []
     with agent_otel.execution("run-counted"):

@@ -161,4 +161,4 @@ def test_what_a_framework_reads_of_the_tool_has_the_two_parameters() -> None:
     assert (hints["cursor"], hints["page_size"], hints["query"]) == (str | None, int, str)
     assert str(inspect.getdoc(search)).startswith("Find something.\n\nReturns one page: `items`, and `next_cursor`")
     assert inspect.iscoroutinefunction(search_later)
-    assert agent_otel.paginated is paginated
+    assert agent_otel.remedies.paginated is paginated

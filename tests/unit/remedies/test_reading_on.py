@@ -75,7 +75,7 @@ def read_all(ref: str, **asked: str) -> list[str]:
     """All pages."""
     pages, cursor = [], None
     while True:
-        page = agent_otel.get_tool_result(ref, cursor, **asked)
+        page = agent_otel.remedies.get_tool_result(ref, cursor, **asked)
         pages.append(page["content"])
         assert page["end"] - page["start"] == len(page["content"].encode("utf-8", "surrogatepass"))
         cursor = page.get("next_cursor")
@@ -121,7 +121,7 @@ def test_the_event_loop_goes_on(store: Counting, asked: dict[str, str]) -> None:
     rows = ",\n".join(f'{{"id": {number}, "body": "{"x" * 50}"}}' for number in range(100_000))
 
     async def main(ref: str) -> tuple[float, float]:
-        reading = asyncio.ensure_future(agent_otel.aget_tool_result(ref, **asked))
+        reading = asyncio.ensure_future(agent_otel.remedies.aget_tool_result(ref, **asked))
         begun = before = time.perf_counter()
         longest = 0.0
         while not reading.done():

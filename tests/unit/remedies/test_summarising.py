@@ -62,7 +62,7 @@ def test_what_fits_stays_as_it_is() -> None:
         asked.append(chunk)
         return ""
 
-    made = agent_otel.summarize_history(history, summarize=summarize, above_tokens=10_000, target_tokens=100)
+    made = agent_otel.remedies.summarize_history(history, summarize=summarize, above_tokens=10_000, target_tokens=100)
 
     assert (history, []) == (made, asked)
 
@@ -70,7 +70,7 @@ def test_what_fits_stays_as_it_is() -> None:
 def test_the_old_part_is_one_pair_and_the_rest_is_untouched() -> None:
     history = _chat()
 
-    made = agent_otel.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
+    made = agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
 
     assert history[:2] == made[:2]
     call_id = made[2]["tool_calls"][0]["id"]
@@ -109,7 +109,7 @@ def test_the_old_part_is_one_pair_and_the_rest_is_untouched() -> None:
     ids=["responses", "anthropic", "gemini"],
 )
 def test_the_pair_has_the_shape_of_its_history(history: list[Any], pair: Any) -> None:
-    made = agent_otel.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
+    made = agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
 
     assert 7 == len(made)
     assert pair(made[1], made[2])
@@ -123,7 +123,7 @@ def test_chunks_keep_calls_with_their_results_and_are_merged_to_the_target() -> 
         chunks.append(chunk)
         return chunk[: len(chunk) // 8]
 
-    agent_otel.summarize_history(
+    agent_otel.remedies.summarize_history(
         _chat(30), summarize=summarize, above_tokens=100, target_tokens=120, chunk_tokens=400, keep_turns=2
     )
 
@@ -142,7 +142,7 @@ def test_an_open_call_and_what_follows_it_stay() -> None:
     open_call = {"id": "late", "type": "function", "function": {"name": "slow", "arguments": "{}"}}
     history.insert(4, {"role": "assistant", "content": None, "tool_calls": [open_call]})
 
-    made = agent_otel.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
+    made = agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
 
     assert history[4:] == made[4:]
 
@@ -154,7 +154,7 @@ def test_a_model_that_fails_leaves_the_history_untouched(monkeypatch: pytest.Mon
     def fails(_: str) -> str:
         raise RuntimeError("no model")
 
-    made = agent_otel.summarize_history(_chat(), summarize=fails, above_tokens=100, target_tokens=100)
+    made = agent_otel.remedies.summarize_history(_chat(), summarize=fails, above_tokens=100, target_tokens=100)
 
     assert (_chat(), ["remedies.summarize"]) == (made, failures)
 
@@ -162,12 +162,12 @@ def test_a_model_that_fails_leaves_the_history_untouched(monkeypatch: pytest.Mon
 def test_a_history_of_unknown_shape_is_untouched() -> None:
     history = [{"who": "me", "says": "x" * 4_000}, {"who": "you", "says": "y" * 4_000}]
 
-    assert history == agent_otel.summarize_history(history, summarize=_short, above_tokens=10, target_tokens=5)
+    assert history == agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=10, target_tokens=5)
 
 
 def test_no_sequence_is_an_error() -> None:
     with pytest.raises(TypeError, match="sequence"):
-        agent_otel.summarize_history("text", summarize=_short, above_tokens=10, target_tokens=5)
+        agent_otel.remedies.summarize_history("text", summarize=_short, above_tokens=10, target_tokens=5)
 
 
 def test_coroutines() -> None:
@@ -175,7 +175,9 @@ def test_coroutines() -> None:
         await asyncio.sleep(0)
         return _short(chunk)
 
-    made = asyncio.run(agent_otel.asummarize_history(_chat(), summarize=summarize, above_tokens=100, target_tokens=100))
+    made = asyncio.run(
+        agent_otel.remedies.asummarize_history(_chat(), summarize=summarize, above_tokens=100, target_tokens=100)
+    )
 
     assert "<4 results>" == made[3]["content"]
 
@@ -188,10 +190,10 @@ def test_the_originals_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     history = _chat()
     try:
         with agent_otel.execution("e1"):
-            made = agent_otel.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
+            made = agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
             ref = made[3]["content"].split('ref="')[1].split('"')[0]
-            stored = agent_otel.resolve(ref)
-            page = agent_otel.get_tool_result(ref, json_path="[1].content")
+            stored = agent_otel.remedies.resolve(ref)
+            page = agent_otel.remedies.get_tool_result(ref, json_path="[1].content")
     finally:
         monkeypatch.undo()
         for cached in (settings.current, policy.current):

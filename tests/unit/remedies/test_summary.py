@@ -49,11 +49,11 @@ def test_whatever_is_summarised_has_a_shape(value: object, expected: dict[str, A
 def test_a_tool_may_have_a_summary_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_summary, "_summaries", {})
 
-    @agent_otel.result_summary("ci")
+    @agent_otel.remedies.result_summary("ci")
     def summarise(value: Any) -> dict[str, Any]:
         return {"total": value["total"]}
 
-    found = agent_otel.summarize_result(RUNS, tool="ci")
+    found = agent_otel.remedies.summarize_result(RUNS, tool="ci")
     assert found["summary"] == {"total": 8}
     # Nothing is stored where there is no store.
     assert found["full_payload_id"] is None
@@ -68,12 +68,12 @@ def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., 
         AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
     )
     with agent_otel.execution("run-summary"):
-        found = agent_otel.summarize_result(RUNS, tool="runs", artifacts=["first", "second"])
-        assert json.loads(agent_otel.resolve(found["full_payload_id"]).text or "") == RUNS
-        assert [agent_otel.resolve(each).text for each in found["artifact_ids"]] == ["first", "second"]
+        found = agent_otel.remedies.summarize_result(RUNS, tool="runs", artifacts=["first", "second"])
+        assert json.loads(agent_otel.remedies.resolve(found["full_payload_id"]).text or "") == RUNS
+        assert [agent_otel.remedies.resolve(each).text for each in found["artifact_ids"]] == ["first", "second"]
         assert found["next_action"] == {"tool": "get_tool_result", "arguments": {"ref": found["artifact_ids"][0]}}
         # Only the execution that it belongs to gets it.
-    assert agent_otel.get_tool_result(found["full_payload_id"])["error"] == "tool_result_unavailable"
+    assert agent_otel.remedies.get_tool_result(found["full_payload_id"])["error"] == "tool_result_unavailable"
 
 
 def test_a_lean_record_keeps_four_kibibytes() -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any
 
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel.remedies.claim_check.stores.base import (
     Head,
     NotFoundError,
@@ -18,7 +18,6 @@ from agent_otel.remedies.claim_check.stores.base import (
 )
 from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame, unframe
 from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
-from agent_otel.telemetry import flush
 
 _index = Index()
 
@@ -35,7 +34,7 @@ class DaprStore(Threaded):
         self._component = component
         self._clients = library("dapr.clients", "dapr")
         self._reset()
-        flush.after_fork(self._reset)
+        fork.after_fork(self._reset)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

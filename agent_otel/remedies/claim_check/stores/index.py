@@ -11,8 +11,8 @@ import secrets
 import time
 from typing import Final, NamedTuple
 
+from agent_otel._internal import fork
 from agent_otel.remedies.claim_check.stores.base import group_of
-from agent_otel.telemetry import flush
 
 _ENTRIES: Final = 16
 
@@ -34,7 +34,7 @@ class Index:
 
     def __init__(self) -> None:
         self._choose()
-        flush.after_fork(self._choose)
+        fork.after_fork(self._choose)
 
     def _choose(self) -> None:
         self._number = secrets.randbelow(_ENTRIES)

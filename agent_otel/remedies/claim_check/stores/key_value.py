@@ -11,10 +11,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from agent_otel._internal import fork
 from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, translated
 from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
-from agent_otel.telemetry import flush
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -35,7 +35,7 @@ class KeyValueStore:
         self._store = store
         self._collection = collection
         self._reset()
-        flush.after_fork(self._reset)
+        fork.after_fork(self._reset)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

@@ -6,9 +6,9 @@ import threading
 import time
 from collections import OrderedDict
 
+from agent_otel._internal import fork
 from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, Threaded, TooLargeError, group_of
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
-from agent_otel.telemetry import flush
 
 
 class MemoryStore(Threaded):
@@ -19,7 +19,7 @@ class MemoryStore(Threaded):
         self._values: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0
         self._renew_lock()
-        flush.after_fork(self._renew_lock)
+        fork.after_fork(self._renew_lock)
 
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()

@@ -7,8 +7,7 @@ import threading
 import weakref
 from typing import Final, Protocol
 
-from agent_otel._internal import errors
-from agent_otel.telemetry import flush
+from agent_otel._internal import errors, fork
 
 SWEEP_SECONDS: Final = 300.0
 """The time between two sweeps; a quarter of the shortest TTL where that is less, and one second at least."""
@@ -29,7 +28,7 @@ class Sweeper:
 
     def __init__(self) -> None:
         self._reset()
-        flush.after_fork(self._reset)
+        fork.after_fork(self._reset)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

@@ -27,7 +27,8 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 import agent_otel
-from agent_otel._bootstrap import import_hook, startup
+from agent_otel._bootstrap import import_hook
+from agent_otel._internal import env
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ WATCHED = "tests.contract.runtimes.steps"
 told: list[bool] = []
 if workflow.unsafe.in_sandbox():
     importlib.import_module(WATCHED)
-elif startup.active:
+elif env.active:
     import_hook.install({WATCHED: lambda _: told.append(workflow.unsafe.in_sandbox())})
 
 
@@ -105,7 +106,7 @@ def main() -> None:
         warnings.simplefilter("always")
         said = asyncio.run(_ask(sys.argv[1]))
     report = {"said": said, "warnings": sorted({str(each.message) for each in warned})}
-    if startup.active:
+    if env.active:
         importlib.import_module(WATCHED)
         report |= _look_around()
     print(json.dumps(report))
