@@ -1,7 +1,7 @@
-"""Recording rules and alerts over the metrics of the catalogue, as data, and the files they become.
+"""Recording rules and alerts over the metrics of the catalogue, as data, and the files generated from them.
 
-``render(Thresholds.parse({"large_results_window": "30m"}), Options(by=("cluster",)), "operator")`` is what
-``agent-otel alerts export`` prints. `files` are those of the repository's folder ``alerts``.
+``agent-otel alerts export`` prints the text of ``render(Thresholds.parse({"large_results_window": "30m"}),
+Options(by=("cluster",)), "operator")``. `files` returns the files of the repository's folder ``alerts``.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = [
     "uses",
 ]
 
-#: As they are shipped.
+#: The shipped rules: default thresholds and options.
 ALERTS: Final = alerts(Thresholds(), Options())
 RECORDINGS: Final = recordings(Thresholds(), Options())
 
 
 def files() -> dict[str, str]:
-    """The generated files of the repository: path -> text."""
+    """Return the generated files of the repository: path -> text."""
     return {
         "alerts/agent-otel.rules.yaml": render(),
         "alerts/agent-otel.rules.no-keep-firing.yaml": render(options=Options(keep_firing_for=False)),

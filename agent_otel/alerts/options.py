@@ -1,4 +1,4 @@
-"""What an export of the rules may add to them, besides the thresholds."""
+"""Options of an export of the rules, besides the thresholds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Where the runbooks are, from the folder that holds ``alerts``.
+#: Path of a runbook, relative to the folder that holds ``alerts``.
 RUNBOOK = "alerts/runbooks/{alert}.md"
 
 _MATCHER = r'\s*[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
@@ -21,21 +21,22 @@ _OURS = ("alertname", "component", "severity")
 
 @dataclass(frozen=True)
 class Options:
-    """How rules are written; ValueError when a value cannot stand in a rule file."""
+    """Options for writing rules; ValueError for a value that a rule file cannot hold."""
 
-    #: Off for rulers that refuse the field, such as Prometheus before 2.42 and vmalert before 1.92.
+    #: Set to False for rulers that reject the field, such as Prometheus before 2.42 and vmalert before 1.92.
     keep_firing_for: bool = True
-    #: What ``runbook_url`` is, with ``{alert}`` for the alert's name.
+    #: Pattern of the annotation ``runbook_url``; ``{alert}`` stands for the alert's name.
     runbook_url: str = RUNBOOK
-    #: What stands before ``/d/agent-otel-…`` in links to dashboards: the address of Grafana. Relative without.
+    #: Address of Grafana, the prefix of ``/d/agent-otel-…`` in links to dashboards. Links are relative when it is
+    #: empty.
     dashboard_url: str = ""
-    #: Labels that every alert gets besides its own: ``{"team": "agents"}``.
+    #: Labels that are added to every alert: ``{"team": "agents"}``.
     labels: Mapping[str, str] = field(default_factory=dict)
-    #: Matchers for every series that is read: ``namespace="prod"``.
+    #: Matchers that are added to every selector: ``namespace="prod"``.
     selector: str = ""
-    #: Labels to group by besides ``job``, such as ``("cluster", "namespace")``; alerts and recorded series have them.
+    #: Labels to group by besides ``job``, such as ``("cluster", "namespace")``. Alerts and recorded series carry them.
     by: tuple[str, ...] = ()
-    #: ``metadata`` of a PrometheusRule; its labels are what an operator's ``ruleSelector`` asks for.
+    #: ``metadata`` of a PrometheusRule. An operator's ``ruleSelector`` selects by its labels.
     name: str = "agent-otel"
     namespace: str = ""
     metadata_labels: Mapping[str, str] = field(default_factory=lambda: {"app.kubernetes.io/name": "agent-otel"})
@@ -58,6 +59,6 @@ class Options:
 
     @property
     def matchers(self) -> str:
-        """The selector without the braces that it may have been given with."""
+        """Return the selector without surrounding braces."""
         text = self.selector.strip()
         return text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text

@@ -44,16 +44,16 @@ def _utilization_record(query: Query) -> str:
 
 
 def utilization(query: Query) -> Recording:
-    """How full the fullest payload was, as the upper bound of its bucket."""
+    """Record the utilization of the fullest payload, as the upper bound of its bucket."""
     window = query.thresholds.payload_window
     bucket = query.part(semconv.UTILIZATION, "bucket")
     return Recording(_utilization_record(query), f"{query.fullest(bucket, window, *_DIRECTED)} > 0")
 
 
 def turns_left(query: Query) -> Recording:
-    """How many turns the fullest payload has left at the average growth per turn; nothing where nothing grows.
+    """Record how many turns the fullest payload has left at the average growth per turn; no series without growth.
 
-    The space is that of the payload with the least of it, in bytes.
+    Of all directions, the one with the fewest free bytes counts.
     """
     window = query.thresholds.growth_window
     capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
@@ -69,7 +69,7 @@ def turns_left(query: Query) -> Recording:
 
 
 def near_cap(query: Query) -> Alert:
-    """Critical: the next turn may be the one that the runtime refuses, and what the run has done is lost with it."""
+    """Return a critical alert: the runtime may reject the next turn's payload, and the run's work is lost with it."""
     chosen = query.thresholds
     near = query.events(query.counter(semconv.PAYLOAD_NEAR_CAP), chosen.payload_window, *_DIRECTED)
     return Alert(
@@ -85,7 +85,7 @@ def near_cap(query: Query) -> Alert:
 
 
 def over_cap(query: Query) -> Alert:
-    """Critical: runs are dying, or stand still, now."""
+    """Return a critical alert: runs fail or are stuck now."""
     chosen = query.thresholds
     window = chosen.payload_over_window
     over, rejected = (
@@ -105,7 +105,7 @@ def over_cap(query: Query) -> Alert:
 
 
 def few_turns_left(query: Query) -> Alert:
-    """A warning: the time to act before the page."""
+    """Return a warning: there is time to act before the page."""
     chosen = query.thresholds
     window = chosen.few_turns_window
     return Alert(
@@ -121,7 +121,7 @@ def few_turns_left(query: Query) -> Alert:
 
 
 def stuck_retries(query: Query) -> Alert:
-    """Critical: the run makes no progress and spends money on it, and no timeout ends it by itself."""
+    """Return a critical alert: the run makes no progress, the retries cost money, and no timeout ends them."""
     chosen = query.thresholds
     window = chosen.stuck_retries_window
     return Alert(
@@ -137,9 +137,9 @@ def stuck_retries(query: Query) -> Alert:
 
 
 def dapr_near_stall(query: Query) -> Alert:
-    """Critical: above 0.95 daprd stalls the workflow, without a word to the application.
+    """Return a critical alert: daprd stalls a workflow above 0.95 and reports no error to the application.
 
-    The alert is silent where daprd's metrics are not scraped.
+    The alert cannot fire where daprd's metrics are not scraped.
     """
     chosen = query.thresholds
     workflow, activity = (

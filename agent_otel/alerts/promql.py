@@ -1,4 +1,4 @@
-"""Expressions over the metrics of the catalogue, with what an export adds to every selector and every ``by``."""
+"""PromQL expressions over the metrics of the catalogue, with an export's matchers and grouping labels."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LE = "le"
 
 
 def label(name: str) -> str:
-    """The name of an attribute as a label in Prometheus."""
+    """Return the name of an attribute as a Prometheus label."""
     return name.replace(".", "_")
 
 
 @dataclass(frozen=True)
 class Selector:
-    """A selector, and the labels that tell the series of one process apart: none are known of other programs'."""
+    """A selector, and the labels that distinguish the series of one process; None for series of another program."""
 
     text: str
     own: tuple[str, ...] | None = None
@@ -36,23 +36,23 @@ class Selector:
 
 @dataclass(frozen=True)
 class Query:
-    """Writes selectors and expressions for one export."""
+    """Builder of the selectors and expressions of one export."""
 
     thresholds: Thresholds
     options: Options
 
     def counter(self, metric: Metric, *matchers: str) -> Selector:
-        """A selector of a counter or a gauge; matchers read ``result="error"``."""
+        """Return a selector of a counter or a gauge; matchers have the form ``result="error"``."""
         return Selector(self._select(metric.exposed_name, *matchers), metric.prometheus_labels)
 
     def part(self, metric: Metric, part: str, *matchers: str) -> Selector:
-        """A selector of a part of a histogram: ``bucket``, ``sum`` or ``count``."""
+        """Return a selector of a part of a histogram: ``bucket``, ``sum`` or ``count``."""
         labels = metric.prometheus_labels
         own = (*labels, LE) if part == "bucket" else labels
         return Selector(self._select(f"{metric.exposed_name}_{part}", *matchers), own)
 
     def select(self, series: str, *matchers: str) -> Selector:
-        """A selector of another program's series with these matchers and those of the export."""
+        """Return a selector of another program's series with these matchers and those of the export."""
         return Selector(self._select(series, *matchers))
 
     def _select(self, series: str, *matchers: str) -> str:
@@ -61,18 +61,23 @@ class Query:
         return f"{series}{{{chosen}}}" if chosen else series
 
     def by(self, *attributes: str) -> str:
-        """Labels to group by: the job, what the export adds, and these."""
+        """Return the labels to group by: the job, the export's labels, and these."""
         return ", ".join(dict.fromkeys((JOB, *self.options.by, *map(label, attributes))))
 
     def gained(self, counter: Selector, window: str) -> str:
-        """What a counter, or a histogram's bucket, gained in a window, series by series.
+        """Return an expression for the increase of a counter, or of a histogram's bucket, in a window, per series.
 
-        ``increase`` alone knows nothing of the first value of a series, and a worker's first event is often there at
-        its first scrape; it sees no restart of a process that counts to the same value in each of its lives; it misses
-        what happens while nothing is scraped; and it extrapolates each bucket of a histogram by itself, which puts
-        observations where there were none. So: the whole value of a series whose process began in the window, or which
-        is new in the window while its process is known; else the difference of two values; else ``increase``, when a
-        counter was reset in the window, and for a process that has not been scraped for long.
+        ``increase`` alone is wrong in four cases. It ignores the first value of a series, and a worker's first event is
+        often counted before its first scrape. It misses the restart of a process that counts to the same value in each
+        life. It misses events that happen while nothing is scraped. It extrapolates each bucket of a histogram
+        separately, which adds observations to buckets that had none.
+
+        The expression takes the first of these that applies:
+
+          - the whole value of a series, when its process began in the window;
+          - the whole value of a series that is new in the window, when its process was scraped before;
+          - the difference of two values;
+          - ``increase``, when a counter was reset in the window or its process was not scraped for long.
         """
         now = f"last_over_time({counter}[{window}])"
         before = f"last_over_time({counter}[{self.thresholds.counter_memory}] offset {window})"
@@ -91,30 +96,30 @@ class Query:
         )
 
     def events(self, counter: Selector, window: str, *attributes: str) -> str:
-        """How many events a counter saw in a window, by these labels."""
+        """Return an expression for the number of events of a counter in a window, by these labels."""
         return total(self.by(*attributes), self.gained(counter, window))
 
     def fullest(self, bucket: Selector, window: str, *attributes: str) -> str:
-        """The upper bound of the highest bucket that anything fell into; NaN where there were no observations."""
+        """Return an expression for the upper bound of the highest bucket with observations; NaN without any."""
         buckets = total(self.by(*attributes, LE), self.gained(bucket, window))
         return f"histogram_quantile(1,\n{indented(buckets)}\n)"
 
 
 def total(labels: str, expression: str) -> str:
-    """``sum by (labels) (expression)``, on lines of its own."""
+    """Return ``sum by (labels) (expression)``, on separate lines."""
     return f"sum by ({labels}) (\n{indented(expression)}\n)"
 
 
 def at_least(events: str, number: int) -> str:
-    """Where there were so many events; ``increase`` is off by fractions of one."""
+    """Return a condition for at least ``number`` events; it rounds, because ``increase`` yields fractions."""
     return f"{events} > 0" if number == 1 else f"round(\n{indented(events)}\n) >= {number}"
 
 
 def share(part: str, whole: str) -> str:
-    """A part of a whole, at most 1; nothing where the whole is 0 or the part is not known."""
+    """Return the ratio of a part to a whole, at most 1; no series where the whole is 0 or the part is absent."""
     return f"clamp_max(\n{indented(part)}\n  /\n{indented(f'({whole} > 0)')},\n1)"
 
 
 def indented(expression: str) -> str:
-    """Each line two further in."""
+    """Indent each line by two blanks."""
     return textwrap.indent(expression, "  ")

@@ -1,4 +1,4 @@
-"""The page of alerts and thresholds, made from the rules."""
+"""The page of alerts and thresholds, generated from the rules."""
 
 from __future__ import annotations
 

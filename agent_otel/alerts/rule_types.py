@@ -1,4 +1,4 @@
-"""What a rule is: alerts with what they tell, and recorded series."""
+"""Types of rules: alerts with their texts, and recorded series."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent_otel.alerts.promql import JOB, label
 CRITICAL = "critical"
 WARNING = "warning"
 INFO = "info"
-#: What tells these alerts from all others, for routes and silences.
+#: Label value that distinguishes these alerts from all others, for routes and silences.
 COMPONENT = "agent_otel"
 
 
@@ -32,18 +32,18 @@ class Alert:
     summary: str
     description: str
     dashboard: str
-    #: How long the expression has to be true (``for``).
+    #: Time that the expression has to be true before the alert fires (``for``).
     wait: str = ""
-    #: How long the alert stays when it no longer is (``keep_firing_for``): single events would come and go.
+    #: Time that the alert stays after its expression is false (``keep_firing_for``), so that single events do not flap.
     keep: str = ""
 
 
 def value_of(name: str) -> str:
-    """The template of a label's value, given the attribute."""
+    """Return the template of a label's value, by the attribute's name."""
     return f"{{{{ $labels.{label(name)} }}}}"
 
 
-#: In a sentence, behind its subject; not every series has a job.
+#: Part of a sentence, after its subject; some series have no job.
 IN_JOB = "{{ with $labels.job }} in job {{ . }}{{ end }}"
 TOOL = value_of(semconv.GEN_AI_TOOL_NAME)
 WORKFLOW = value_of(semconv.WORKFLOW_NAME)
@@ -56,26 +56,26 @@ BYTES = "{{ $value | humanize1024 }}B"
 
 
 def link(uid: str, **variables: str) -> str:
-    """A path to a dashboard; variable -> label whose value it takes."""
+    """Return a path to a dashboard; ``variables`` maps each variable to the label whose value it takes."""
     query = "&".join(f"var-{name}={{{{ $labels.{label(of)} | urlquery }}}}" for name, of in variables.items())
     return f"/d/{uid}?{query}"
 
 
 def on_tools() -> str:
-    """The dashboard of tool results, for the tool of the alert."""
+    """Return the path of the tool results dashboard, for the tool of the alert."""
     return link("agent-otel-tools", job=JOB, tool=semconv.GEN_AI_TOOL_NAME)
 
 
 def on_payload(**variables: str) -> str:
-    """The dashboard of payloads, for the workflow of the alert."""
+    """Return the path of the payload dashboard, for the workflow of the alert."""
     return link("agent-otel-payload", job=JOB, runtime=semconv.RUNTIME, workflow=semconv.WORKFLOW_NAME, **variables)
 
 
 def on_executions() -> str:
-    """The dashboard of executions, the claim check and limits."""
+    """Return the path of the dashboard of executions, the claim check and limits."""
     return link("agent-otel-executions", job=JOB)
 
 
 def on_health() -> str:
-    """The dashboard of this package's own telemetry."""
+    """Return the path of the dashboard of this package's own telemetry."""
     return link("agent-otel-health", job=JOB)

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
     from agent_otel.alerts.promql import Query
 
-#: How operations on the claim store end when it does not answer, and when it does and has nothing to give
+#: Results of operations on the claim store: the store failed, or it answered without a result
 #: (agent_otel/remedies/claim_check/keys.py).
 STORE_FAILS: Final = ("error", "timeout", "open")
 NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
 _FAILED: Final = f'{semconv.RESULT}=~"{"|".join(STORE_FAILS)}"'
-#: Agents that do not scale to zero on purpose.
+#: Matcher for agents that do not scale to zero on purpose.
 _MISSED: Final = f'{semconv.SCALES_TO_ZERO}=""'
-_MARK_SECONDS: Final = 300  # a series is there for as long after its last sample
+_MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 _UNRESOLVED: Final = f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
 
 
 def history_lost(query: Query) -> Alert:
-    """A warning: answers are wrong and no error says so, but nothing stands still."""
+    """Return a warning: answers are wrong without an error, but no run is stuck."""
     chosen = query.thresholds
     window = chosen.history_lost_window
     lost = query.events(query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME)
@@ -54,7 +54,7 @@ def history_lost(query: Query) -> Alert:
 
 
 def limit_hit(query: Query) -> Alert:
-    """A warning: the limit did its work; why the agent ran into it is for office hours."""
+    """Return a warning: the limit worked; the cause can wait for office hours."""
     chosen = query.thresholds
     window = chosen.limit_hit_window
     hit = query.events(query.counter(semconv.LIMITS_HIT), window, semconv.LIMIT)
@@ -71,7 +71,7 @@ def limit_hit(query: Query) -> Alert:
 
 
 def claim_check_failing(query: Query) -> Alert:
-    """Critical: what is stored cannot be read, and what cannot be stored is carried in full until a run dies of it."""
+    """Return a critical alert: stored results are unreadable, and new ones stay in the payload until a run fails."""
     chosen = query.thresholds
     window = chosen.claim_check_window
     by_operation = semconv.OPERATION
@@ -92,7 +92,7 @@ def claim_check_failing(query: Query) -> Alert:
 
 
 def unresolved_refs(query: Query) -> Alert:
-    """A warning: an agent asked for what it cannot have, and was told so."""
+    """Return a warning: a model used a reference that does not resolve and got an error instead of the result."""
     chosen = query.thresholds
     window = chosen.unresolved_window
     missed = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS, _UNRESOLVED), window, semconv.RESULT)
@@ -113,7 +113,7 @@ def _steady_record(query: Query) -> str:
 
 
 def steady(query: Query) -> Recording:
-    """How many processes a job has that has reported without a break, and does not end on purpose."""
+    """Record the number of processes of a job that reported without a gap and does not scale to zero on purpose."""
     window = query.thresholds.gone_steady_window
     there = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO, _MISSED)})"
     marks = max(1, int(seconds(window)) // _MARK_SECONDS)
@@ -123,7 +123,7 @@ def steady(query: Query) -> Recording:
 
 
 def telemetry_gone(query: Query) -> Alert:
-    """A warning: the agent may be well, but every other alert here is blind. That a pod is down, others say."""
+    """Return a warning: the agent may work, but no other alert here can fire. Other rules report that a pod is down."""
     chosen = query.thresholds
     now = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO)})"
     return Alert(
@@ -139,7 +139,7 @@ def telemetry_gone(query: Query) -> Alert:
 
 
 def self_errors(query: Query) -> Alert:
-    """A warning: the agent is not touched by it, but numbers are missing."""
+    """Return a warning: the agent is not affected, but its telemetry is incomplete."""
     chosen = query.thresholds
     window = chosen.self_errors_window
     errors = query.events(query.counter(semconv.INTERNAL_ERRORS), window, semconv.WHERE)

@@ -1,4 +1,4 @@
-"""Thresholds and windows of the alerts: what each is for, and what it may be."""
+"""Thresholds and windows of the alerts: the meaning and the valid values of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = {"": 1, "KiB": 1024, "MiB": 1024 * 1024}
 
 @dataclass(frozen=True)
 class Kind:
-    """What a threshold is measured in, and how its value is read: a ValueError of ``read`` says what is expected."""
+    """The unit of a threshold and the function that parses its value; its ValueError names the expected form."""
 
     unit: str
     read: Callable[[str], Any]
@@ -47,7 +47,7 @@ def _ratio(text: str) -> float:
 
 
 def _utilization(text: str) -> float:
-    # A histogram knows no more than its buckets: any other number would be rounded up to one without a word.
+    # A histogram has no more resolution than its buckets: Prometheus would silently round any other number up to one.
     bounds = [bound for bound in UTILIZATION_BUCKETS if bound < 1]
     if not _NUMBER.fullmatch(text) or float(text) not in bounds:
         raise ValueError(f"one of {', '.join(f'{bound:g}' for bound in bounds)}")
@@ -97,9 +97,9 @@ def _threshold(kind: Kind, default: Any, meaning: str) -> Any:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Every number that the rules hold against; `parse` makes one from text. Sizes are bytes, ratios 0 to 1.
+    """Every threshold and window of the rules; `parse` makes one from text. Sizes are bytes, ratios 0 to 1.
 
-    A window that a recording rule looks at is part of the name of the series it records.
+    The name of a recorded series contains the window of its recording rule.
     """
 
     keep_firing: str = _threshold(DURATION, "15m", "How long an alert on an event stays when its window is over.")
@@ -177,7 +177,7 @@ class Thresholds:
     def parse(cls, values: Mapping[str, object]) -> Thresholds:
         """Return the defaults with these values, as text or as the numbers of a YAML file.
 
-        ValueError says which name is unknown or which value is not what its name takes.
+        ValueError names the unknown threshold, or the invalid value and the expected form.
         """
         known = {item.name: item.metadata["kind"] for item in fields(cls)}
         chosen: dict[str, Any] = {}
@@ -195,5 +195,5 @@ class Thresholds:
 
 
 def seconds(duration: str) -> float:
-    """Return how long a duration is that `Thresholds` has accepted."""
+    """Return the seconds of a duration that `Thresholds` has accepted."""
     return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([a-z]+)", duration))

@@ -1,4 +1,4 @@
-"""Recorded series and alerts about tools: sizes of their results, cuts and failures."""
+"""Recorded series and alerts about tools: sizes, truncations and failures of their results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_otel.alerts.promql import Query
 
 _NAME: Final = semconv.GEN_AI_TOOL_NAME
-# A suspicion is no cut, and what is cleared later was delivered whole.
+# A suspected truncation is not certain, and a cleared result was delivered whole before.
 _CUT: Final = f'{semconv.REASON}!~"{semconv.SUSPECTED}|{semconv.CLEARED}"'
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
@@ -42,7 +42,7 @@ def _errors_record(query: Query) -> str:
 
 
 def p95(query: Query) -> Recording:
-    """The 95th percentile of a tool's result size; nothing where it gave no results."""
+    """Record the 95th percentile of a tool's result size; no series without results."""
     window = query.thresholds.p95_window
     bucket = query.part(semconv.RESULT_SIZE, "bucket")
     buckets = promql.total(query.by(_NAME, promql.LE), f"rate({bucket}[{window}])")
@@ -53,27 +53,27 @@ def p95(query: Query) -> Recording:
 
 
 def truncated_share(query: Query) -> Recording:
-    """Which share of a tool's results was cut, by whomever."""
+    """Record the share of a tool's results that any layer truncated."""
     window = query.thresholds.truncated_window
     cut = query.events(query.counter(semconv.RESULTS_TRUNCATED, _CUT), window, _NAME)
     return Recording(_truncated_record(query), promql.share(cut, _results(query, window)))
 
 
 def results(query: Query) -> Recording:
-    """How many results a tool gave; a week of it is added up."""
+    """Record how many results a tool returned; an alert sums a week of it."""
     window = query.thresholds.first_cut_window
     return Recording(_results_record(query), _results(query, window))
 
 
 def cuts(query: Query) -> Recording:
-    """How many of a tool's results were cut by what nobody had switched on here; a week of it is looked through."""
+    """Record how many of a tool's results any layer but a remedy truncated; an alert reads a week of it."""
     window = query.thresholds.first_cut_window
     counter = query.counter(semconv.RESULTS_TRUNCATED, _CUT, _NOT_ASKED_FOR)
     return Recording(_cuts_record(query), query.events(counter, window, _NAME))
 
 
 def error_share(query: Query) -> Recording:
-    """Which share of a tool's calls failed. There is no series of failures before the first, and so no 0 of them."""
+    """Record the share of a tool's failed calls; 0 before the first failure, which has no series yet."""
     window = query.thresholds.errors_window
     every = _calls(query, window)
     failed = query.events(query.part(semconv.TOOL_DURATION, "count", _FAILED), window, _NAME)
@@ -91,7 +91,7 @@ def _calls(query: Query, window: str) -> str:
 
 
 def too_large(query: Query) -> Alert:
-    """For information: a large result now and then is ordinary for tools that search, fetch or read."""
+    """Return an informational alert: single large results are normal for tools that search, fetch or read."""
     chosen = query.thresholds
     window = chosen.large_results_window
     large = query.events(query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
@@ -107,7 +107,7 @@ def too_large(query: Query) -> Alert:
 
 
 def mostly_large(query: Query) -> Alert:
-    """A warning: the tool has gone bad, but what breaks by it, a payload, has a page of its own."""
+    """Return a warning: the tool's results became too large; an alert on the payload pages when a run is at risk."""
     chosen = query.thresholds
     window = chosen.mostly_large_window
     large = query.events(query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
@@ -126,7 +126,7 @@ def mostly_large(query: Query) -> Alert:
 
 
 def truncation_high(query: Query) -> Alert:
-    """For information: an agent can do well on previews, and who switched a ceiling on knows of it."""
+    """Return an informational alert: an agent may work well on previews, and a ceiling truncates on purpose."""
     chosen = query.thresholds
     enough = promql.at_least(_results(query, chosen.truncated_window), chosen.truncated_min_results)
     return Alert(
@@ -142,7 +142,7 @@ def truncation_high(query: Query) -> Alert:
 
 
 def first_truncation(query: Query) -> Alert:
-    """A warning: answers have changed for the worse and no error says so, but nothing stands still."""
+    """Return a warning: answers may be worse without an error, but no run is stuck."""
     chosen = query.thresholds
     window, history = chosen.first_cut_window, chosen.first_cut_history
     known = f"[{history}:{window}] offset {window}"
@@ -160,7 +160,7 @@ def first_truncation(query: Query) -> Alert:
 
 
 def grown(query: Query) -> Alert:
-    """A warning: there is time, and the page comes with the payload."""
+    """Return a warning: there is time to act, and an alert on the payload pages when a run is at risk."""
     chosen = query.thresholds
     record = _p95_record(query)
     before = f"max_over_time({record}[{chosen.grown_baseline_window}] offset {chosen.grown_baseline_offset})"
@@ -179,7 +179,7 @@ def grown(query: Query) -> Alert:
 
 
 def error_rate(query: Query) -> Alert:
-    """A warning: agents go on with the errors that they are given."""
+    """Return a warning: agents continue after the errors."""
     chosen = query.thresholds
     enough = promql.at_least(_calls(query, chosen.errors_window), chosen.errors_min_calls)
     return Alert(

@@ -1,6 +1,6 @@
-"""The command ``agent-otel``: dashboards into Grafana, rules into Prometheus, and whether they work there.
+"""The command ``agent-otel``: it puts dashboards into Grafana and rules into Prometheus, and checks both.
 
-It needs the extra ``cli``. Nothing here is imported by the package itself.
+It needs the extra ``cli``. The package itself imports nothing from here.
 """
 
 from __future__ import annotations
@@ -8,12 +8,12 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-#: What the extra ``cli`` installs, as it is imported.
+#: Import names of the packages that the extra ``cli`` installs.
 NEEDED = ("click", "httpx", "rich", "yaml")
 
 
 def main() -> None:
-    """Run the command with the arguments of the process; without the extra, say how to get it and exit with 2."""
+    """Run the command with the process's arguments; without the extra, print how to install it and exit with 2."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         sys.stderr.write(f'agent-otel needs {", ".join(missing)}: pip install "agent-otel[cli]"\n')

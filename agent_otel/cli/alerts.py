@@ -33,7 +33,7 @@ _NO_LINKS: Final = (
     "Warning: the alerts have no links to their runbooks, but a short form of them in the annotation `runbook`. To "
     "have links, publish the folder alerts/runbooks and give --runbook-url 'https://…/{alert}.md'."
 )
-#: Alerts that are named for one threshold.
+#: Number of alerts that the table lists for one threshold.
 _USERS: Final = 3
 
 

@@ -1,4 +1,4 @@
-"""The commands by name; each is imported when it is called for."""
+"""The commands by name; each is imported on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from agent_otel._internal.version import __version__
 
-#: Name on the command line -> where it is, and its line in ``agent-otel --help``, which so imports none of them.
+#: Name on the command line -> module and help line. ``agent-otel --help`` prints the lines without importing a module.
 COMMANDS: Final = {
     "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
     "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),

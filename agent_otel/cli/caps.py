@@ -1,4 +1,4 @@
-"""``agent-otel caps``: the payload caps that the package knows."""
+"""``agent-otel caps``: the payload caps in the package's table."""
 
 from __future__ import annotations
 

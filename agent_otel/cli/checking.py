@@ -1,4 +1,4 @@
-"""Whether a Prometheus has our rules and our metrics, as they were meant."""
+"""Checks that a Prometheus has this package's rules and metrics in the shipped form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAILING: Final = "failing"
 PRESENT: Final = "present"
 WRONG_LABELS: Final = "wrong labels"
 
-#: The word after the first dot of a metric's name -> the group it is shown in, and what has to happen first.
+#: Second part of a metric's name -> the group that shows it, and the event that creates the metric.
 _GROUPS: Final = {
     "tool": ("tools", "a tool call"),
     "execute_tool": ("tools", "a tool call"),
@@ -33,7 +33,7 @@ _GROUPS: Final = {
     "limits": ("remedies", "a remedy that is switched on"),
 }
 _ITSELF: Final = ("agent_otel itself", "a tool call")
-#: Labels that may be empty on every series, which to Prometheus is as if they were not there.
+#: Labels that may be empty on every series; Prometheus treats an empty label as absent.
 _MAY_BE_EMPTY: Final = frozenset({
     semconv.AGENT_NAME, semconv.WORKFLOW_NAME, semconv.ACTIVITY, semconv.ERROR_TYPE, semconv.VERSION,
     semconv.TARGET, semconv.SCALES_TO_ZERO,
@@ -43,7 +43,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 60480
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule as it is shipped: an alert, or what is recorded; waits are seconds."""
+    """A shipped rule: an alert, or a recording rule. Waits are in seconds."""
 
     name: str
     alerts: bool
@@ -54,7 +54,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleFound:
-    """What became of one of our rules."""
+    """The state of one shipped rule in the ruler."""
 
     name: str
     state: str
@@ -63,7 +63,7 @@ class RuleFound:
 
 @dataclass(frozen=True)
 class MetricFound:
-    """What became of one of our metrics."""
+    """The state of one of this package's metrics in the store."""
 
     name: str
     state: str
@@ -73,7 +73,7 @@ class MetricFound:
 
 @dataclass(frozen=True)
 class Alert:
-    """An alert of ours that is firing or about to."""
+    """A pending or firing alert of this package."""
 
     name: str
     state: str
@@ -84,7 +84,7 @@ class Alert:
 
 @dataclass
 class Report:
-    """All that was found; ``problems`` are what does not work."""
+    """The result of a check; ``problems`` lists what does not work."""
 
     server: str
     version: str
@@ -96,16 +96,16 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether rules and metrics work."""
+        """True when rules and metrics work."""
         return not self.problems
 
     def as_json(self) -> dict[str, Any]:
-        """The report for machines."""
+        """Return the report as a dictionary for JSON."""
         return {"ok": self.ok, **asdict(self)}
 
 
 def check(store: Prometheus, ruler: Prometheus, shipped: Sequence[Rule], seconds: float) -> Report:
-    """Ask a store for our metrics of the last so many seconds, and a ruler for our rules; often both are one server."""
+    """Query a store for metrics of the last ``seconds`` and a ruler for rules; often both are one server."""
     store.check()
     name, version = store.version()
     report = Report(name, version, store.url)
@@ -115,7 +115,7 @@ def check(store: Prometheus, ruler: Prometheus, shipped: Sequence[Rule], seconds
 
 
 def rules_of(groups: Iterable[Mapping[str, Any]]) -> list[Rule]:
-    """The rules of a rule file's groups."""
+    """Return the rules of a rule file's groups."""
     return [
         Rule(
             name=str(rule.get("alert") or rule.get("record")),
@@ -130,7 +130,7 @@ def rules_of(groups: Iterable[Mapping[str, Any]]) -> list[Rule]:
 
 
 def seconds_of(duration: str) -> float:
-    """Seconds of a duration as Prometheus writes it, such as ``1h30m``; ValueError for anything else."""
+    """Return the seconds of a Prometheus duration such as ``1h30m``; ValueError for anything else."""
     if not re.fullmatch(r"(?:\d+(?:ms|[smhdwy]))+|0", duration):
         raise ValueError(f"{duration!r} is no duration such as 15m or 1h30m")
     return sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)(ms|[smhdwy])", duration))
@@ -191,7 +191,7 @@ def _differences(ruler: Prometheus, rule: Rule, loaded: Mapping[str, Any]) -> st
 
 
 def _same(ruler: Prometheus, ours: str, theirs: str) -> bool:
-    """Whether two expressions are one, however they are laid out; Prometheus writes what it loads in its own way."""
+    """Return True when two expressions differ in layout only; Prometheus formats the expressions that it loads."""
     if _squeezed(ours) == _squeezed(theirs):
         return True
     formatted = ruler.formatted(ours)
@@ -199,7 +199,7 @@ def _same(ruler: Prometheus, ours: str, theirs: str) -> bool:
 
 
 def _squeezed(expression: str) -> str:
-    """Without blanks and comments, but for those in quotes."""
+    """Return the expression without comments and blanks, except in quotes."""
     parts = re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`|#[^\n]*|\s+|[^"\'`#\s]+', expression)
     return "".join(part for part in parts if not part.isspace() and not part.startswith("#"))
 
@@ -232,7 +232,7 @@ def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
 def _metric_found(store: Prometheus, metric: semconv.Metric, names: set[str], seconds: float) -> MetricFound:
     group, needs = _group(metric)
     exposed = metric.exposed_name
-    # A native histogram has its own name, and no parts.
+    # A native histogram is stored under the metric's name, without ``_count`` and other parts.
     there = [name for name in (f"{exposed}_count", exposed) if name in names]
     if not there:
         return MetricFound(exposed, MISSING, group, f"needs {needs}")

@@ -1,4 +1,4 @@
-"""What the commands print: tables on standard output, errors on standard error."""
+"""Output of the commands: tables on standard output, errors on standard error."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _BAD = ("refused", "missing", "failing", "firing")
 
 
 class Failure(click.ClickException):
-    """Something outside is not as it has to be: its message goes to standard error, and the exit code is 1."""
+    """An error outside the program: its message goes to standard error, and the exit code is 1."""
 
 
 def console() -> Console:
-    """Return a console on standard output, as wide as a log needs it where there is no terminal."""
+    """Return a console on standard output; without a terminal, 200 characters wide for logs."""
     found = Console(highlight=False)
     return found if found.is_terminal else Console(highlight=False, width=200)
 
@@ -37,7 +37,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
 
 
 def say(text: str, style: str = "") -> None:
-    """Print one line as it is."""
+    """Print one line without markup or wrapping."""
     console().print(text, markup=False, soft_wrap=True, style=style)
 
 

@@ -1,8 +1,8 @@
-"""Whether two dashboards are the same to a reader, and what sets them apart.
+"""Comparison of two dashboards as a reader sees them.
 
-Grafana adds to what it is given (an id, a version, defaults) and a person picks values of variables; neither is a
-change. A dashboard that was pushed carries a line in its description that says what of, as a digest, so that a
-change by hand shows later.
+Grafana adds an id, a version and defaults to a dashboard, and a person selects values of variables: neither counts as a
+change. A pushed dashboard carries a mark in its description: a line with the digest of its content. A later change by
+hand no longer matches the digest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 from agent_otel._internal.version import __version__
 
 _MARK: Final = re.compile(r"\s*Pushed by agent-otel (?P<version>\S+) \((?P<digest>[0-9a-f]{12})\)\.\s*\Z")
-#: Written by Grafana, not by whoever edits the dashboard.
+#: Keys that Grafana writes, not the person who edits the dashboard.
 _GRAFANAS: Final = ("id", "uid", "version", "iteration", "gnetId")
 #: The values that were selected when the dashboard was saved.
 _SELECTED: Final = ("current", "options")
@@ -25,13 +25,13 @@ Model = dict[str, Any]
 
 
 def digest(model: Model) -> str:
-    """12 hex digits of a dashboard's content, without the mark."""
+    """Return 12 hex digits of a digest of the dashboard's content, without the mark."""
     text = json.dumps(content(model), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def marked(model: Model) -> Model:
-    """A copy with the mark at the end of its description, in place of the one there was."""
+    """Return a copy whose description ends with a new mark, without the previous one."""
     made = copy.deepcopy(model)
     text = _MARK.sub("", str(model.get("description") or ""))
     made["description"] = f"{text}\n\nPushed by agent-otel {__version__} ({digest(model)}).".lstrip()
@@ -39,18 +39,18 @@ def marked(model: Model) -> Model:
 
 
 def mark(model: Model) -> str | None:
-    """The digest in a dashboard's mark: what it was when it was pushed. None when it was not."""
+    """Return the digest in a dashboard's mark, which is that of the pushed content; None without a mark."""
     found = _MARK.search(str(model.get("description") or ""))
     return found["digest"] if found else None
 
 
 def message(model: Model) -> str:
-    """What the version history says of a push."""
+    """Return the message of a push in Grafana's version history."""
     return f"agent-otel {__version__} ({digest(model)})"
 
 
 def content(model: Model) -> Model:
-    """What a dashboard consists of, to a reader: without Grafana's own keys, selected values, mark and empty values."""
+    """Return what a reader sees of a dashboard: no keys of Grafana's, no selected values, no mark, no empty values."""
     made = copy.deepcopy(model)
     made["description"] = _MARK.sub("", str(model.get("description") or ""))
     for key in _GRAFANAS:
@@ -63,7 +63,7 @@ def content(model: Model) -> Model:
 
 
 def with_selected(model: Model, existing: Model) -> Model:
-    """A copy in which variables have the values that were saved with the existing dashboard."""
+    """Return a copy in which variables have the values that the existing dashboard has."""
     made = copy.deepcopy(model)
     saved = {variable.get("name"): variable.get("current") for variable in _variables(existing)}
     for variable in _variables(made):
@@ -73,7 +73,7 @@ def with_selected(model: Model, existing: Model) -> Model:
 
 
 def with_datasource(model: Model, name: str, uid: str) -> Model:
-    """A copy whose first variable of a data source has this one selected."""
+    """Return a copy whose first data source variable has this data source selected."""
     made = copy.deepcopy(model)
     for variable in _variables(made):
         if variable.get("type") == "datasource":
@@ -83,7 +83,7 @@ def with_datasource(model: Model, name: str, uid: str) -> Model:
 
 
 def selected_datasource(model: Model) -> str | None:
-    """The value of the first variable of a data source."""
+    """Return the value of the first data source variable."""
     for variable in _variables(model):
         if variable.get("type") == "datasource":
             value = (variable.get("current") or {}).get("value")
@@ -92,7 +92,7 @@ def selected_datasource(model: Model) -> str | None:
 
 
 def differences(existing: Model, ours: Model) -> list[str]:
-    """What sets an existing dashboard apart from ours: its panels by title, then its other parts, one line each."""
+    """Return the differences of an existing dashboard from ours, one line each: panels by title, then other parts."""
     theirs, own = content(existing), content(ours)
     found = _panel_differences(_panels(theirs), _panels(own))
     rest = sorted({*theirs, *own} - {"panels"})
@@ -115,7 +115,7 @@ def _panel_differences(theirs: dict[str, Model], own: dict[str, Model]) -> list[
 
 
 def _panels(model: Model) -> dict[str, Model]:
-    """Panels by id, those within collapsed rows too."""
+    """Return panels by id, including those in collapsed rows."""
     found: dict[str, Model] = {}
     for place, panel in enumerate(model.get("panels") or []):
         inner = panel.get("panels") or []
@@ -132,7 +132,7 @@ def _variables(model: Model) -> list[Model]:
 
 
 def _pruned(value: Any) -> Any:
-    """Without values that say nothing, such as the defaults that a server writes out."""
+    """Return a value without empty members, such as the defaults that a server writes out."""
     if isinstance(value, dict):
         kept = {key: _pruned(inner) for key, inner in value.items() if key != "pluginVersion"}
         return {key: inner for key, inner in kept.items() if not _empty(inner)}

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
     from agent_otel.cli.pushing import Step
 
-#: Format -> where its files are shipped -> where they go. A provisioned Grafana mounts the two folders at
-#: /etc/grafana/provisioning and /var/lib/grafana/dashboards.
+#: Format -> shipped files -> target folder. A provisioned Grafana mounts the two folders at /etc/grafana/provisioning
+#: and /var/lib/grafana/dashboards.
 _FORMATS: Final = {
     "json": {"*.json": ""},
     "configmap": {"kubernetes/*.yaml": ""},
     "provisioning": {"provisioning/agent-otel.yaml": "provisioning/dashboards/", "*.json": "dashboards/agent-otel/"},
 }
 _HEAD: Final = "# Written by `agent-otel dashboards export`.\n"
-#: Variables are hidden that hold a data source of traces, and no others: see ``dashboards/frame.py``.
+#: Only variables for a data source of traces are hidden: see ``dashboards/frame.py``.
 _HIDDEN: Final = '"hide": 2'
 _SHOWN: Final = '"hide": 0'
-#: Lines that say why one dashboard is refused.
+#: Number of reasons that the table lists for one refused dashboard.
 _REASONS: Final = 8
 
 
@@ -63,7 +63,7 @@ def export(folder: Path, form: str, traces: bool, overwrite: bool) -> None:  # n
 
 
 def _headed(name: str, text: str) -> str:
-    """A file of YAML begins with what this command knows it by; JSON has its uid."""
+    """Return the file with this command's first line, which `exporting.is_ours` reads; JSON has its uid instead."""
     if not name.endswith(".yaml"):
         return text
     first, _, rest = text.partition("\n")
@@ -90,8 +90,8 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
 
     Credentials are read from GRAFANA_TOKEN, or from GRAFANA_USER and GRAFANA_PASSWORD.
 
-    A dashboard that is there already is written anew only if nobody has changed it since it was pushed; the values
-    selected in its variables stay. All are looked at before the first is written.
+    A dashboard that exists already is replaced only if it was not changed since it was pushed; the values selected in
+    its variables stay. All are checked before the first is written.
     """
     dashboards = shipped.dashboards(only)
     with closing(Grafana(url)) as grafana:

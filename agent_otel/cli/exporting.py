@@ -1,4 +1,4 @@
-"""Writing our files into somebody's folder: whole or not at all, and over none but our own."""
+"""Writing this package's files into a user's folder: all or none, and over no other program's files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _OUR_NAMES: Final = ("agent-otel", "agent_otel")
 
 
 def export(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
-    """Write files, path below the folder -> text, and print what became of each.
+    """Write files, path below the folder -> text, and print the state of each.
 
-    Other files in the folder are neither read nor touched. If one of ours would replace a file that is not ours,
+    Other files in the folder are neither read nor changed. If a file would replace one that is not this package's,
     nothing is written.
 
     Raises:
@@ -45,7 +45,7 @@ def export(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
 
 
 def is_ours(path: Path, text: str) -> bool:
-    """Whether what stands in a file came from this package: a dashboard of ours, or a comment of ours at its top."""
+    """Return True for a file of this package: a dashboard with its uid, or its name in a comment on the first line."""
     if path.suffix == ".json":
         return bool(_uid(text)) and _uid(text).startswith(_OUR_NAMES)
     head = text.lstrip().partition("\n")[0]

@@ -1,6 +1,6 @@
-"""The part of Grafana's HTTP API that the dashboards go in by.
+"""The calls of Grafana's HTTP API that read and write dashboards.
 
-It is the one of ``/api``, which Grafana 11 to 13 have; 13 calls it legacy and keeps it
+They are the calls below ``/api``, which Grafana 11 to 13 have; 13 calls them legacy and keeps them
 (https://grafana.com/docs/grafana/latest/developer-resources/api-reference/http-api/api-legacy/).
 """
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from agent_otel.cli.dashboard_diff import Model
 
 VARIABLES: Final = Variables("GRAFANA_TOKEN", "GRAFANA_USER", "GRAFANA_PASSWORD")
-#: The oldest major version whose panels have every option that the dashboards use.
+#: Oldest major version whose panels have every option that the dashboards use.
 OLDEST: Final = 11
-#: Folders on one page of ``/api/folders``; 1000 is the most that a page has.
+#: Folders on one page of ``/api/folders``; Grafana's maximum is 1000.
 _PAGE: Final = 1000
 _ABSENT: Final = (httpx.codes.NOT_FOUND,)
 
 
 @dataclass(frozen=True)
 class Existing:
-    """A dashboard as it stands in Grafana; ``provisioned`` ones are written by files on its side, not by its API."""
+    """A dashboard in Grafana; ``provisioned`` ones come from files on its side, and its API cannot write them."""
 
     model: Model
     version: int
@@ -41,7 +41,7 @@ class Existing:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of dashboards; without a ``uid`` it is one that is still to be made."""
+    """A folder of dashboards; without a ``uid`` it does not exist yet."""
 
     uid: str
     title: str
@@ -51,7 +51,7 @@ ROOT: Final = Folder("", "Dashboards")
 
 
 class Grafana:
-    """A Grafana server, as far as this package needs one. Every method raises Failure with what went wrong."""
+    """A client of a Grafana server. Every method raises Failure with the cause."""
 
     def __init__(self, url: str) -> None:
         self._server = Server("Grafana", url, VARIABLES)
@@ -62,7 +62,10 @@ class Grafana:
         self._server.close()
 
     def check(self) -> str:
-        """See that this is a Grafana which is new enough and knows us; return its version, empty when it hides it."""
+        """Check that this is a Grafana of a supported version that accepts the credentials.
+
+        Return its version, empty when the server hides it.
+        """
         if self._server.auth is None:
             raise Failure(f"no credentials for {self.url}: set {VARIABLES}")
         health = self._server.json("GET", "/api/health")
@@ -76,7 +79,8 @@ class Grafana:
         return version
 
     def _version_of_settings(self) -> str:
-        # [auth.anonymous] hide_version takes it out of /api/health for everybody, out of this for strangers only.
+        # [auth.anonymous] hide_version removes it from /api/health for all users, from this endpoint for anonymous ones
+        # only.
         settings = self._server.json("GET", "/api/frontend/settings", none_for=_ABSENT)
         build = (settings or {}).get("buildInfo")
         return str(build.get("version") or "") if isinstance(build, dict) else ""
@@ -99,7 +103,7 @@ class Grafana:
         )
 
     def message_of_version(self, uid: str, version: int) -> str:
-        """Return what was said when this version was saved; empty when that is not known."""
+        """Return the message that this version was saved with; empty when it is not available."""
         path = f"/api/dashboards/uid/{quote(uid, safe='')}/versions/{version}"
         response = self._server.send("GET", path, accept=(*_ABSENT, httpx.codes.FORBIDDEN))
         if response.status_code != httpx.codes.OK:
@@ -109,7 +113,7 @@ class Grafana:
     def save(self, model: Model, *, version: int, folder: str, message: str) -> str:
         """Write a dashboard over the version that was read, 0 for a new one; return its address.
 
-        It is never told to overwrite: if another version has come between, Grafana refuses.
+        The request does not allow Grafana to overwrite: Grafana refuses it when another version was saved since.
         """
         path = "/api/dashboards/db"
         body = {
@@ -126,11 +130,11 @@ class Grafana:
         if response.status_code != httpx.codes.OK:
             raise Failure(f"{model['uid']}: Grafana does not take it, {told(response)}")
         address = str(self._server.parsed(response, path).get("url") or "")
-        # Grafana served below a path puts that path in front, and it is in our address already.
+        # Grafana served below a path starts the address with that path, which our URL contains already.
         return self.url + address[max(address.find("/d/"), 0) :]
 
     def folder(self, name: str) -> Folder:
-        """Return the folder with this uid, else the one at the top with this title, else one that is to be made."""
+        """Return the folder with this uid, else the top one with this title, else one that does not exist yet."""
         folders = self._folders()
         for folder in folders:
             if folder.uid == name:
@@ -161,7 +165,7 @@ class Grafana:
     def _nested_folder(self, uid: str) -> Folder | None:
         if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", uid) is None:
             return None
-        # What is not there is forbidden to credentials that may read some folders only.
+        # Grafana answers 403 for a missing folder when the credentials may read some folders only.
         none_for = (*_ABSENT, httpx.codes.FORBIDDEN)
         found = self._server.json("GET", f"/api/folders/{uid}", none_for=none_for)
         return _folder(found) if found else None

@@ -1,4 +1,4 @@
-"""One HTTP client for both servers that the commands speak to, and what a person is told when one does not answer."""
+"""HTTP client for both servers of the commands, with error messages for a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agent_otel.cli.console import Failure
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Seconds for a connection and for each part of an answer, and attempts at a connection.
+#: Seconds for a connection and for each part of a response; attempts at a connection.
 TIMEOUT_SECONDS: Final = 20.0
 RETRIES: Final = 2
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{__version__}"}
@@ -24,7 +24,7 @@ _HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{__v
 
 @dataclass(frozen=True)
 class Variables:
-    """The environment variables that hold what a server asks for; the command line would show it to everybody."""
+    """The environment variables that hold a server's credentials; a command line would show them to all users."""
 
     token: str
     user: str
@@ -34,7 +34,7 @@ class Variables:
         return f"{self.token}, or {self.user} and {self.password}"
 
     def auth(self) -> httpx.Auth | None:
-        """Return what the variables say, or None when they are not set.
+        """Return the credentials of the variables, or None when they are not set.
 
         Raises:
             Failure: a token that cannot be sent; the message does not show it.
@@ -60,7 +60,7 @@ class _Bearer(httpx.Auth):
 class Server:
     """A server below one URL that answers in JSON.
 
-    ``name`` is what messages call it. No redirect is followed: it is where a wrong URL or a login shows.
+    ``name`` is its name in messages. Redirects are not followed: they reveal a wrong URL or a login page.
     """
 
     def __init__(self, name: str, url: str, variables: Variables, headers: Mapping[str, str] | None = None) -> None:
@@ -80,10 +80,10 @@ class Server:
         self._client.close()
 
     def send(self, method: str, path: str, *, accept: tuple[int, ...] = (), **arguments: Any) -> httpx.Response:
-        """Send one request. ``accept`` are statuses of failure that the caller understands; ``arguments`` are httpx's.
+        """Send one request. ``accept`` lists the error statuses that the caller handles; ``arguments`` are httpx's.
 
         Raises:
-            Failure: no answer, a redirect, or credentials that are refused.
+            Failure: no response, a redirect, or refused credentials.
         """
         try:
             response = self._client.request(method, self.url + path, **arguments)
@@ -96,10 +96,10 @@ class Server:
     def json(
         self, method: str, path: str, *, none_for: tuple[int, ...] = (), shape: type = dict, **arguments: Any
     ) -> Any:
-        """Send one request and return the JSON of its answer, of this shape; None for these statuses of failure.
+        """Send one request and return the JSON of its response, of this shape; None for these error statuses.
 
         Raises:
-            Failure: as ``send``; an error of the server; an answer that is something else.
+            Failure: as ``send``; an error of the server; a response of another kind.
         """
         response = self.send(method, path, accept=none_for, **arguments)
         if response.status_code in none_for:
@@ -109,10 +109,10 @@ class Server:
         return self.parsed(response, path, shape)
 
     def parsed(self, response: httpx.Response, path: str, shape: type = dict) -> Any:
-        """The JSON of an answer, of this shape.
+        """Return the JSON of a response, of this shape.
 
         Raises:
-            Failure: it is something else, such as the page of another server.
+            Failure: it is of another kind, such as the page of another server.
         """
         try:
             found = response.json()
@@ -127,7 +127,7 @@ class Server:
         return found
 
     def other_json(self, path: str) -> str:
-        """What is said when an answer is JSON of another server."""
+        """Return the message for a response that is another server's JSON."""
         return f"{self.url} is not {self.name}'s address: {path} answers with other JSON than {self.name}'s"
 
     def _refuse(self, response: httpx.Response, path: str) -> None:
@@ -150,7 +150,7 @@ def checked(url: str) -> str:
     """Return a URL without a slash at its end.
 
     Raises:
-        Failure: it is none of http or https, or holds a password.
+        Failure: it is not http or https, or holds a password.
     """
     try:
         parts = urlsplit(url)
@@ -167,7 +167,7 @@ def checked(url: str) -> str:
 
 
 def told(response: httpx.Response) -> str:
-    """The status of an answer and what the server says about it, in at most 300 characters."""
+    """Return the status of a response and the server's message, in at most 300 characters."""
     return f"{response.status_code}: {_message(response)}"
 
 
@@ -194,7 +194,7 @@ def _why(error: Exception) -> str:
 
 
 def _transport(url: str) -> httpx.HTTPTransport:
-    """A transport that tries a connection again, through the proxy that the environment names for this host."""
+    """Return a transport that retries connections and uses the environment's proxy for this host."""
     parts = urlsplit(url)
     bypassed = urllib.request.proxy_bypass(parts.hostname or "")
     proxies = urllib.request.getproxies()

@@ -1,4 +1,4 @@
-"""The part of Prometheus's HTTP API that a check asks; VictoriaMetrics, vmalert and Mimir answer it, too.
+"""The calls of Prometheus's HTTP API that a check needs; VictoriaMetrics, vmalert and Mimir answer them, too.
 
 https://prometheus.io/docs/prometheus/latest/querying/api/
 """
@@ -21,7 +21,7 @@ _API: Final = "/api/v1"
 
 
 class Prometheus:
-    """A server that speaks Prometheus's API. Every method raises Failure with what went wrong."""
+    """A client of a server with Prometheus's API. Every method raises Failure with the cause."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._server = Server("Prometheus", url, VARIABLES, headers)
@@ -33,11 +33,11 @@ class Prometheus:
         self._server.close()
 
     def check(self) -> None:
-        """See that it answers queries."""
+        """Check that the server answers queries."""
         self._data("/query", {"query": "1"})
 
     def version(self) -> tuple[str, str]:
-        """Return what it is and its version; the version is empty when it does not say."""
+        """Return the server's kind and version; the version is empty when the server does not report it."""
         said = self._server.json("GET", f"{_API}/status/buildinfo", none_for=(httpx.codes.NOT_FOUND,))
         build = (said or {}).get("data")
         if not isinstance(build, dict):
@@ -45,17 +45,17 @@ class Prometheus:
         version = str(build.get("version") or "")
         if build.get("application"):
             return str(build["application"]), version
-        # VictoriaMetrics gives the version of the Prometheus that it answers like, and nothing else.
+        # VictoriaMetrics reports only the version of the Prometheus that it is compatible with.
         return ("Prometheus", version) if build.get("revision") or build.get("goVersion") else ("VictoriaMetrics", "")
 
     def rules(self) -> list[dict[str, Any]]:
-        """Return every rule, with the alerts that are pending or firing of it."""
+        """Return every rule, with its pending and firing alerts."""
         found = self._data("/rules", {})
         groups = found.get("groups") if isinstance(found, dict) else None
         return [rule for group in groups or [] for rule in group.get("rules") or []]
 
     def metrics(self, selector: str, seconds: float) -> list[str]:
-        """Return the names of the metrics with samples in the last so many seconds."""
+        """Return the names of the metrics with samples in the last ``seconds``."""
         return sorted(self._data("/label/__name__/values", self._lately(selector, seconds)) or [])
 
     def labels(self, selector: str, seconds: float) -> set[str]:
@@ -63,10 +63,10 @@ class Prometheus:
         return set(self._data("/labels", self._lately(selector, seconds)) or [])
 
     def formatted(self, expression: str) -> str | None:
-        """Return an expression as this server writes it; None where it cannot do that."""
+        """Return an expression in this server's format; None when the server cannot format."""
         if not self._formats:
             return None
-        # Every server but Prometheus and Mimir lacks it, each in its own way.
+        # Only Prometheus and Mimir have this endpoint; other servers refuse it with different statuses.
         answers = (httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST, httpx.codes.METHOD_NOT_ALLOWED)
         response = self._server.send("POST", f"{_API}/format_query", accept=answers, data={"query": expression})
         if response.status_code == httpx.codes.OK:

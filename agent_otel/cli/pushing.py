@@ -1,4 +1,4 @@
-"""What a push would do with each dashboard, found out before anything is written; then the writing."""
+"""Plan of a push, computed for every dashboard before anything is written, and the writing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REFUSED: Final = "refused"
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What is to happen to one dashboard, and why; ``model`` is what is sent."""
+    """The action for one dashboard and its reason; ``model`` is what is sent."""
 
     action: str
     dashboard: Dashboard
@@ -36,13 +36,13 @@ class Step:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes anything in Grafana."""
+        """True when the step changes anything in Grafana."""
         return self.action not in {UNCHANGED, REFUSED}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What the command line asks for; a data source is its name and its uid."""
+    """The options of the command line; a data source is its name and its uid."""
 
     folder: Folder | None = None
     datasource: tuple[str, str] | None = None
@@ -50,15 +50,15 @@ class Wish:
 
 
 def plan(grafana: Grafana, dashboards: Iterable[Dashboard], wish: Wish) -> list[Step]:
-    """Read every dashboard from Grafana and say what is to happen to it. Nothing is written."""
+    """Read every dashboard from Grafana and return the action for each. Nothing is written."""
     return [_step(grafana, dashboard, wish) for dashboard in dashboards]
 
 
 def carry_out(grafana: Grafana, steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
-    """Write what is to be written, the folder first; yield each step with the dashboard's address.
+    """Write the planned dashboards, the folder first; yield each step with the dashboard's address.
 
     Raises:
-        Failure: a step is refused, before anything is written; or Grafana refused in the middle, as it said.
+        Failure: a step is refused, before anything is written; or Grafana refuses a write, with its message.
     """
     steps = list(steps)
     if any(step.action == REFUSED for step in steps):
@@ -113,7 +113,7 @@ def _compared(grafana: Grafana, step: Step, existing: Existing, wish: Wish, *, m
 
 
 def _saved_by_us_last(grafana: Grafana, step: Step, pushed: str | None) -> bool:
-    """Whether nobody has saved since our push, although the content reads otherwise: a newer Grafana migrated it."""
+    """Return True when our push is the last save, although the content differs: a newer Grafana migrated it."""
     if pushed is None:
         return False
     said = grafana.message_of_version(step.dashboard.uid, step.version)

@@ -1,4 +1,4 @@
-"""The options that say how rules are written: on the command line, in a file, or both."""
+"""Options for writing rules: on the command line, in a file, or both."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
 _OPTIONS: Final = tuple(item.name for item in fields(Options))
-#: Names in a file of ``--config``.
+#: Names that a file of ``--config`` may hold.
 _KEYS: Final = ("thresholds", *_OPTIONS)
 
 
 @dataclass(frozen=True)
 class Rendering:
-    """What the rules are made of."""
+    """The thresholds and options of one export."""
 
     thresholds: Thresholds
     options: Options
 
     @property
     def has_links(self) -> bool:
-        """Whether the address of the runbooks was given; they are at no address of their own."""
+        """True when the user gave the address of the runbooks; they have no public address by default."""
         return self.options.runbook_url != RUNBOOK
 
     def text(self, form: str) -> str:
-        """The rules as a file of this format; alerts without a link to their runbook have the short form of it."""
+        """Return the rules as a file of this format; alerts without a runbook link hold its short form."""
         short = {} if self.has_links else shipped.runbooks()
         return alerts.render(self.thresholds, self.options, form, short)
 
 
 def rendering_options(command: _Command) -> _Command:
-    """Give a command the options of a rendering, which it gets as ``rendering``."""
+    """Add the options of a rendering to a command, which receives a `Rendering` as ``rendering``."""
 
     @functools.wraps(command)
     def with_rendering(*, config: Path | None, **given: Any) -> Any:
@@ -53,14 +53,14 @@ def rendering_options(command: _Command) -> _Command:
 
     for option in reversed(_PARAMETERS):
         option(with_rendering)
-    return with_rendering  # type: ignore[return-value] # it takes other arguments, which click gives it
+    return with_rendering  # type: ignore[return-value] # click passes its arguments
 
 
 def pairs(texts: tuple[str, ...], what: str, separator: str = "=") -> dict[str, str]:
     """Return name -> value of texts such as ``name=value``.
 
     Raises:
-        Failure: one has no name or no separator.
+        Failure: a text has no name or no separator.
     """
     found = {}
     for text in texts:
@@ -118,7 +118,7 @@ def _read(config: Path) -> dict[str, Any]:
 
 
 def _read_option(said: Mapping[str, Any], name: str) -> Any:
-    """The value of one of the fields of Options, of its type."""
+    """Return the value of one of the fields of Options, in its type."""
     value = said[name]
     if name in {"labels", "metadata_labels"}:
         return {str(key): str(text) for key, text in _mapping(said, name).items()}

@@ -1,4 +1,4 @@
-"""The dashboards and rules that come with the package, in a wheel or in a checkout of the repository."""
+"""The dashboards and rules that the package ships, in a wheel or in a checkout of the repository."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from agent_otel.cli.console import Failure
 PACKED: Final = Path(__file__).resolve().parent / "files"
 _SECTION: Final = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-#: The end of a line within a paragraph or an item of a list.
+#: Line end inside a paragraph or a list item.
 _WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One dashboard; ``text`` is its file as it was shipped."""
+    """A dashboard; ``text`` is the shipped file."""
 
     file: str
     text: str
 
     @property
     def model(self) -> dict[str, Any]:
-        """A fresh copy of Grafana's JSON model."""
+        """A new copy of Grafana's JSON model."""
         model: dict[str, Any] = json.loads(self.text)
         return model
 
     @property
     def uid(self) -> str:
-        """Grafana's id of it, the same everywhere."""
+        """Grafana's id of the dashboard, the same on every server."""
         return str(self.model["uid"])
 
     @property
@@ -43,7 +43,7 @@ class Dashboard:
 
     @property
     def panels(self) -> int:
-        """How many panels it has, those in collapsed rows too."""
+        """Number of panels, including those in collapsed rows."""
         every = (one for panel in self.model["panels"] for one in (panel, *panel.get("panels", ())))
         return sum(one["type"] != "row" for one in every)
 
@@ -52,7 +52,7 @@ def folder(name: str) -> Path:
     """Return ``dashboards`` or ``alerts``: from the wheel, else from the checkout.
 
     Raises:
-        Failure: they are in neither.
+        Failure: neither has it.
     """
     if (PACKED / name).is_dir():
         return PACKED / name
@@ -69,22 +69,22 @@ def files(name: str, pattern: str) -> dict[str, str]:
 
 
 def runbooks() -> dict[str, str]:
-    """Return the short form of each alert's runbook, by the alert's name: what it means and what to do, as text."""
+    """Return the short form of each alert's runbook by the alert's name: its meaning and remedy, as text."""
     return {Path(file).stem: _short(text) for file, text in files("alerts", "runbooks/*.md").items()}
 
 
 def _short(runbook: str) -> str:
     sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
     text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
-    # Prometheus would take these for the beginning of an expression.
+    # Prometheus would parse these as the beginning of an expression.
     return _WRAPPED.sub(" ", text).replace("{{", "{ {")
 
 
 def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
-    """Return the shipped dashboards, or those of these uids.
+    """Return the shipped dashboards, or those with these uids.
 
     Raises:
-        Failure: a uid is none of ours, or there are none at all.
+        Failure: a uid is not one of ours, or no dashboard is shipped.
     """
     every = [Dashboard(file, text) for file, text in files("dashboards", "*.json").items()]
     if not every:
