@@ -1,1 +1,1 @@
-"""Follow each tool call, model request and payload through its stages; no framework and no remedy is named here."""
+"""Follow each tool call, model request and payload through its stages, without naming a framework or a remedy."""

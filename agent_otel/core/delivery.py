@@ -1,6 +1,6 @@
-"""The fourth station: each request that leaves for a model, part by part, and what became of the tools' results.
+"""The delivered stage: each model request is measured part by part, and its tool results are compared with the tools'.
 
-A result that was seen before costs a look-up and a length. Requests are told apart by fingerprints of their parts
+A result that an earlier request held costs a look-up and a length. Requests are compared by fingerprints of their parts
 (a hash of the kind, the size and the beginning); no text is kept.
 """
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Part
     from agent_otel.telemetry.setup import Telemetry
 
-#: Model requests after which a cut result that nobody followed up counts as ignored.
+#: Model requests after which a truncated result without a follow-up counts as ignored.
 IGNORED_AFTER = 3
 _HEAD = 64  # characters of a part in its fingerprint
 _MOST_PARTS = 2_048
 
 
 class Sized(NamedTuple):
-    """A part of the request with its size in bytes and its fingerprint."""
+    """A part of a request with its size in bytes and its fingerprint."""
 
     part: Part
     bytes: int
@@ -42,7 +42,7 @@ class Sized(NamedTuple):
 
 
 def take(out: Telemetry, request: Request) -> None:
-    """Read a request: its composition, its results against what the tools produced, its history."""
+    """Record a request: the sizes of its parts, truncation of its tool results, and its history."""
     parts = list(request.parts)
     execution_id = _execution_of(request, parts)
     execution = ledger.touched(execution_id) if execution_id is not None else None
@@ -59,7 +59,7 @@ def take(out: Telemetry, request: Request) -> None:
 
 
 def take_result(out: Telemetry, part: Part) -> None:
-    """Hold one result against what its tool produced, where whoever sends the request tells of it afterwards."""
+    """Compare one result with its tool's, where the sender reports it after its request."""
     execution_id = _execution_of(Request((part,)), (part,))
     execution = ledger.known(execution_id) if execution_id is not None else None
     noted = ledger.answered(execution, part.call_id) if part.call_id is not None else None
@@ -69,7 +69,7 @@ def take_result(out: Telemetry, part: Part) -> None:
 
 
 def _execution_of(request: Request, parts: Sequence[Part]) -> str | None:
-    """Explicit, the runtime's, the owner of the results, the framework's, the trace's."""
+    """Return the execution: the explicit one, the runtime's, the results' owner, the framework's, or the trace id."""
     named = execution_context.explicit.get()
     known = named.id if named else execution_context.carrier()
     if known is None:
@@ -95,9 +95,9 @@ def _sized(out: Telemetry, part: Part, noted: Noted | None) -> Sized:
 
 
 def _known(out: Telemetry, execution: Execution | None, parts: Sequence[Part]) -> dict[int, Noted]:
-    """What is known of the calls that results answer, by the results' places in the request.
+    """Return the calls that the results answer, by the results' indexes in the request.
 
-    Where an id stands in a request twice, the calls of each turn were numbered anew, and the last is the latest call's.
+    Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
     """
     found = _by_name(execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
@@ -109,7 +109,7 @@ def _known(out: Telemetry, execution: Execution | None, parts: Sequence[Part]) -
 
 
 def _noted(out: Telemetry, part: Part, call_id: str, execution: Execution | None) -> Noted | None:
-    """What is known of the call that a result answers."""
+    """Return the call that a result answers: by call id, else by probe; a new one counts as unmatched."""
     noted = ledger.answered(execution, call_id)
     if noted is None and execution is not None:
         noted = _by_probe(execution, part)
@@ -120,11 +120,11 @@ def _noted(out: Telemetry, part: Part, call_id: str, execution: Execution | None
 
 
 def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
-    """The calls that results without an id answer, by the results' places in the request.
+    """Return the calls that results without a call id answer, by the results' indexes in the request.
 
-    Told by the tool's name and the order. What has been delivered is known by its length and what arrives whole by its
-    size; the rest are the calls that are left, if they are as many. Else the older results may be gone, or changed, and
-    answer none: then the rest are the last calls that have not been delivered.
+    Match the results of each tool by length (already delivered), then by size (arrived unmodified), then by position
+    if the counts agree. If the counts differ, older results may be missing or modified; then match the last results to
+    the last calls that have not been delivered.
     """
     places: dict[str, list[int]] = {}
     for at, part in enumerate(parts):
@@ -159,7 +159,7 @@ def _is_whole(noted: Noted, value: object) -> bool:
 
 
 def _by_probe(execution: Execution, part: Part) -> Noted | None:
-    """A call that was seen without the id that the request knows it by, told by how its result begins."""
+    """Return the call without an id whose result begins as this one does, and store it under the request's id."""
     text = next(_texts(part.value), "")
     for noted in execution.unnamed or ():
         if noted.probe is not None and text.startswith(noted.probe[0]) and part.call_id is not None:
@@ -174,7 +174,7 @@ def _calls_of(execution: Execution, tool: str) -> Iterator[Noted]:
 
 
 def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
-    """Hold a result at first sight against what the framework kept of it; later, against what was sent before."""
+    """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
     before, noted.delivered, noted.length = noted.delivered, delivered, length
     if before >= 0:
@@ -196,7 +196,7 @@ def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
 
 
 def _tell(out: Telemetry, noted: Noted, delivered: int, reason: str, span: Any) -> None:
-    """Count a cut on the way to the model, and hang it below the tool's span."""
+    """Count a truncation on the way to the model, and add a child span to the tool's span."""
     out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, reason)
     if out.tracer is not None and span is not None:
         attributes = {
@@ -212,7 +212,7 @@ def _tell(out: Telemetry, noted: Noted, delivered: int, reason: str, span: Any) 
 
 
 def _probe(out: Telemetry, execution: Execution, sized: Sequence[Sized]) -> None:
-    """Look for results without an id, and without an element of their own, in the text that is new."""
+    """Search the new texts of a request for results that have neither a call id nor a part of their own."""
     waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
     if not waiting:
         return
@@ -233,9 +233,9 @@ def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
         end = text.rfind(tail, at)
         left = text[at : end + len(tail)] if end >= 0 else text[at:]
         left_bytes = size(left).bytes
-        # Both ends, and too little between them: the middle was cut out, or it repeats itself.
+        # Both ends with too few bytes between them: the middle was removed, or the text repeats itself.
         has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
-        # A notice takes the place of what it speaks of, which may be less than the notice.
+        # A truncation notice may be longer than the text that it replaces.
         is_longer = left_bytes > noted.produced and not has_shrunk(left_bytes, noted.produced)
         cut = find_cut(left) if has_lost or is_longer else None
         says_so = cut is not None and cut.reason != semconv.SUSPECTED
@@ -260,7 +260,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequence[Sized]) -> None:
-    """Compare a request with the one before it of the same transcript."""
+    """Compare a request with the previous one of the same transcript, and count lost and doubled messages."""
     named = execution_context.explicit.get()
     agent = request.agent or (named.agent if named else None)
     if request.doubled or _is_doubled(sized):
@@ -280,16 +280,16 @@ def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequ
 
 
 def _stream(execution: Execution, sized: Sequence[Sized]) -> Stream:
-    """The transcript a request belongs to: a sub-agent has another system prompt, or other tools."""
+    """Return the transcript of a request, by its system prompt and tools, in which a sub-agent differs."""
     key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
     return ledger.stream(execution, key)
 
 
 def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:
-    """Whether nothing but what the user says now is left, and it was not said before.
+    """Return true when the request holds a single new user message and none of the earlier ones.
 
-    A summary in place of the earlier turns is a message more, or says that it is one; a sub-agent has a transcript of
-    its own.
+    A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". A sub-agent's
+    request belongs to another transcript.
     """
     seen = set(stream.prints)
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
@@ -297,14 +297,14 @@ def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:
-    """Whether the same message id, or the same result of the same call, stands in a request twice."""
+    """Return true when a request holds a message id twice, or the same result of the same call twice."""
     messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
     if len(messages) > len(set(messages)):
         return True
     results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
     if len(results) == len({one.part.call_id for one in results}):
         return False
-    # Some models number the calls of each turn anew; then only the same result is the same.
+    # Some models reuse call ids in each turn: an id counts as doubled only with an equal result.
     same = {(one.part.call_id, one.bytes, _beginning(one.part.value)) for one in results}
     return len(results) > len(same)
 
@@ -319,7 +319,7 @@ def _stable_bytes(stream: Stream, sized: Sequence[Sized]) -> int:
 
 
 def _pass_by(out: Telemetry, execution: Execution) -> None:
-    """Another request has left; a cut result that nobody has followed up by now is ignored."""
+    """Count this request for each truncated result without a follow-up, and those that are now ignored."""
     followed = execution.followed or {}
     for tool, requests in list(followed.items()):
         followed[tool] = requests + 1
@@ -328,7 +328,7 @@ def _pass_by(out: Telemetry, execution: Execution) -> None:
 
 
 def _length(value: object) -> int:
-    """How many characters a result has that is nothing but text, else -1."""
+    """Return the number of characters of a result that consists of text only, else -1."""
     if isinstance(value, str):
         return len(value)
     lengths = list(map(len, _texts(value)))

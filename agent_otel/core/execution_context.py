@@ -1,4 +1,4 @@
-"""Which execution a call belongs to: the explicit one, else the durable runtime's, the framework's, the trace's."""
+"""The execution of a call: the explicit one, else the durable runtime's, the framework's, or the trace."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 def text_or_none(value: object) -> str | None:
-    """Return a plain text; None for anything that is no text by its type."""
+    """Return a text as a plain ``str``; None for a value whose type is no text."""
     if value is None or type(value) is str:
         return value
-    # The class alone decides: isinstance() would read __class__ from the value.
+    # type() and not isinstance(), which would read __class__ from the value.
     return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
 
 
-#: A longer id is not kept: a client may choose one of any length.
+#: Characters; a longer id is replaced by its digest, because a client may choose an id of any length.
 LONGEST_ID = 128
 
 
 def short(text: str) -> str:
-    """Return an id as it is kept and shown: above 128 characters its digest, which costs the same at any length."""
+    """Return an id as it is stored and shown: above 128 characters, its SHA-256 digest."""
     if len(text) <= LONGEST_ID:
         return text
     import hashlib  # noqa: PLC0415 - nothing that starts up needs it
@@ -32,7 +32,7 @@ def short(text: str) -> str:
 
 
 def id_or_none(value: object) -> str | None:
-    """Return an id as `short` does; None for anything that is no text by its type."""
+    """Return an id as `short` does; None for a value whose type is no text."""
     text = text_or_none(value)
     return text if text is None else short(text)
 
@@ -50,10 +50,10 @@ explicit: ContextVar[Identity | None] = ContextVar("agent_otel_execution", defau
 
 
 class Carrier:
-    """A step of a durable runtime while it runs, and the id that the runtime gives its run.
+    """A running step of a durable runtime, with the execution id that the runtime gave it.
 
-    An interrupt may tear the step off before it can take itself out of the context. Its visit is gone then, and what
-    runs later in the same context does not belong to it.
+    An interrupt may end a step before it removes itself from the context. Its visit has then been deleted, and code
+    that runs later in this context does not belong to the step.
     """
 
     __slots__ = ("_visit", "execution", "is_over", "let_go")
@@ -65,16 +65,16 @@ class Carrier:
         self._visit = None if visit is None else weakref.ref(visit)
 
     def visit(self) -> object:
-        """Return the visit of the step, while there is one."""
+        """Return the visit of the step, or None when it has been deleted."""
         return None if self._visit is None else self._visit()
 
 
-#: The step of a durable runtime that runs here.
+#: The step of a durable runtime that runs in this context.
 runtime: ContextVar[Carrier | None] = ContextVar("agent_otel_runtime_execution", default=None)
 
 
 def running_step() -> Carrier | None:
-    """Return the step that runs here; one that an interrupt has torn off does not."""
+    """Return the step that runs in this context; a step that an interrupt ended is detached and not returned."""
     running = runtime.get()
     if running is None or running.is_over or running.visit() is not None:
         return running
@@ -85,6 +85,6 @@ def running_step() -> Carrier | None:
 
 
 def carrier() -> str | None:
-    """Return the id that the durable runtime gives the run whose step this is."""
+    """Return the execution id that the durable runtime gave the running step."""
     running = running_step()
     return running.execution if running is not None else None

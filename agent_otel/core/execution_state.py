@@ -1,4 +1,4 @@
-"""What the ledger holds of one execution: integers and short strings only, never a value."""
+"""State that the ledger keeps of an execution: integers and short strings only, never a value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 class Noted:
-    """One tool call whose result may come by again: the tool, and its bytes at each station, -1 where not read.
+    """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
-    ``length`` is how many characters were delivered, so that a result that was seen costs a look-up and a length.
-    ``probe`` is the beginning and the end of a result without a call id. ``span`` is the context of the tool's span;
-    both are let go when the result has been delivered.
+    ``produced``, ``handed`` and ``delivered`` are bytes at these stages, -1 where not measured. ``length`` is the
+    number of characters delivered; by it a result that was delivered before is recognised at little cost. ``probe`` is
+    the beginning and the end of a result without a call id. ``span`` is the context of the tool's span. ``probe`` and
+    ``span`` are dropped when the result has been delivered.
     """
 
     __slots__ = ("delivered", "handed", "length", "probe", "produced", "span", "tool")
@@ -36,9 +37,9 @@ _PRINTS_PER_ENTRY = 25
 
 
 class Stream:
-    """The model requests of one transcript: what the last one consisted of, as fingerprints of its parts.
+    """The model requests of one transcript: fingerprints of the last request's parts, and the number of requests.
 
-    Its length is in entries of the ledger, of about 200 bytes: a fingerprint has eight.
+    The length counts entries of the ledger, of about 200 bytes each; a fingerprint takes 8 bytes.
     """
 
     __slots__ = ("prints", "requests")
@@ -52,7 +53,7 @@ class Stream:
 
 
 class Track:
-    """Payloads of one kind in one execution, turn by turn: their recent sizes, and how many were refused in a row."""
+    """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row."""
 
     __slots__ = ("refused", "sizes", "utilization")
 
@@ -63,11 +64,11 @@ class Track:
 
 
 class Execution:
-    """What is remembered of one execution.
+    """The state of one execution.
 
-    ``call_ids`` maps a call's id to what is known of it, ``unnamed`` holds calls without one, oldest first. ``streams``
-    are its transcripts (an agent's and its sub-agents'), ``followed`` the tools that are expected to be asked again and
-    the requests since.
+    ``call_ids`` maps call ids to calls; ``unnamed`` holds calls without an id, oldest first. ``streams`` are the
+    transcripts of the agent and its sub-agents. ``followed`` maps tools whose last result invites a follow-up to the
+    number of model requests since.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """Bounded memory of executions and call ids.
 
-One ledger per process answers the questions that take more than one call: has this execution asked the same before, is
-this the same call again (a retry or a resumed step), which tool answered the call whose result is found in a payload,
-and how has the payload grown from turn to turn.
+One ledger per process answers the questions that involve more than one call: whether an execution repeats a call,
+whether a call is a retry or a resumed step, which tool produced a result that a payload holds, and how a payload has
+grown from turn to turn.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _V = TypeVar("_V")
 _MAX_KINDS = 64
 _MAX_SMALL = 4_096
 _MAX_UNNAMED = 256
-#: Executions, the latest first, that are asked whether a call id is theirs.
+#: The most recently used executions that are searched for a call id.
 _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
-#: A sub-agent has a transcript of its own.
+#: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
 
 
 class Ledger:
-    """Executions, the oldest forgotten first.
+    """The state of all executions; the least recently used is dropped first.
 
     ``max_executions`` and ``max_entries`` bound the memory: 10,000 executions with 16 calls each take under 32 MB
-    (measured by ``benchmarks/budgets.py``), and so do fewer with transcripts. Ids are of 128 characters at most, as
-    ``names`` makes them. ``idle_seconds`` is how long an execution is kept after its last call.
+    (measured by ``benchmarks/budgets.py``), and so do fewer with transcripts. Ids have at most 128 characters,
+    because ``names`` hashes longer ones. ``idle_seconds`` is the time that an execution is kept after its last use.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Ledger:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything and renew the lock; a forked child calls this."""
-        # Reentrant, because the garbage collector may finish another call inside.
+        """Drop all executions and renew the lock, for a forked child."""
+        # Reentrant, because the garbage collector may finish another call while this thread holds the lock.
         self._lock = threading.RLock()
         self._executions: OrderedDict[str, Execution] = OrderedDict()
         self._entries = 0
@@ -69,10 +69,11 @@ class Ledger:
         return len(self._executions)
 
     def asked(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> bool:
-        """Note a call; True when this execution has asked the same tool the same before, under another call id.
+        """Record a call; return True when it repeats an earlier call of this execution.
 
-        An id that comes again is the same call, a retry or a resumed step. But some models number the calls of each
-        turn anew: an id whose result a model has seen, or of another tool, is another call's.
+        A repeat has the tool and the arguments hash of an earlier call, and another call id. A call id that comes again
+        is the same call, a retry or a resumed step. Some models reuse call ids in each turn: an id whose result has
+        been delivered, or that belongs to another tool, is a new call.
         """
         key = hash((tool, digest))
         with self._lock:
@@ -92,7 +93,7 @@ class Ledger:
             return repeated
 
     def produced(self, execution_id: str, tool: str, result_bytes: int, call_id: str | None) -> Noted | None:
-        """Add the bytes of a result to its execution; what is noted of its call from now on."""
+        """Add the bytes of a result to its execution; return the record of its call, None when there is none."""
         with self._lock:
             execution = self._executions.get(execution_id)
             if execution is None:
@@ -104,9 +105,9 @@ class Ledger:
             return noted
 
     def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> Noted | None:
-        """Note the result of a call of which nobody knows the execution, to be found by its id alone.
+        """Record a result that has no execution id; `answered` finds it by call id only.
 
-        None for an id that has been seen before: there may be several runs whose models number their calls alike.
+        Return None for an id that occurred before: several runs may use the same call ids.
         """
         with self._lock:
             noted = None if call_id in self._unowned else Noted(tool)
@@ -118,14 +119,15 @@ class Ledger:
             return noted
 
     def answered(self, execution: Execution | None, call_id: str) -> Noted | None:
-        """What is noted of the call with this id: of an execution's, or of one of nobody's."""
+        """Return the call with this id: of the execution, else of the results without an execution id."""
         noted = execution.call_ids.get(call_id) if execution is not None else None
         return noted or self._unowned.get(call_id)
 
     def owner(self, call_ids: Iterable[str], likely: str | None = None) -> str | None:
-        """The execution that asked one of these, among those that were busy last; the newest ids come last.
+        """Return the execution that made one of these calls, among the most recently used ones.
 
-        ``likely`` is asked first: some models number the calls of each run anew.
+        ``call_ids`` are ordered, the newest last. ``likely`` is searched first, because some models reuse call ids in
+        each run.
         """
         wanted = list(call_ids)
         with self._lock:
@@ -138,18 +140,18 @@ class Ledger:
         return None
 
     def noted(self, execution: Execution, call_id: str, noted: Noted) -> Noted:
-        """Note a call under an id that a model request knows it by."""
+        """Store a call under the id that a model request uses for it."""
         with self._lock:
             self._remember(execution, execution.call_ids, call_id, noted)
             return noted
 
     def touched(self, execution_id: str) -> Execution:
-        """The execution, which is thereby the latest."""
+        """Return the execution, which becomes the most recently used; create it if necessary."""
         with self._lock:
             return self._touch(execution_id)
 
     def stream(self, execution: Execution, key: int) -> Stream:
-        """Return the transcript of an execution that has this key; of too many the first is forgotten."""
+        """Return the transcript of an execution with this key; above the limit the first transcript is dropped."""
         with self._lock:
             if execution.streams is None:
                 execution.streams = {}
@@ -162,7 +164,7 @@ class Ledger:
             return stream
 
     def requested(self, execution: Execution, stream: Stream, prints: Iterable[int]) -> None:
-        """Note the fingerprints of a transcript's latest request, in place of those of the one before."""
+        """Replace the fingerprints of a transcript with those of its latest request."""
         with self._lock:
             before = len(stream)
             stream.requests += 1
@@ -170,7 +172,7 @@ class Ledger:
             self._count(execution, len(stream) - before)
 
     def follow(self, execution_id: str, tool: str) -> None:
-        """Note that a tool's result invites another call of it."""
+        """Record that a tool's result invites a follow-up call."""
         with self._lock:
             execution = self._executions.get(execution_id)
             if execution is not None:
@@ -178,7 +180,7 @@ class Ledger:
                 execution.followed[tool] = 0
 
     def followed(self, execution_id: str, tool: str) -> bool:
-        """Whether a call of this tool follows up what `follow` noted; it does so once."""
+        """Return true when a call of this tool is the follow-up that `follow` expects; only the first call is."""
         execution = self._executions.get(execution_id)
         if execution is None or not execution.followed:
             return False
@@ -195,14 +197,14 @@ class Ledger:
     def carried(
         self, execution_id: str, kind: str, payload_bytes: int, *, again: bool = False
     ) -> tuple[Execution, Track]:
-        """Note a payload of an execution; ``again`` when it is no further turn; nor is a refused one."""
+        """Record a payload; it adds no turn when ``again`` is true or when it retries a rejected payload."""
         with self._lock:
             execution = self._touch(execution_id)
             execution.payload_bytes = max(execution.payload_bytes, payload_bytes)
             track = execution.tracks.get(kind) if execution.tracks else None
             if track is None:
                 track = self._track(execution_id, execution, kind)
-            # A refused payload that comes again may differ by an id or a time in it.
+            # A retry of a rejected payload may differ by an id or a time in it: 1 % is still the same payload.
             if track.refused and track.sizes and abs(payload_bytes - track.sizes[-1]) * 100 > track.sizes[-1]:
                 track.refused = 0
             if not track.sizes or not (again or track.refused):
@@ -212,17 +214,18 @@ class Ledger:
             return execution, track
 
     def handed_on(self, execution_id: str, result_bytes: int) -> None:
-        """Add the bytes of a result, as it goes on, to those that the execution's next payload will carry."""
+        """Add the bytes of a result that goes on to those that the execution's next payload will carry."""
         with self._lock:
             execution = self._executions.get(execution_id)
             if execution is not None:
                 execution.handed_bytes += result_bytes
 
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
-        """Note a payload that is far from its cap; False when its execution is remembered, and the payload should be.
+        """Record a payload that is far from its cap; return False when the ledger has its execution.
 
-        The first turn of an agent is small, and so are ten thousand tasks that never grow: those must not push the
-        executions that matter out of the ledger, so that they are held in a place of their own.
+        The caller then records the payload with `carried`. The first turn of an agent is small, and so are the
+        payloads of ten thousand tasks that never grow. These are kept apart, so that they do not evict the executions
+        that matter.
         """
         with self._lock:
             if execution_id in self._executions:
@@ -234,23 +237,23 @@ class Ledger:
             return True
 
     def refused(self, execution_id: str, kind: str) -> int:
-        """Note that a payload was refused; how often that has happened in a row."""
+        """Record that the runtime rejected a payload; return the number of rejections in a row."""
         with self._lock:
             track = self._track(execution_id, self._touch(execution_id), kind)
             track.refused += 1
             return track.refused
 
     def named(self, execution_id: str, workflow: str) -> None:
-        """Note the workflow of an execution, for payloads that are read where only its id is known."""
+        """Record the workflow of an execution, for payloads that are read where only the id is available."""
         with self._lock:
             self._touch(execution_id).workflow = workflow
 
     def known(self, execution_id: str) -> Execution | None:
-        """What is remembered of an execution."""
+        """Return the state of an execution, None when there is none."""
         return self._executions.get(execution_id)
 
     def is_first(self, execution: Execution, *, analysis: int | None = None) -> bool:
-        """Whether this is the first analysis at this step of an execution, or the first time it has few turns left."""
+        """Return true for the first analysis at this level; without a level, for the first forecast of few turns."""
         with self._lock:
             if analysis is None:
                 first, execution.few_turns = not execution.few_turns, True
@@ -273,7 +276,7 @@ class Ledger:
         return track
 
     def finish(self, execution_id: str) -> Execution | None:
-        """Forget an execution and return what was known of it."""
+        """Drop an execution and return its state."""
         with self._lock:
             return self._drop(execution_id)
 
@@ -304,7 +307,7 @@ class Ledger:
         return execution
 
     def _count(self, execution: Execution, entries: int) -> None:
-        """Add to the entries, for an execution that is still remembered."""
+        """Add to the number of entries, unless the execution has been dropped."""
         if not execution.forgotten:
             self._entries += entries
             if self._entries > self._max_entries:

@@ -1,7 +1,7 @@
-"""The words that keys of tools' results, messages and states are made of, in the formats of providers and runtimes.
+"""Words of the field names in tool results, messages and states, from the formats of providers and runtimes.
 
-A key made of these alone is a field and never data: no names of people, places, products or conditions are among them.
-Plurals count as their singular.
+A key that consists of these words only is a field and never data: the list has no names of people, places, products or
+conditions. Plurals count as their singular.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def is_field(key: str) -> bool:
-    """Return true for a key that consists of known words, in any style of writing; also for a single letter."""
+    """Return true for a key that consists of listed words, in any style of writing, and for a single letter."""
     if _KEY.fullmatch(key) is None:
         return False
     words = _WORD.findall(key)

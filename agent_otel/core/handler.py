@@ -1,8 +1,8 @@
-"""The doors through which adapters report: one tool call, read at one or two stations.
+"""Entry points that adapters call to report tool calls, model requests and workflow payloads.
 
-A framework's outer function (what it hands back) and its inner one (what the handler produced) share one record.
-The outermost opens and finishes it; the span opens at the last moment before the handler, because only then is it
-known whether another instrumentation has opened one.
+A framework's outer function (stage: handed back) and its inner one (stage: produced) share one record, which the
+outermost of them opens and finishes. The span opens at the last moment before the handler, because another
+instrumentation may open its own span until then.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ __all__ = [
     "text_bytes",
 ]
 
-#: Off after uninstrumenting, for wrappers that other instrumentations have wrapped and that cannot be taken out.
+#: False after uninstrumenting: wrappers that other instrumentations have wrapped cannot be removed and must do nothing.
 enabled = True
-#: Integrations whose hooks open the span instead of the functions they belong to.
+#: Integrations whose hooks open the span, instead of their wrapped functions.
 hooked: set[str | None] = set()
-#: True in the code of a durable workflow, which runs again whenever it is replayed: nothing is measured there.
+#: True in the code of a durable workflow: nothing is measured there, because a replay would count it again.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
 
 
@@ -78,21 +78,21 @@ muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
 def enter_stream(
     reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> StreamVisit | None:
-    """Begin to watch a generator tool at its first step."""
+    """Begin to measure a generator tool at its first step; return None when this is not a tool call of its own."""
     visit = enter_tool(reader, instance, args, kwargs)
     return visit.as_stream() if isinstance(visit, Visit) else None
 
 
 @errors.guarded("execution.finish")
 def finish_execution(named: execution_context.Identity) -> None:
-    """Record the totals of an execution that has ended; one without tool calls or payloads leaves no trace."""
+    """Record the totals of an execution that has ended; one without tool calls or payloads records nothing."""
     end_execution(telemetry(), named)
     _forget(named.id)
 
 
 @errors.guarded("execution.finish")
 def execution_ended(execution_id: str, workflow: str | None = None) -> None:
-    """A runtime says that an execution has come to its end, with whatever outcome."""
+    """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
     execution = ledger.known(plain_id) if plain_id is not None else None
     if enabled and plain_id is not None and execution is not None:
@@ -110,7 +110,7 @@ def _forget(execution_id: str) -> None:
 def enter_tool(
     reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Visit | Inside | None:
-    """Begin to watch a wrapped function; None when this is not a tool call of its own."""
+    """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
     if not enabled or muted.get():
         return None
     try:
@@ -124,7 +124,7 @@ def enter_tool(
 
 
 def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
-    """Begin the record of a call."""
+    """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
     if call is None or _is_suppressed():
         return None
     if (
@@ -139,14 +139,17 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
 
 
 def _is_suppressed() -> bool:
-    """Whether the program has suppressed instrumentation here; only that module of OpenTelemetry's does it."""
+    """Return true when the program suppresses instrumentation here; only that module of OpenTelemetry sets the key."""
     return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
 def _enter_within(
     current: Record, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Visit | Inside | None:
-    """Enter a function while a call runs: that call's handler, something its body uses, or an agent's own call."""
+    """Enter a wrapped function inside a running call.
+
+    It is that call's handler, a function that the handler's body calls, or a call of another agent.
+    """
     if current.awaits is reader:
         current.enter_handler()
         return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in hooked)
@@ -154,13 +157,13 @@ def _enter_within(
     if call is None or _is_of_another_agent(call, current.call):
         return _begin(reader, call)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
-        # A tool's body uses another tool, or reaches its MCP server: one call, already being recorded.
+        # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
         return Inside(current)
     return _begin(reader, call)
 
 
 def _is_of_another_agent(call: Call, current: Call) -> bool:
-    """Whether an agent that runs inside of a tool makes the call, where there are no ids to tell that by."""
+    """Return true when an agent that runs inside a tool makes the call; needed where calls have no ids."""
     return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
 
 
@@ -168,7 +171,7 @@ def _is_of_another_agent(call: Call, current: Call) -> bool:
 def enter_model(
     reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> model_request.ModelVisit | None:
-    """Begin to watch a function that sends a request to a model; None when this is no such request."""
+    """Begin to measure a function that sends a model request; return None when it sends none."""
     if not enabled or muted.get() or _is_suppressed():
         return None
     if reader.rewrite is not None:
@@ -188,28 +191,28 @@ def _rewrite(reader: ModelReader, asked: Asked) -> None:
 
 @errors.guarded("model_request")
 def model_announced(request: Request) -> None:
-    """A layer above the SDKs tells what it is about to send, in the middle of what a reader has entered."""
+    """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if enabled and not muted.get() and not _is_suppressed():
         model_request.announced(telemetry(), plain_request(request))
 
 
 @errors.guarded("model_request")
 def result_delivered(part: Part) -> None:
-    """A program of its own sends the requests, and tells what result it has sent."""
+    """Report a result that another program has sent to a model, where its requests cannot be read."""
     if enabled and not muted.get() and not _is_suppressed():
         delivery.take_result(telemetry(), plain_part(part))
 
 
 @errors.guarded("model_request")
 def model_answered() -> None:
-    """A layer above the SDKs has its answer out of a cache of its own: it sends nothing."""
+    """Report that a layer above the SDKs answered from its own cache and sends no request."""
     model_request.answered()
 
 
 def enter_step(
     reader: StepReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> carried.StepVisit | None:
-    """Begin to watch a function that runs a step of a durable runtime; None when there is nothing to record."""
+    """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
     if not enabled or muted.get():
         return None
     try:
@@ -222,23 +225,23 @@ def enter_step(
 
 @errors.guarded("step.start")
 def step_started() -> None:
-    """The runtime is about to run the step's own code, and every interceptor has opened what it opens."""
+    """Open the step's span: the runtime is about to run the step's code, and all interceptors have opened theirs."""
     carried.step_started()
 
 
 @errors.guarded("execution.named")
 def execution_named(execution_id: str, workflow: str) -> None:
-    """A runtime says which workflow an execution runs; its steps may be read where only the id is known."""
+    """Remember the workflow of an execution, for steps that are read where only the execution's id is available."""
     plain_id, plain_workflow = execution_context.id_or_none(execution_id), execution_context.text_or_none(workflow)
     if plain_id is not None and plain_workflow is not None:
         ledger.named(plain_id, plain_workflow)
 
 
 def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
-    """A runtime has made a payload where no step function surrounds it.
+    """Record a payload that a runtime made outside any wrapped step function.
 
-    ``started_ns`` (epoch nanoseconds) is when the step that it ends began; ``refused`` is the runtime's message when
-    it would not take it.
+    ``started_ns`` (epoch nanoseconds) is the start of the step that the payload ends. ``refused`` is the runtime's
+    message when it rejected the payload.
     """
     if enabled:
         try:
@@ -248,23 +251,23 @@ def payload(step: Step, reading: Carried, started_ns: int | None = None, refused
 
 
 def current_step() -> Step | None:
-    """The step that runs here, for payloads that its own code hands on."""
+    """Return the step that runs in this context, for payloads that its own code hands on."""
     return carried.current_step() if enabled else None
 
 
 @errors.guarded("payload")
 def is_over_cap(step: Step, reading: Carried) -> bool:
-    """Whether a payload is larger than its cap, so that nobody will see it arrive."""
+    """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
     return enabled and carried.is_over_cap(step, reading)
 
 
 @errors.guarded("payload")
 def object_carried(step: Step, direction: str, value: Any) -> None:
-    """A program reports a payload itself: serialised, or the object that will be."""
+    """Record a payload that the program reports itself, serialised or as the object to be serialised."""
     if not enabled or muted.get():
         return
     direction = plain_direction(direction)
-    # By the class alone: isinstance() would read __class__ from the value, which may be a lazy proxy.
+    # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
     if issubclass(type(value), str | bytes | bytearray | memoryview):
         reading = Carried(direction, size(value).bytes, data=value)
     else:
@@ -274,13 +277,13 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
 
 @errors.guarded("payload.refused")
 def payload_refused(step: Step, direction: str) -> None:
-    """A runtime has refused a payload that has been reported already, or that nobody could measure."""
+    """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
     if enabled:
         carried.refused(carried.named(step), direction)
 
 
 def handler_started(within: Span | None = None) -> None:
-    """The framework is about to run the handler, and every callback of others has opened what it opens.
+    """Open the call's span: the framework is about to run the handler, and other callbacks have opened theirs.
 
     ``within`` is the span of another instrumentation for this call, where that is not current.
     """
@@ -290,14 +293,14 @@ def handler_started(within: Span | None = None) -> None:
 
 
 def handler_entered() -> None:
-    """The framework asks the handler, perhaps again: what became of the attempts before does not count."""
+    """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
     record = _running()
     if record is not None:
         record.enter_handler()
 
 
 def handler_returned(result: Result) -> None:
-    """The handler has returned, where the function that calls it cannot be wrapped."""
+    """Record what the handler returned, where the function that calls it cannot be wrapped."""
     record = _running()
     if record is not None:
         record.read(PRODUCED, result)
@@ -305,7 +308,7 @@ def handler_returned(result: Result) -> None:
 
 
 def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
-    """The framework is about to tell its callbacks a result: the last moment that a foreign span is open."""
+    """Record the result before the framework calls its callbacks, while another instrumentation's span is open."""
     record = _running()
     if record is not None and record.span is not None and record.span.foreign:
         record.read(PRODUCED, read(value))
@@ -313,7 +316,7 @@ def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
 
 
 def handing_back(result: Result) -> None:
-    """The framework has what it will hand back, and a span of its own open that ends before its function returns."""
+    """Record what the framework will hand back, while its own span is open; that ends before its function returns."""
     record = _running()
     if record is None:
         return
@@ -327,7 +330,7 @@ def handing_back(result: Result) -> None:
 
 
 def handler_failing(error: BaseException, reader: ToolReader) -> None:
-    """The framework is about to tell its callbacks that the handler raised."""
+    """Record an exception of the handler before the framework calls its callbacks."""
     record = _running()
     if record is not None:
         record.raise_(error, reader)
@@ -336,13 +339,13 @@ def handler_failing(error: BaseException, reader: ToolReader) -> None:
 
 
 def handler_raised(error: BaseException, reader: ToolReader) -> None:
-    """The handler raised and the framework is about to turn that into text."""
+    """Record an exception of the handler before the framework turns it into text."""
     record = _running()
     if record is not None:
         record.raise_(error, reader)
 
 
 def _running() -> Record | None:
-    """The call whose own handler runs, or is about to; None inside of what its body uses."""
+    """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
     record = running()
     return None if record is None or record.depth else record

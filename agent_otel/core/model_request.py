@@ -1,4 +1,4 @@
-"""A function that sends a request to a model, while it runs: which of the layers that see the request counts it."""
+"""Context managers around functions that send a model request; of all layers that see a request, one counts it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class ModelVisit:
-    """One wrapped function that sends a request, as a context manager around the user's call or a stream's step.
+    """A wrapped function that sends a request, as a context manager around the user's call or a stream's step.
 
-    A provider's SDK is the last layer before the wire, so that its request is taken as it leaves. A layer above it
-    waits until it is left, or until a stream's first item is there: if an SDK has been seen meanwhile, that was the
-    same request, and it is lent what only the layer above knows.
+    A provider's SDK is the last layer before the wire, so its request is recorded at once. A layer above it records
+    its request when the call, or a stream's first step, ends. It records nothing if an SDK reported a request inside
+    it: that is the same request, and gets the agent, the execution and the doubled message ids of the layer above.
     """
 
     __slots__ = ("__weakref__", "_above", "_out", "_reader", "_request", "_token", "cache_is_told", "seen")
@@ -54,7 +54,7 @@ class ModelVisit:
         return self
 
     def lend(self, request: Request) -> Request:
-        """Add to a request seen inside of this visit what only this layer knows: whose it is, and messages' ids."""
+        """Return a request from inside this visit, with this layer's execution, agent and doubled message ids added."""
         mine = self._request
         if mine is None:
             return request
@@ -65,13 +65,13 @@ class ModelVisit:
         )
 
     def announce(self, request: Request) -> None:
-        """Take note of what the layer is about to send; what it announced before, a failed attempt, has left."""
+        """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
         announced = self.lend(request)._replace(parts=list(request.parts))
         self._settle()
         self._request, self.seen = announced, False
 
     def returned(self, value: Any) -> None:
-        """Read what the response says of the provider's cache, unless a layer nearer to it has read that."""
+        """Count the cached tokens of the response, unless a layer nearer to the provider has counted them."""
         try:
             read = self._reader.cached_tokens
             tokens = read(value) if read is not None and not self.cache_is_told else None
@@ -84,7 +84,7 @@ class ModelVisit:
             errors.report_error("model_request.response")
 
     def item(self, value: Any) -> None:
-        """Nothing is read of a stream's items."""
+        """Ignore an item of a stream."""
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -93,13 +93,13 @@ class ModelVisit:
                 try:  # noqa: SIM105 - suppress() costs on every call
                     _above.reset(token)
                 except ValueError:
-                    pass  # the call ends in another context than it began in, which is gone or going
+                    pass  # the call ends in another context than it began in; that context is no longer used
             self._settle()
         except Exception:
             errors.report_error("model_request")
 
     def abandon(self) -> None:
-        """Nobody wants the stream any more; its request has left at its first step, or never."""
+        """Do nothing when the consumer abandons the stream: its request was sent at the first step, or never."""
 
     def _settle(self) -> None:
         request, self._request = self._request, None
@@ -108,7 +108,7 @@ class ModelVisit:
 
 
 def announced(out: Telemetry, request: Request) -> None:
-    """A layer is about to send a request, in the middle of the function that is being visited, if any."""
+    """Hand a request that a layer is about to send to the running visit; record it at once where none runs."""
     above = _running()
     if above is not None:
         above.announce(request)
@@ -117,20 +117,20 @@ def announced(out: Telemetry, request: Request) -> None:
 
 
 def answered() -> None:
-    """The layer being visited has its answer out of a cache: no request leaves."""
+    """Discard the request of the running visit: its layer answers from a cache and sends none."""
     above = _running()
     if above is not None:
         above.seen = above.cache_is_told = True
 
 
 def _has_doubled_ids(parts: Iterable[Part]) -> bool:
-    """Whether the same message id stands in a request twice, where the layer below does not send the ids."""
+    """Return true when a request holds a message id twice; the SDK's own request does not have these ids."""
     ids = [(part.message_id, part.part) for part in parts if part.message_id is not None]
     return len(ids) > len(set(ids))
 
 
 def _running() -> ModelVisit | None:
-    """Return the visit that this is inside of, unless an interrupt has torn it off."""
+    """Return the visit that encloses this code, unless an interrupt ended it without ``__exit__``."""
     above = _above.get()
     return above() if above is not None else None
 

@@ -1,6 +1,6 @@
-"""Names and ids as adapters read them out of objects of others: text, or nothing; a long id is its digest.
+"""Conversion of names and ids that adapters read from a framework's objects: plain text or None, long ids hashed.
 
-A framework's attribute may hold anything, such as a test's stand-in or a lazy translation. None of its code runs.
+A framework's attribute may hold any object, such as a test double or a lazy translation. No code of that object runs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 
 
 def plain_call(call: Call | None) -> Call | None:
-    """Return a call whose name and ids are text; one whose name is none is counted as another tool."""
+    """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
     if call is None:
         return None
     name, _, call_id, agent, execution, kind, _ = call
@@ -40,7 +40,7 @@ def plain_call(call: Call | None) -> Call | None:
 
 
 def plain_request(request: Request) -> Request:
-    """Return a request whose names and ids are text; its parts are read no sooner than before."""
+    """Return a request whose names and ids are text; its parts stay an iterator that is not read yet."""
     return request._replace(
         parts=map(plain_part, request.parts),
         agent=text_or_none(request.agent),
@@ -61,13 +61,13 @@ def plain_part(part: Part) -> Part:
 
 
 def plain_direction(direction: object) -> str:
-    """Return the direction that a program gives a payload; any text but those that there are is another one."""
+    """Return the direction that a program gives a payload; a direction that does not exist becomes ``_other``."""
     text = text_or_none(direction)
     return text if text in _DIRECTIONS else semconv.OTHER
 
 
 def plain_step(step: Step) -> Step:
-    """Return a step whose names and ids are text; one whose runtime is none belongs to another runtime."""
+    """Return a step whose names and ids are text; a runtime that is no text becomes ``_other``."""
     execution = id_or_none(step.execution)
     names = (step.activity, step.workflow)
     is_plain = type(step.runtime) is str and all(value is None or type(value) is str for value in names)

@@ -1,7 +1,7 @@
-"""The fifth station: each payload that a durable runtime carries, held against its cap.
+"""The carried stage: each payload that a durable runtime carries is compared with its cap.
 
-A step's two payloads share one span, which shows the one nearer to its cap. From the warn ratio up a payload is looked
-into as well (``analysis``); below, it costs two histograms and a look into the ledger.
+A step's input and output share one span, which shows the payload nearer to its cap. From the warn ratio up a payload is
+also analysed (``payload_analysis``); below it, a payload costs two histograms and a look-up in the ledger.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
 
-#: Fewer turns left than this are told.
+#: Fewer turns to cap than this are counted, once per execution.
 FEW_TURNS = 3
-# Below these bytes, and below this share of its cap, a payload is small.
+# A payload below these bytes and below this share of its cap is small.
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
 
@@ -50,7 +50,7 @@ _WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT,
 
 
 class Weighed(NamedTuple):
-    """A payload held against its cap, and what is left to do with it."""
+    """A payload with its cap, its turns to cap, and whether it is large enough to be analysed."""
 
     carried: Carried
     cap: Held | None
@@ -59,17 +59,17 @@ class Weighed(NamedTuple):
 
     @property
     def utilization(self) -> float:
-        """Share of the cap; without a cap, 0."""
+        """Return payload ÷ cap; 0 without a cap."""
         return self.carried.bytes / self.cap.bytes if self.cap else 0.0
 
     @property
     def is_to_be_read(self) -> bool:
-        """Whether it is worth a look, and there is something to look at that nobody has."""
+        """Return true when the payload is large enough to analyse, readable, and no retry."""
         carried = self.carried
         return self.notable and not carried.again and (carried.data is not None or carried.value is not None)
 
     def attributes(self) -> dict[str, Any]:
-        """What the span says of the payload."""
+        """Return the span attributes of the payload."""
         found: dict[str, Any] = {
             semconv.PAYLOAD_BYTES: self.carried.bytes,
             semconv.PAYLOAD_DIRECTION: self.carried.direction,
@@ -84,7 +84,7 @@ class Weighed(NamedTuple):
 
 
 class StepVisit:
-    """One wrapped function that runs a step, as a context manager around the user's call."""
+    """A wrapped function that runs a step, as a context manager around the user's call."""
 
     __slots__ = (
         *("__weakref__", "_call", "_carrier", "_out", "_reader", "_started_ns", "_token"),
@@ -125,7 +125,7 @@ class StepVisit:
             current = trace.get_current_span()
             self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current)
         if self.span is not None:
-            if self.span.foreign and self.weighed is not None:  # it may have ended when the output is known
+            if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
                 self.span.write(self.weighed.attributes(), None, None)
             if self._carrier.let_go is None:
                 self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
@@ -137,7 +137,7 @@ class StepVisit:
             self.weighed = weighed
 
     def returned(self, value: Any) -> None:
-        """Read what came out of the step."""
+        """Read the output of the step."""
         try:
             self.outcome = self._reader.outcome(*self._call, value)
         except Exception:
@@ -164,7 +164,7 @@ class StepVisit:
             errors.report_error("step.finish")
 
     def leave(self) -> None:
-        """The step's own code has ended; what came out of it may be read later, and in another context."""
+        """Leave the step's context when its own code has ended; its output may be read later, in another context."""
         if self.span is not None:
             self.span.detach()
         token, self._token = self._token, None
@@ -172,32 +172,32 @@ class StepVisit:
             try:  # noqa: SIM105 - suppress() costs on every call
                 execution_context.runtime.reset(token)
             except ValueError:
-                pass  # the step ends in another context than it began in, which is gone or going
+                pass  # the step ends in another context than it began in; that context is no longer used
         self._carrier.is_over = True
 
 
 def _running() -> StepVisit | None:
-    """Return the visit of the step that runs here."""
+    """Return the visit of the step that runs in this context."""
     carrier = execution_context.running_step()
     visit = carrier.visit() if carrier is not None else None
     return visit if isinstance(visit, StepVisit) else None
 
 
 def current_step() -> Step | None:
-    """The step that runs here."""
+    """Return the step that runs in this context."""
     visit = _running()
     return visit.step if visit is not None else None
 
 
 def step_started() -> None:
-    """The runtime is about to run the step's own code, and whoever opens a span around it has done so."""
+    """Open the step's span: the runtime is about to run the step's code, and other spans around it are open."""
     visit = _running()
     if visit is not None:
         visit.open_span()
 
 
 def payload(step: Step, carried: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
-    """Take a payload that no wrapped step function surrounds; ``started_ns`` is when its step began, if it was one."""
+    """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
     out = telemetry()
     weighed = weigh(out, step, carried)
     if refused is not None:
@@ -213,7 +213,7 @@ def payload(step: Step, carried: Carried, started_ns: int | None = None, refused
         finish(out, step, None, weighed, None, refused=refused is not None)
         return
     span = None
-    # Some runtimes retry what they have refused a dozen times a second.
+    # No span for a retry: some runtimes retry a rejected payload a dozen times a second.
     if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
         name = step.activity or step.workflow or ""
         span = spans.open_payload_span(out.tracer, name, step_attributes(step), started_ns)
@@ -221,12 +221,12 @@ def payload(step: Step, carried: Carried, started_ns: int | None = None, refused
 
 
 def refused(step: Step, direction: str) -> None:
-    """The runtime refused a payload whose size is known already, or not at all."""
+    """Count a rejected payload whose size was recorded before or cannot be measured."""
     reject(telemetry(), step, direction)
 
 
 def named(step: Step) -> Step:
-    """Add the workflow's name, where the runtime told it with the execution but not with the step."""
+    """Add the workflow's name where the runtime reported it for the execution but not for the step."""
     step = plain_step(step)
     if step.workflow is None and step.execution is not None:
         execution = ledger.known(step.execution)
@@ -236,7 +236,7 @@ def named(step: Step) -> Step:
 
 
 def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
-    """Hold a payload against its cap, count it, and see what it says of the turns to come."""
+    """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction = carried.direction
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
@@ -258,7 +258,7 @@ def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
 def _remember(
     execution_id: str, kind: str, carried: Carried, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
-    """Enter the payload in the ledger; return how many turns it has left, as far as that can be forecast."""
+    """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
     execution, track = ledger.carried(execution_id, kind, carried.bytes, again=carried.again)
     sizes = track.sizes.copy()
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
@@ -268,7 +268,7 @@ def _remember(
     tracks = execution.tracks or {}
     if len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
         execution.carries = (carried.bytes, cap_bytes, turns_left)
-        if carried.direction != semconv.OUTPUT:  # an output has the results of its own step, not of those beside it
+        if carried.direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.handed_bytes = 0
         if not carried.again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
@@ -276,14 +276,14 @@ def _remember(
 
 
 def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:
-    """Count a refusal; the same again is a retry that cannot succeed."""
+    """Count a rejected payload; from the second in a row on it is also a stuck retry."""
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     series.rejected.record(1)
     if step.execution is not None and ledger.refused(step.execution, kind_of(step, direction, kind)) > 1:
         series.stuck.record(1)
 
 
-def finish(  # noqa: PLR0913 - what is known of a step at its end
+def finish(  # noqa: PLR0913 - the state of a step at its end
     out: Telemetry,
     step: Step,
     span: spans.OpenSpan | None,
@@ -292,7 +292,7 @@ def finish(  # noqa: PLR0913 - what is known of a step at its end
     *,
     refused: bool,
 ) -> None:
-    """Write the span, look into the payload if it is due, and end the span."""
+    """Write the span, analyse the payload at its first occurrence at this level, and end the span."""
     if span is not None:
         attributes = weighed.attributes() if weighed else {}
         if refused:
@@ -306,7 +306,7 @@ def finish(  # noqa: PLR0913 - what is known of a step at its end
         level = payload_analysis.level(weighed.carried.bytes, weighed.cap, out.settings.payload_warn_ratio)
         if execution is None or ledger.is_first(execution, analysis=level):
             if span is not None and span.foreign:
-                # It will have ended when something is found.
+                # The other instrumentation's span will have ended when the analysis finishes.
                 span = _beside(out, span.span, step, weighed, refused=refused)
                 if span is not None:
                     span.write(weighed.attributes(), None, None)
@@ -319,14 +319,14 @@ def finish(  # noqa: PLR0913 - what is known of a step at its end
 def _beside(
     out: Telemetry, parent: Span, step: Step, weighed: Weighed | None, *, refused: bool
 ) -> spans.OpenSpan | None:
-    """The runtime's own span has ended; what is notable gets a span of its own below it."""
+    """Open a child of the runtime's own span, which has ended or will; None for a payload that is not notable."""
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
     return spans.open_payload_span(out.tracer, step.activity or "", step_attributes(step), None, parent)
 
 
 class _Explanation:
-    """Where the findings of an analysis go: the step's span, which ends with them, and the metrics."""
+    """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
     def __init__(self, out: Telemetry, step: Step, execution: Execution | None, span: spans.OpenSpan | None) -> None:
         self._out = out
@@ -336,12 +336,12 @@ class _Explanation:
         self._ended_ns = time.time_ns()
 
     def tool_of(self, call_id: str) -> str | None:
-        """The tool that was asked by this call id, if this execution asked it."""
+        """Return the tool that this execution called under this id, else None."""
         known = self._calls.get(execution_context.short(call_id))
         return known.tool if known else None
 
     def found(self, breakdown: Breakdown | None) -> None:
-        """Write what was found, if anything, and end the span at the time the step ended."""
+        """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
         if breakdown is not None:
             breakdown = shown(breakdown, self._step.execution)
             self._out.payloads.analysed(
@@ -358,28 +358,28 @@ class _Explanation:
 
 
 def is_over_cap(step: Step, carried: Carried) -> bool:
-    """Whether a payload is larger than its cap."""
+    """Return true when a payload is larger than its cap."""
     cap = cap_of(step, carried.direction)
     return cap is not None and carried.bytes > cap.bytes
 
 
 def cap_of(step: Step, direction: str) -> Held | None:
-    """Return the cap on a step's payload in a direction, where it is known."""
+    """Return the cap on a step's payload in a direction; None without one."""
     return cap_for(step.runtime, boundary_of(step, direction), step.version, step.variant)
 
 
 def kind_of(step: Step, direction: str, more: str = "") -> str:
-    """What tells an execution's payloads apart that are not turns of the same."""
+    """Return the key of a payload's series: an execution's payloads with the same key are its successive turns."""
     return f"{direction} {step.activity} {more}"
 
 
 def boundary_of(step: Step, direction: str) -> str:
-    """The boundary of ``caps.toml`` that a payload crosses."""
+    """Return the boundary of ``caps.toml`` that a payload crosses."""
     return (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
 
 
 def step_attributes(step: Step) -> dict[str, Any]:
-    """What the span says of the step."""
+    """Return the span attributes of the step."""
     found: dict[str, Any] = {semconv.RUNTIME: clean(step.runtime)}
     if step.workflow:
         found[semconv.WORKFLOW_NAME] = clean(step.workflow)

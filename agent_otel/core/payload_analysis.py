@@ -1,8 +1,8 @@
-"""Looking into payloads that come near their cap: one at a time, in one daemon thread, a twentieth of a core at most.
+"""Analysis of payloads that come near their cap, in one daemon thread that uses at most a twentieth of a core.
 
-The thread's mailbox has one slot and the latest payload wins, so that no more than one is ever held; what is dropped
-is told so, because the span of its step waits to be ended. A payload that is a live object is walked at once, where it
-is, because its owner may change it.
+The thread's mailbox has one slot and the latest payload wins, so at most one payload waits. The receiver of a dropped
+payload gets None, because it must end the span of the step. A payload that is a live object is analysed at once in the
+calling thread, because its owner may change it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Carried
     from agent_otel.measure.breakdown.report import Breakdown
 
-#: Where there is no cap, or one that is far away, payloads from here on are looked into, once each time they double.
+#: Payloads from this size on are analysed below the warn ratio and without a cap, once each time they double.
 LARGE_BYTES = 1024 * 1024
 _SHARE = 0.05  # of one core
 _EXIT_SECONDS = 1.0
@@ -33,29 +33,32 @@ _NEAR = 100  # a level above all doublings
 
 
 class Explanation(Protocol):
-    """Where the findings go."""
+    """A receiver of the breakdown."""
 
     def tool_of(self, call_id: str) -> str | None:
-        """The tool that was asked by this call id."""
+        """Return the tool that was called under this id."""
 
     def found(self, breakdown: Breakdown | None) -> None:
-        """Take what was found; called once, with None when there is nothing to be said."""
+        """Receive the breakdown; called exactly once, with None when there is none."""
 
 
 def is_large(payload_bytes: int) -> bool:
-    """Whether a payload is worth a look, however far away its cap is."""
+    """Return true when a payload is large enough to analyse at any utilization."""
     return payload_bytes >= LARGE_BYTES
 
 
 def level(payload_bytes: int, cap: Held | None, warn_ratio: float) -> int:
-    """The step at which a payload stands: from the warn ratio up tenths of its cap, below how often it has doubled."""
+    """Return the level of a payload; each level of an execution is analysed once.
+
+    From the warn ratio up levels are tenths of the cap; below it, doublings of ``LARGE_BYTES``.
+    """
     if cap is not None and payload_bytes >= warn_ratio * cap.bytes:
         return _NEAR + int(payload_bytes * 10 / cap.bytes)
     return (payload_bytes // LARGE_BYTES).bit_length()
 
 
 def look_into(carried: Carried, explanation: Explanation) -> None:
-    """Find out what a payload is made of, now or soon, and tell ``explanation``."""
+    """Analyse a payload, at once or in the thread, and pass the breakdown to ``explanation``."""
     if carried.data is not None:
         _analyst.offer(carried.data, explanation)
         return
@@ -68,7 +71,7 @@ def look_into(carried: Carried, explanation: Explanation) -> None:
 
 
 def attributes(found: Breakdown, calls: Mapping[str, Noted]) -> dict[str, Any]:
-    """What the span says of an analysed payload; ``calls`` is what the ledger knows of call ids."""
+    """Return the span attributes of an analysed payload; ``calls`` are the execution's calls by id."""
     said: dict[str, Any] = {
         semconv.PAYLOAD_LARGEST_PATH: clean(found.largest_path),
         semconv.PAYLOAD_LARGEST_PATH_BYTES: found.largest_path_bytes,
@@ -98,14 +101,14 @@ class _Analyst:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew; a forked child calls this, where the thread is not."""
+        """Discard the state, for a forked child, in which the thread does not run."""
         self._ready = threading.Condition()
         self._slot: tuple[Any, Explanation] | None = None
         self._busy = False
         self._thread: threading.Thread | None = None
 
     def offer(self, data: Any, explanation: Explanation) -> None:
-        """Put a payload into the slot; one that waits there is dropped."""
+        """Put a payload into the slot; a payload that waits there is dropped."""
         with self._ready:
             dropped, self._slot = self._slot, (data, explanation)
             if self._thread is None:
@@ -115,7 +118,7 @@ class _Analyst:
             dropped[1].found(None)
 
     def drain(self, seconds: float = _EXIT_SECONDS) -> None:
-        """Wait until nothing is left, for so long at most; what remains then goes without findings."""
+        """Wait at most ``seconds`` until no payload waits; a payload that still waits then gets no breakdown."""
         with self._ready:
             self._ready.wait_for(lambda: self._slot is None and not self._busy, seconds)
             left, self._slot = self._slot, None
@@ -127,7 +130,7 @@ class _Analyst:
         self._thread.start()
         if not self._registered:
             self._registered = True
-            # What is registered last runs first: before the providers, which were there when a payload was weighed.
+            # atexit runs this before the providers' shutdown, because they were registered earlier.
             atexit.register(self.drain)
 
     def _work(self) -> None:
@@ -144,7 +147,7 @@ class _Analyst:
 
 
 def _analyse(slot: tuple[Any, Explanation] | None) -> float:
-    """Analyse one payload; how many seconds that took."""
+    """Analyse one payload; return the seconds that it took."""
     if slot is None:
         return 0.0
     started = time.perf_counter()

@@ -1,7 +1,7 @@
-"""The cap that a payload meets: configured, as the runtime itself says, or from the table of `agent_otel.caps`.
+"""The cap of a payload: configured, discovered from the runtime, or from the table of `agent_otel.caps`.
 
-A cap is looked up by runtime and boundary. ``AGENT_OTEL_CAPS`` goes before what the runtime told an adapter
-(``discover``), and that before the table. All sizes are bytes.
+A cap is looked up by runtime and boundary. ``AGENT_OTEL_CAPS`` takes precedence over caps that adapters read from the
+runtime (``discover``), and these over the table. All sizes are bytes.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _COMPARISONS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 
 class Held(NamedTuple):
-    """The cap that a payload is held against, in bytes.
+    """A cap in bytes and its source.
 
-    ``source`` is ``configured``, ``discovered``, ``table``, or ``inferred`` for a row of the table that nobody has
-    seen in force.
+    ``source`` is ``configured``, ``discovered``, ``table``, or ``inferred`` for a row of the table that was neither
+    tested nor read in the runtime's source or documentation.
     """
 
     bytes: int
@@ -42,17 +42,17 @@ class Held(NamedTuple):
 
 _Boundary = tuple[str, str]
 
-# A look-up is on the path of every payload. What changes the answers puts a new dictionary here, so that an answer
-# found meanwhile goes into the old one and is forgotten with it.
+# A cache, because each payload looks up its cap. `discover` replaces the dictionary, so that an outdated answer that
+# another thread computes meanwhile goes into the old dictionary.
 _found: dict[tuple[str, str, str | None, str | None], Held | None] = {}
 _discovered: dict[tuple[str, str, str | None], int] = {}
 
 
 def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> Held | None:
-    """Return the cap of a runtime at a boundary, or None where none is known.
+    """Return the cap of a runtime at a boundary, or None without one.
 
-    ``version`` is that of what the table's ``versions`` speak of: the server or sidecar, else the library. Without it
-    the smallest cap of any version counts. Without ``variant`` only rows without one count.
+    ``version`` is the version that the table's ``versions`` refer to: the server's or sidecar's, else the library's.
+    Without it, the smallest cap of all versions is used. Without ``variant``, only rows without one are used.
     """
     found = _found
     key = (runtime, boundary, version, variant)
@@ -64,11 +64,11 @@ def cap_for(runtime: str, boundary: str, version: str | None = None, variant: st
 
 
 def discover(runtime: str, boundary: str, cap_bytes: int, variant: str | None = None) -> None:
-    """Take a cap that the runtime told of itself, or of one variant of it.
+    """Record a cap that an adapter read from the runtime, for all variants or for one.
 
     An unknown boundary or an impossible size is ignored.
     """
-    global _found  # noqa: PLW0603 - the answers so far are no longer true
+    global _found  # noqa: PLW0603 - the cached answers are outdated
     if boundary not in setting_kinds.BOUNDARIES or not isinstance(cap_bytes, int):
         return
     if not 0 < cap_bytes <= setting_kinds.LARGEST_BYTES:
@@ -87,7 +87,7 @@ def _look_up(runtime: str, boundary: str, version: str | None, variant: str | No
         cap_bytes = configured.get((runtime, "payload"))
     if cap_bytes is not None:
         return Held(cap_bytes, "configured")
-    # What was told of this variant comes last and goes before what was told of all.
+    # Caps of this variant sort last, so that they replace caps of all variants.
     discovered = sorted(_discovered.copy().items(), key=lambda item: item[0][2] is not None)
     of_this = {(of, at): told for (of, at, what), told in discovered if what in (None, variant)}
     cap_bytes = _told(of_this, runtime, boundary, chosen)
@@ -102,13 +102,13 @@ def _look_up(runtime: str, boundary: str, version: str | None, variant: str | No
 
 
 def _choose(rows: Iterable[Cap], version: str | None, variant: str | None) -> list[Cap]:
-    """The rows that speak of this version and variant; several when the version is not known."""
+    """Return the rows for this version and variant; without a version, the rows of all versions."""
     rows = [row for row in rows if _speaks_of(row.versions, version)]
     return [row for row in rows if row.variant == variant] or [row for row in rows if not row.variant]
 
 
 def _told(said: Mapping[_Boundary, int], runtime: str, boundary: str, rows: Iterable[Cap]) -> int | None:
-    """What was said of this boundary, or of the one that its cap is a share of."""
+    """Return the override for this boundary, or derive it from the boundary it scales with."""
     cap_bytes = said.get((runtime, boundary))
     if cap_bytes is not None:
         return cap_bytes
@@ -129,7 +129,7 @@ def _speaks_of(versions: str, version: str | None) -> bool:
 
 
 def _release(version: str) -> tuple[int, ...] | None:
-    """The numbers of a version without zeros at the end; a pre-release counts as its release."""
+    """Return the numbers of a version without trailing zeros; a pre-release counts as its release."""
     match = re.match(r"v?(\d+(?:\.\d+)*)", version)
     if match is None:
         return None

@@ -1,11 +1,11 @@
-"""Which keys of payloads and results may leave the process: a key may be data, such as the name of a customer.
+"""The keys of payloads and results that telemetry may show; a key may be data, such as the name of a customer.
 
 Three kinds of keys are shown in paths, and ``*`` stands for all others:
 
-- fields, which are made of the words of `agent_otel.core.field_words`;
-- keys that are written as identifiers and were seen in the payloads of several executions, alone among their like: a
-  place with two members of the same shape is a map, and its keys are data;
-- all keys, where ``AGENT_OTEL_SHOW_KEYS`` is on.
+- fields, which consist of the words of `agent_otel.core.field_words`;
+- identifiers that occurred in the payloads of several executions, and whose value has a shape that no other member of
+  the object has: an object with two members of the same shape is a map, and its keys are data;
+- all keys, if ``AGENT_OTEL_SHOW_KEYS`` is on.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
     from agent_otel.measure.breakdown.report import Breakdown, Duplicate
 
-#: Executions in whose payloads a key is seen before it is shown.
+#: Executions in whose payloads a key must occur before it is shown.
 SEVERAL: Final = 5
-_MOST_KEYS: Final = 1024  # that are counted at a time; the oldest gives way
+_MOST_KEYS: Final = 1024  # that are counted at a time; the oldest is dropped
 _MOST_SHOWN: Final = 256
 _SHAPE_DEPTH: Final = 3
-# Lower-case words with underscores between them, or camelCase. Digits are more often data than not.
+# Lower-case words with underscores between them, or camelCase. A key with digits is usually data.
 _IDENTIFIER: Final = re.compile(r"_{0,2}[a-z]{2,16}(_[a-z]{2,16}){0,4}_{0,2}|[a-z]{2,16}([A-Z][a-z]{1,15}){1,4}")
 _SECRET: Final = re.compile(r"(sk|pk|rk|gh[a-z]|github|glpat|hf|npm|pypi|xox[a-z]|shpat|key|token)_", re.IGNORECASE)
 _UNSPEAKABLE: Final = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}", re.IGNORECASE)
@@ -39,7 +39,7 @@ _UNSPEAKABLE: Final = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}", re.IGNORECASE)
 _lock = threading.Lock()
 _payloads = itertools.count(1)
 _shown: set[str] = set()
-_seen: dict[int, set[int]] = {}  # by the hash of a key, hashes of executions: no key that may be data is kept
+_seen: dict[int, set[int]] = {}  # hash of a key -> hashes of executions, so that no key that may be data is kept
 
 
 class _Place:
@@ -51,14 +51,14 @@ class _Place:
         self.members: dict[str, _Place] = {}
 
     def shape(self, depth: int = _SHAPE_DEPTH) -> tuple[object, ...]:
-        """Return what two places have in common that hold the same kind of thing."""
+        """Return the nested keys, which are equal for two places that hold the same kind of value."""
         if not depth:
             return ()
         return tuple((key, place.shape(depth - 1)) for key, place in sorted(self.members.items()))
 
 
 def learn(paths: Iterable[str], execution: str | None) -> None:
-    """Count the keys of one payload; without an ``execution`` it counts as one of its own."""
+    """Count the keys of one payload; without an ``execution`` the payload counts as a separate one."""
     root = _Place()
     for path in paths:
         place = root
@@ -79,7 +79,7 @@ def path(text: str) -> str:
 
 
 def shown(found: Breakdown, execution: str | None) -> Breakdown:
-    """Return what a payload is made of with the paths that may be shown; those that read alike are added up."""
+    """Return a breakdown with the paths that may be shown; the bytes of paths that become equal are added up."""
     learn(found.paths, execution)
     paths: dict[str, int] = {}
     for text, size in found.paths.items():
@@ -101,14 +101,14 @@ def shown(found: Breakdown, execution: str | None) -> Breakdown:
 
 
 def always_seen(text: str) -> str:
-    """Return the path of a key that all results of a tool have had: in the elements of a list it is a field."""
+    """Return the path to show for a key that all results of a tool had; in the elements of a list it is a field."""
     before, dot, key = text.rpartition(".")
     is_column = before.endswith("[]") and _is_identifier(key) and not settings.current().show_keys
     return f"{path(before)}{dot}{key}" if is_column else path(text)
 
 
 def reset() -> None:
-    """Renew the lock; a forked child calls this."""
+    """Renew the lock, for a forked child."""
     global _lock  # noqa: PLW0603 - renewed in the child
     _lock = threading.Lock()
 
@@ -122,7 +122,7 @@ def _is_identifier(key: str) -> bool:
 
 
 def _keys(text: str) -> Iterator[str]:
-    """Yield the keys of a path; no key has dots or brackets, or it would be ``*`` already."""
+    """Yield the keys of a path; the breakdown has replaced keys with dots or brackets by ``*``."""
     for part in text.split("."):
         key, *elements = part.split("[]")
         if key:
@@ -131,9 +131,9 @@ def _keys(text: str) -> Iterator[str]:
 
 
 def _fields_of(place: _Place, *, is_element: bool) -> Iterator[str]:
-    """Yield the keys that no other member of their place is like, but for those that are fields anyway.
+    """Yield the identifiers whose value has a shape of its own in its object, except fields, which are always shown.
 
-    Single values are like each other, but not in the elements of an array, which are rows more often than maps.
+    Scalars have the same shape. In the elements of an array they are accepted, because those are usually rows.
     """
     others = {key: member.shape() for key, member in place.members.items() if key != "[]" and not is_field(key)}
     shapes = list(others.values())

@@ -1,6 +1,6 @@
-"""Where remedies register: the core knows what they do, and none of them.
+"""Registration of remedies, by which the core calls them without importing them.
 
-`agent_otel.integrations.preload` registers what makes them; without it, and without their settings, there are none.
+`agent_otel.integrations.preload` registers the factories. Without these, or with all settings off, no remedy acts.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class ResultRemedies(Protocol):
         """Forget an execution that has ended."""
 
     def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
-        """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
+        """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
 
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
-        """Return what goes on: the value itself, or a replacement."""
+        """Return the value to hand on: the handler's own, or a replacement."""
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
-        """Return what goes on, without holding up the event loop."""
+        """Do the same as `applied` without blocking the event loop."""
 
 
 class RequestRemedies(Protocol):
@@ -48,7 +48,7 @@ make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
 
 @functools.lru_cache(maxsize=1)
 def result_remedies() -> ResultRemedies | None:
-    """Return the remedies for results that are switched on."""
+    """Return the remedies and limits for results; None when all are off."""
     chosen = settings.current()
     if make_result_remedies is None or not (chosen.remedies or chosen.limits):
         return None
@@ -57,6 +57,6 @@ def result_remedies() -> ResultRemedies | None:
 
 @functools.lru_cache(maxsize=1)
 def request_remedies() -> RequestRemedies | None:
-    """Return the remedies for requests that are switched on."""
+    """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None

@@ -1,4 +1,4 @@
-"""A tool's contract: which keys its structured results have, and a word when that changes. Names of keys, no values."""
+"""Detection of changes in the keys of a tool's structured results. Only names of keys are kept, never values."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from agent_otel._internal import fork
 from agent_otel.core.payload_keys import always_seen, path
 from agent_otel.measure.breakdown.paths import keys_of
 
-#: Results of a tool from which its keys are learned before a change is told.
+#: Results of a tool from which its keys are learned; a change is reported only after them.
 LEARNED_FROM = 8
-#: Afterwards one of so many is looked at.
+#: After these, one of so many results is compared.
 SAMPLED = 8
 _MOST_TOOLS = 100
 
 
 class Change(NamedTuple):
-    """Keys that came, and keys that every result had and this one has not."""
+    """Keys that no earlier result had, and keys that all earlier results had and this one lacks."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
 
 
 class _Contract:
-    """What the results of one tool have had so far."""
+    """The keys of a tool's results so far: those of all results, and those of any."""
 
     __slots__ = ("always", "ever", "seen")
 
@@ -38,23 +38,23 @@ class _Contract:
         self.always &= keys
         if self.seen <= LEARNED_FROM or not (added or removed):
             return None
-        # What is new was seen once; what is gone, in all results before.
+        # An added key occurred once and may be data; a removed key occurred in all earlier results.
         return Change(tuple(sorted(set(map(path, added)))), tuple(sorted(set(map(always_seen, removed)))))
 
 
 class Drift:
-    """The contracts of a process, by the tool's name; those of the first hundred tools."""
+    """The contracts of the first hundred tools, by name."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything and renew the lock; a forked child calls this."""
+        """Drop all contracts and renew the lock, for a forked child."""
         self._lock = threading.Lock()
         self._contracts: dict[str, _Contract] = {}
 
     def note(self, tool: str, value: object) -> Change | None:
-        """Look at a result, if it is this one's turn; the change, where there is one."""
+        """Compare a result with the tool's earlier ones, if it is sampled; return the change, or None."""
         with self._lock:
             contract = self._contracts.get(tool)
             if contract is None:

@@ -1,4 +1,4 @@
-"""One tool call while it runs: what its two stations say, and what becomes of it at the end."""
+"""State of a running tool call: the readings of its stages, its span and its metrics."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _PREVIEW_BYTES = 8 * 1024
 
-#: The tool call that runs here.
+#: The tool call that runs in this context.
 current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
 def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
-    """Record the totals of an execution that has ended, and forget it; one that nobody knows leaves no trace."""
+    """Record the totals of an execution that has ended, and forget it; an execution without state records nothing."""
     finished = ledger.finish(named.id)
     if finished is not None:
         for tool in finished.followed or ():
@@ -46,7 +46,7 @@ def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
 
 
 class Record:
-    """One tool call while it runs. Nothing here outlives it."""
+    """A tool call while it runs; the record is dropped when the call ends."""
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
     args_hash: str | None = None
@@ -58,7 +58,7 @@ class Record:
     arguments: str | None = None
     content: str | None = None
     cuts: tuple[tuple[str, str], ...] = ()
-    #: Whether what goes on to the model has been counted for limits and payloads.
+    #: True when limits and payloads have counted the bytes that go on to the model.
     counted = False
     depth = 0
     error_type: str | None = None
@@ -71,7 +71,7 @@ class Record:
     raised = False
     repeated = False
     skipped: LimitReached | None = None
-    #: Given back when the call is over.
+    #: Limits that count this call as running; `finish` releases them.
     limits: LimitsInUse | None = None
     remedied: Remedied | None = None
     span: spans.OpenSpan | None = None
@@ -111,7 +111,7 @@ class Record:
         self.started = time.perf_counter()
 
     def asked(self, arguments: object) -> None:
-        """Take the digest of the arguments, where somebody will see it, before the tool can change them."""
+        """Hash and measure the arguments before the tool can change them."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
             self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
@@ -120,7 +120,7 @@ class Record:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
     def open_span(self, within: Span | None = None, *, attach: bool = True) -> None:
-        """Open or find the span, and make it current. ``within`` is the span that is current, where that is known."""
+        """Open the span, or enrich ``within`` (by default the current span), and make it current."""
         if self.span is not None and attach:
             self.span.attach()
         if self.span is not None or self.out.tracer is None or not self.tracing:
@@ -153,7 +153,7 @@ class Record:
             self.span.attach()
 
     def _carries(self) -> dict[str, Any]:
-        """What the execution carried last, where a runtime carries it."""
+        """Return span attributes of the last payload that a durable runtime carried for this execution."""
         execution = ledger.known(self.execution) if self.execution is not None else None
         if execution is None or execution.carries is None:
             return {}
@@ -167,7 +167,7 @@ class Record:
         return found
 
     def enter_handler(self) -> None:
-        """The framework asks the handler, perhaps again after a failure: the last attempt counts."""
+        """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
         self.awaits = None
         if self.raised or self.produced is not None:
             self.raised = False
@@ -177,7 +177,7 @@ class Record:
             self.cuts = ()
 
     def read(self, station: str, result: Result) -> None:
-        """Take the reading of one station."""
+        """Record the result that a wrapped function returned at one stage."""
         if result.error_type is not None and self.error_type is None:
             self.error_type = execution_context.text_or_none(result.error_type) or semconv.OTHER
         if station != PRODUCED:
@@ -207,7 +207,7 @@ class Record:
             self.content = preview(result.value, _PREVIEW_BYTES)
 
     def add(self, result: Result) -> None:
-        """Take one item of a stream."""
+        """Add one item of a stream to the size of the result."""
         item = size(result.value)
         before = self.produced or Size(0, exact=True)
         self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
@@ -216,7 +216,7 @@ class Record:
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
 
     def finish_stream(self, *, complete: bool) -> None:
-        """End a stream; one that was left early has a lower bound for a size."""
+        """End a stream; when the consumer stopped early, its size is a lower bound."""
         known = self.produced or Size(0, exact=True)
         self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
         self.finish()
@@ -225,7 +225,7 @@ class Record:
         handed = size(result.value)
         self.handed = handed.bytes
         if self.produced is None:
-            # The handler never ran (a middleware answered) or it raised: then this is all there is to see.
+            # The handler never ran (a middleware answered) or it raised: no other stage has a reading.
             if not (self.raised or result.raised or self.error_type):
                 self._measure(result)
             elif self.remedied is None:
@@ -239,7 +239,7 @@ class Record:
             self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, reason))
 
     def replace(self, found: Remedied) -> None:
-        """A remedy has put something else in place of the result."""
+        """Record that a remedy replaced the result."""
         self.remedied = found
         self.handed = found.bytes
         self.cuts = (*self.cuts, (semconv.LAYER_REMEDY, found.reason))
@@ -249,12 +249,12 @@ class Record:
             self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
 
     def skip(self, reached: LimitReached) -> None:
-        """The handler is not asked: its execution has come to a limit."""
+        """Record that a limit of the execution skipped the handler."""
         self.skipped = reached
         self.error_type = semconv.LIMIT_REACHED
 
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
-        """Note that the handler raised; control flow of the framework is no error."""
+        """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
         self.raised = True
         if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
             return
@@ -264,14 +264,14 @@ class Record:
                 self.failure = text_of(error, _PREVIEW_BYTES)
 
     def leave_handler(self) -> None:
-        """The handler is done: a span that is not ours is written now, while it is open."""
+        """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
         if self.span is not None:
             self.span.detach()
             if self.span.foreign:
                 self.write()
 
     def write(self) -> None:
-        """Put what is known on the span."""
+        """Set the attributes and events of the call on its span."""
         if self.span is None or not self.span.span.is_recording():
             return
         again, self.written = self.written, True
@@ -279,7 +279,7 @@ class Record:
         if self.produced is not None:
             attributes[semconv.RESULT_BYTES] = self.produced.bytes
             attributes[semconv.RESULT_ESTIMATED_TOKENS] = (self.characters + 3) // 4
-            # A length that equals a known cap is only suspected.
+            # A size that equals a limit of the table is only suspected to be truncated.
             established = bool(self.cuts) and any(reason != semconv.SUSPECTED for _, reason in self.cuts)
             attributes[semconv.RESULT_TRUNCATED] = established
             if not self.produced.exact:
@@ -300,7 +300,7 @@ class Record:
         self.span.write(attributes, self.error_type, self.failure)
 
     def _tell_cut(self, attributes: dict[str, Any]) -> None:
-        """What was handed on instead of what was produced, and who made the difference."""
+        """Add the handed-back size, the reference, and the layer and reason of the last truncation."""
         if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
             attributes[semconv.RESULT_HANDED_BACK_BYTES] = self.handed
         if self.remedied is not None and self.remedied.ref is not None:
@@ -309,13 +309,13 @@ class Record:
             attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = self.cuts[-1]
 
     def finish(self) -> None:
-        """The call is over: end the span and record the metrics."""
+        """End the span and record the metrics."""
         seconds = time.perf_counter() - self.started
         self.finished = True
         if self.limits is not None and self.execution is not None:
             self.limits.leave(self.execution, self.visit)
         if self.unasked and self.span is None and self.produced is None:
-            # Held back, for an approval say: the call is yet to come.
+            # The framework has deferred the call, for example for an approval; it has not run yet.
             return
         if self.tracing and self.span is None:
             self.open_span(attach=False)
@@ -331,7 +331,7 @@ class Record:
         self._count(seconds, exemplar)
 
     def _show_cut(self) -> None:
-        """A cut between the two stations gets a span of its own, so that one query finds the cuts of all layers."""
+        """Open a child span for a truncation between the two stages, so that one query finds those of all layers."""
         tracer = self.out.tracer
         if self.span is None or tracer is None or self.produced is None or self.handed is None:
             return
@@ -370,7 +370,7 @@ class Record:
             series.shape_changes.record(1, exemplar)
 
     def _note(self, result_bytes: int) -> None:
-        """Leave behind what the model boundary needs to know the result again."""
+        """Keep the sizes, probe and span context by which the model boundary recognises the result."""
         execution, call_id = self.execution, self.call.call_id
         noted = None
         if execution is not None:
@@ -390,7 +390,7 @@ class Record:
 
 
 def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool) -> str | None:
-    """What this call is to a cut result, or a page, that the same tool gave before; None when there is none."""
+    """Return how this call follows up an earlier truncated or paged result of the same tool; None without one."""
     if not ledger.followed(execution_id, tool):
         return None
     if repeated:

@@ -1,4 +1,4 @@
-"""A tool's generator while it runs: what passes in its steps, as a context manager around each of them."""
+"""Context managers around the steps of a tool's generator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class _Step:
-    """One step of a generator, as a context manager: when it is gone, an interrupt included, no step runs."""
+    """A step of a generator, as a context manager.
+
+    The record refers to it weakly: when the object is gone, after an interrupt too, no step runs.
+    """
 
     __slots__ = ("__weakref__", "_visit")
 
@@ -38,7 +41,7 @@ class _Step:
 
 
 class StreamVisit:
-    """A generator tool while it runs: `step` is the context manager around each step of it."""
+    """A generator tool while it runs; `step` returns the context manager around each of its steps."""
 
     __slots__ = ("_reader", "_record", "_token")
 
@@ -54,7 +57,7 @@ class StreamVisit:
     def enter(self, step: Callable[[], object]) -> None:
         """Make the record current during a step."""
         try:
-            if self._record.visit() is None:  # else it runs in a step of the outer function's
+            if self._record.visit() is None:  # else this step runs inside a step of the outer function
                 self._record.visit = step
             self._token = current.set(self._record)
             if self._span is not None and not self._record.finished:
@@ -64,11 +67,11 @@ class StreamVisit:
 
     @property
     def _span(self) -> OpenSpan | None:
-        """The span, where the steps are the handler's: what a framework does around it is not under it."""
+        """Return the span when the steps are the handler's; a framework's work around them does not nest in it."""
         return self._record.span if self._reader.station == PRODUCED else None
 
     def item(self, value: Any) -> None:
-        """Add an item that passes."""
+        """Add an item to the result."""
         try:
             reading = self._reader.result(value)
             if reading is not None:
@@ -79,7 +82,7 @@ class StreamVisit:
     def leave(self, error: BaseException | None) -> None:
         """Take the record out of the context; an error ends the stream."""
         try:
-            # First the span, then the record: what is torn off between the two is still seen to be.
+            # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             spans.leave(self._span, self._record.within, is_torn_off=error is not None)
             if self._token is not None:
                 current.reset(self._token)
@@ -91,7 +94,7 @@ class StreamVisit:
             errors.report_error("tool_call.step")
 
     def abandon(self) -> None:
-        """Nobody wants more items; what has passed is a lower bound of the result."""
+        """End the stream that its consumer stopped reading; the items so far are a lower bound of the result."""
         try:
             if not self._record.finished:
                 spans.leave(self._span, self._record.within, is_torn_off=True)
@@ -104,7 +107,7 @@ class StreamVisit:
 
 
 class EventVisit(StreamVisit):
-    """A framework's generator of events around a tool, of which the last that can be read as a result is the result.
+    """A framework's generator of events around a tool; the last event that can be read as a result is the result.
 
     It may be the outer function of a call, or the inner one, which leads to the handler.
     """
@@ -118,7 +121,7 @@ class EventVisit(StreamVisit):
         self._last: Result | None = None
 
     def item(self, value: Any) -> None:
-        """Look whether an event that passes is the result; another one may follow."""
+        """Keep an event that can be read as a result; a later one replaces it."""
         try:
             reading = self._reader.result(value)
             if reading is not None:

@@ -1,4 +1,4 @@
-"""One wrapped function of a tool call while it runs."""
+"""Context managers around the wrapped functions of a tool call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def running() -> Record | None:
-    """Return the tool call that runs here; one that an interrupt has torn out of its visit's hands does not."""
+    """Return the tool call that runs in this context.
+
+    An interrupt can end a call without running its visit's ``__exit__``; such a call is detached and not returned.
+    """
     record = _current.get()
     if record is None or record.finished:
         return None
@@ -36,9 +39,9 @@ def running() -> Record | None:
 
 
 class Visit:
-    """One wrapped function while it runs, as a context manager around the user's call.
+    """A wrapped function while it runs, as a context manager around the user's call.
 
-    Nothing of ours is raised from it and no exception of the user's is held or replaced.
+    It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
     """
 
     __slots__ = ("__weakref__", "_is_outermost", "_opens_span", "_reader", "_record", "_token")
@@ -53,7 +56,7 @@ class Visit:
             record.visit = weakref.ref(self)
 
     def __enter__(self) -> Self:
-        # Not before: an exception of a signal handler's, between this and the block, would leave the record current.
+        # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.
         try:
             if self._is_outermost:
                 self._token = _current.set(self._record)
@@ -64,7 +67,7 @@ class Visit:
         return self
 
     def returned(self, value: Any) -> Result | None:
-        """Read what the wrapped function returned; the reading, if there is one."""
+        """Read the value that the wrapped function returned; return the reading, or None."""
         try:
             record, reader = self._record, self._reader
             if record.produced is None or reader.station != PRODUCED:
@@ -79,7 +82,7 @@ class Visit:
         return None
 
     def skipped(self, asked: Asked) -> Any:
-        """What goes on in place of a result because the handler is not to be asked; LEFT_ALONE when it is."""
+        """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
         try:
             acting = result_remedies()
             if acting is not None:
@@ -89,7 +92,7 @@ class Visit:
         return LEFT_ALONE
 
     def remedied(self, value: Any, asked: Asked) -> Any:
-        """Read what the wrapped function returned; what goes on instead of it, where a remedy is to act."""
+        """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
         reading = self.returned(value)
         try:
             acting = result_remedies()
@@ -100,7 +103,7 @@ class Visit:
         return value
 
     async def aremedied(self, value: Any, asked: Asked) -> Any:
-        """As `remedied`, without holding up the event loop."""
+        """Do the same as `remedied` without blocking the event loop."""
         reading = self.returned(value)
         try:
             acting = result_remedies()
@@ -111,7 +114,7 @@ class Visit:
         return value
 
     def as_stream(self) -> StreamVisit:
-        """Let go of the current context: a stream is current only during its steps."""
+        """Detach the call from the context and return its stream, which is current only during its steps."""
         if self._token is not None:
             _current.reset(self._token)
         if self._opens_span and self._record.span is None:
@@ -127,14 +130,14 @@ class Visit:
     ) -> None:
         try:
             token = self._token
-            # First the span, then the record: what is torn off between the two is still seen to be.
+            # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             if self._is_outermost:
                 spans.leave(self._record.span, self._record.within, is_torn_off=error is not None)
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
                     _current.reset(token)
                 except ValueError:
-                    pass  # the call ends in another context than it began in, which is gone or going
+                    pass  # the call ends in another context than it began in; that context is no longer used
             if error is not None:
                 self._record.raise_(error, self._reader)
             if self._reader.station == PRODUCED:
@@ -149,7 +152,7 @@ class Visit:
 
 
 class Inside:
-    """A wrapped function that the body of a running tool uses: no call of its own, nor does it speak for the tool."""
+    """A wrapped function that the body of a running tool calls; it is no tool call, and its value is not the result."""
 
     __slots__ = ("_record",)
 
@@ -161,18 +164,18 @@ class Inside:
         return self
 
     def returned(self, value: Any) -> None:
-        """Nothing is read."""
+        """Ignore the value: it is not the result of the running tool."""
 
     def skipped(self, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
-        """Nothing is skipped: the call that this is part of has begun."""
+        """Return LEFT_ALONE: limits apply to the running tool call, not to a part of it."""
         return LEFT_ALONE
 
     def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
-        """Nothing is replaced: the tool itself reads this."""
+        """Return the value unchanged: the tool's own code reads it."""
         return value
 
     async def aremedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
-        """Nothing is replaced."""
+        """Return the value unchanged."""
         return value
 
     def __exit__(self, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""What an adapter says about its framework: how to read a call, a result, a request. The nouns of the boundaries."""
+"""Types that adapters exchange with the core: tool calls, results, model requests, steps, payloads and readers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    #: What a runtime's serializer returned.
+    #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
     #: A call of a wrapped function: instance, arguments, keyword arguments.
     Asked: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
 
-#: The inner station: what the handler really returned.
+#: The stage of the handler's return value.
 PRODUCED: Final = "produced"
-#: The outer station: what the framework kept of it, after its middleware and error conversion.
+#: The stage of what the framework keeps of the result, after its middleware and error conversion.
 HANDED_BACK: Final = "handed_back"
 
 
 class Call(NamedTuple):
-    """One tool call as a framework is about to make it.
+    """A tool call that a framework is about to make.
 
-    ``execution`` is the framework's thread, session or run id; ``call_id`` the id the model gave the call. ``is_agent``
-    says that another agent answers it, so that what is called meanwhile are calls of that agent's.
+    ``execution`` is the framework's thread, session or run id. ``call_id`` is the id that the model gave the call.
+    ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Call(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One result as a framework hands it on.
+    """A result as a framework hands it on.
 
-    ``value`` is what becomes the text the model reads; ``structured`` a second copy or artifact that travels beside
-    it. ``error_type`` is set when the framework flags an error instead of raising; ``raised`` says that the handler
-    raised, so that ``value`` is the framework's text about it and not a result.
+    ``value`` becomes the text that the model reads. ``structured`` is a second copy or artifact that travels beside
+    it. ``error_type`` is set when the framework flags an error instead of raising. ``raised`` is true when the handler
+    raised; ``value`` is then the framework's text about the exception and not a result.
     """
 
     value: object
@@ -50,9 +50,9 @@ class Result(NamedTuple):
 
 
 class Replacement(NamedTuple):
-    """What a remedy puts in place of a result: the text that the model reads, and the same as a JSON object.
+    """The value that a remedy puts in place of a result: the text for the model, and the same as a JSON object.
 
-    ``is_error`` says that it is to be marked as an error, in the way that the framework has.
+    When ``is_error`` is true, the adapter marks the replacement as an error in the framework's own way.
     """
 
     text: str
@@ -61,7 +61,7 @@ class Replacement(NamedTuple):
 
 
 class Remedied(NamedTuple):
-    """What goes on in place of a result and its UTF-8 bytes, why, and the reference where the result was stored."""
+    """A replaced result: the replacement, the truncation reason, UTF-8 bytes, and the reference of a stored result."""
 
     replacement: Replacement
     reason: str
@@ -71,7 +71,7 @@ class Remedied(NamedTuple):
 
 
 class LimitReached(NamedTuple):
-    """A limit that leaves no room for a call: its name, as in ``semconv``, and its maximum."""
+    """A limit that the execution has reached: its name, as in ``semconv``, and its maximum."""
 
     limit: str
     maximum: int
@@ -81,28 +81,29 @@ class LimitsInUse(Protocol):
     """The limits that a call counts towards."""
 
     def leave(self, execution: str, visit: Callable[[], object]) -> None:
-        """End the call of this visit."""
+        """Stop counting the call of this visit as running."""
 
 
-#: What ``ToolReader.replace`` says where nothing else can be put back, such as under a declared output schema.
+#: Returned by ``ToolReader.replace`` where it cannot put a replacement back, such as under a declared output schema.
 LEFT_ALONE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
 class ToolReader:
-    """How to read one wrapped function: its call (None when it is not a tool call) and its result.
+    """Functions that read one wrapped function of a tool call.
 
-    ``result`` says None where the framework has not asked the handler, or not had its answer, yet. ``awaits`` is the
-    reader of the inner function that an outer one leads to. ``opened_by`` names the integration whose hooks, where they
-    are applied, say more exactly when the handler starts and the span is to be opened. ``is_control_flow`` tells
-    exceptions that are no errors. ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the
-    duration. ``events`` says that the function is a generator of events, of which the last result is the result; the
-    items of any other generator make up the result together.
+    ``call`` returns None when the function call is not a tool call. ``result`` returns None when the framework has not
+    called the handler yet, or has no result of it yet. ``awaits`` is the reader of the inner function that an outer
+    function calls. ``opened_by`` names the integration whose hooks mark the start of the handler more exactly; when
+    those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
+    ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
+    for a generator of events, whose last readable result is the result; the items of any other generator make up the
+    result together.
 
-    Where a remedy may act, ``replace`` puts its replacement back: it gets the value returned (None when the handler is
-    not to be asked at all), the replacement, and the call (instance, arguments, keyword arguments). ``parameters`` says
-    for a call which parameters the tool has, for a hint; ``offloads_above`` from how many bytes up the framework stores
-    results itself.
+    ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
+    limit skips the handler), the replacement, and the call (instance, arguments, keyword arguments). ``parameters``
+    returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
+    above which the framework stores results itself.
     """
 
     station: str
@@ -119,12 +120,12 @@ class ToolReader:
 
 
 class Part(NamedTuple):
-    """One part of a model request, in the order in which the request has them.
+    """A part of a model request; readers yield the parts in the order of the request.
 
-    ``part`` is one of the catalogue's, ``value`` carries its text: a ``str``, or blocks as the provider has them.
-    A tool result has the ``call_id`` it answers, or where the provider has no ids, the tool's ``name``.
-    ``wrapped`` is the value in the object that the provider wants around it, which may have been the tool's own.
-    ``message_id`` is the id that a framework gives a message.
+    ``part`` is one of ``semconv.REQUEST_PARTS``. ``value`` holds the text: a ``str``, or the provider's content blocks.
+    A tool result has the ``call_id`` of its call, or the tool's ``name`` where the provider has no call ids.
+    ``wrapped`` is the value inside the object that the provider requires around it; the tool itself may have returned
+    that object. ``message_id`` is the id that a framework gives a message.
     """
 
     part: str
@@ -136,11 +137,11 @@ class Part(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One request as it leaves for a model.
+    """A model request as it is sent.
 
-    ``continued`` says that the provider keeps the earlier turns, so that they are not sent again. ``agent`` is the
-    agent's name and ``execution`` the framework's thread, session or run id, where the place that is wrapped knows.
-    ``doubled`` says that the same message stands in it twice, where the parts do not show it.
+    ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
+    agent's name and ``execution`` the framework's thread, session or run id, where the wrapped function has them.
+    ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
     parts: Iterable[Part]
@@ -152,13 +153,13 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelReader:
-    """How to read one wrapped function that sends a request to a model.
+    """Functions that read one wrapped function that sends a model request.
 
-    ``request`` says None when it is not a request for a model. ``cached_tokens`` reads the response: how many tokens of
-    the prompt the provider says it had cached. ``outermost`` marks a layer above the provider's SDK: it counts only
-    when no SDK's request has been seen inside of it. Where the layer makes its request somewhere inside, ``request``
-    says one without parts, and `observer.model_announced` is told of the parts when they are there. ``rewrite`` puts
-    what a function makes of the list of messages in the place of that list, in objects of the SDK's own.
+    ``request`` returns None when the call sends no model request. ``cached_tokens`` reads from the response the number
+    of prompt tokens that the provider had cached. ``outermost`` marks a layer above the provider's SDK; its request
+    counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
+    returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
+    applies a function to the list of messages and puts the returned list in its place, as objects of the SDK.
     """
 
     request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Request | None]
@@ -169,16 +170,16 @@ class ModelReader:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A function of ours that runs before a wrapped one and sees its arguments."""
+    """A function of this package that runs before a wrapped one and gets its arguments."""
 
     run: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
 
 
 class Step(NamedTuple):
-    """One activity, step, task or node of a durable runtime, as the runtime names it.
+    """An activity, step, task or node of a durable runtime, with the runtime's names for it.
 
-    ``runtime`` as in ``caps.toml``; ``workflow`` the workflow's type or name; ``execution`` the id of its run;
-    ``version`` and ``variant`` pick the cap where a runtime has several.
+    ``runtime`` is a name of ``caps.toml``. ``workflow`` is the workflow's type or name, ``execution`` the id of its
+    run. ``version`` and ``variant`` select the cap where a runtime has several.
     """
 
     runtime: str
@@ -191,12 +192,13 @@ class Step(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """One payload as the runtime made it.
+    """A payload as the runtime serialised it.
 
-    ``direction`` is one of the catalogue's; ``bytes`` what the runtime's own limit counts. ``data`` is the serialised
-    text (str or bytes), or the live ``value`` where the bytes cannot be read; they are looked into only above the
-    warn ratio and never kept. ``kind`` tells payloads apart that are not turns of the same, where direction and
-    activity do not. ``again`` says that this payload has been seen before (a retry), so that it is no further turn.
+    ``direction`` is one of ``semconv``'s directions. ``bytes`` is the size that the runtime's own limit counts.
+    ``data`` is the serialised text (str or bytes); ``value`` is the live object, for payloads whose bytes cannot be
+    parsed. Both are read only above the warn ratio and never kept. ``kind`` separates series of payloads that share
+    direction and activity but are not turns of one another. ``again`` is true for a payload that was measured before
+    (a retry), which is no further turn.
     """
 
     direction: str
@@ -208,9 +210,9 @@ class Carried(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a step ended: the payload that comes out of it, or the error.
+    """The end of a step: its output payload, or the error.
 
-    ``refused`` is the runtime's message when it would not take the payload ``refused_direction``.
+    ``refused`` is the runtime's message when it rejected the payload in the direction ``refused_direction``.
     """
 
     carried: Carried | None = None
@@ -221,11 +223,11 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepReader:
-    """How to read one wrapped function that runs a step.
+    """Functions that read one wrapped function that runs a step.
 
-    ``step`` says None when there is nothing to record: a replay, or not a step. ``carried`` reads the payload that goes
-    in, ``outcome`` what has come out: it gets the instance, the arguments and the value returned. ``failed`` reads an
-    exception that leaves the function. ``opened_by_handler`` leaves the opening of the span to ``step_started``.
+    ``step`` returns None when there is nothing to record: a replay, or no step. ``carried`` reads the input payload.
+    ``outcome`` reads the output from the instance, the arguments and the returned value. ``failed`` reads an exception
+    that leaves the function. When ``opened_by_handler`` is true, ``step_started`` opens the span.
     """
 
     step: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Step | None]
@@ -237,7 +239,7 @@ class StepReader:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A function of ours that runs when a wrapped one (a coroutine function or not) has returned or raised.
+    """A function of this package that runs after a wrapped one, async or not, has returned or raised.
 
     It gets the instance, the arguments, the keyword arguments, the value and the exception; one of the two is None.
     """
@@ -247,10 +249,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Functions of ours on both sides of a wrapped one (a coroutine function or not).
+    """Functions of this package that run before and after a wrapped one, async or not.
 
-    ``before`` returns what ``after`` gets first, or None when there is nothing to watch; ``after`` gets then what a
-    Watch gets, and runs when the call is cancelled, too.
+    ``before`` returns the first argument of ``after``, or None to leave ``after`` out. The further arguments of
+    ``after`` are those of `Watch.run`. ``after`` also runs when the call is cancelled.
     """
 
     before: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
@@ -259,18 +261,19 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class InThread:
-    """The wrapped function returns a decorator, and what that decorates is run in a thread of its own.
+    """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
 
-    It is given the context of where it was decorated, so that a tool that is called there belongs to its agent's run.
+    The wrapper passes the context of the decoration on to that thread, so that tool calls there belong to the agent's
+    run.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Methods that subclasses override, the program's own as well: they are wrapped once there is an instance.
+    """Methods that subclasses override, the program's subclasses included; they are wrapped at the first instance.
 
-    The wrapped function is the base class's ``__init__``; ``methods`` says, for an instance that it has made, which
-    methods of which classes are to be wrapped, and their readers.
+    The wrapped function is the base class's ``__init__``. ``methods`` returns, for a new instance, the classes, the
+    names of their methods to wrap, and the readers.
     """
 
     methods: Callable[[Any], Iterable[tuple[type, str, Around | Watch | ToolReader]]]
