@@ -1,7 +1,8 @@
 """A long run under load: every call counted, memory flat, a bad collector felt by nobody.
 
-``scripts/soak`` runs it. The measured program is a process of its own; this one scrapes it each second and receives its
-metrics by OTLP. What is expected is computed from the plan of the calls, not from what the package counted.
+``scripts/soak`` runs it, and ``scripts/soak --write`` writes the figures into docs/reliability.md. The measured program
+is a process of its own; this one scrapes it each second and receives its metrics by OTLP. The expected figures are
+computed from the plan of the calls, not from what the package counted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 from rich.table import Table
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _ROOT = Path(__file__).resolve().parent.parent
+_PAGE = _ROOT / "docs" / "reliability.md"
+_BEGIN, _END = "<!-- soak: written by scripts/soak -->\n", "<!-- soak: end -->\n"
 #: What a bad collector may add to a call, and to the end of a program.
 DELAY_SECONDS = 0.005
 EXIT_SECONDS = 6.0
@@ -44,18 +47,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000, help="calls of the soak (default: 1,000,000)")
     parser.add_argument("--only", choices=("load", "collectors"), help="one of the two parts")
+    parser.add_argument("--write", action="store_true", help="write the figures of both parts into docs/reliability.md")
     options = parser.parse_args(arguments)
-    failures: list[str] = []
+    if options.write and options.only:
+        parser.error("--write needs both parts")
+    reports = []
     if options.only != "collectors":
-        failures += soak(Plan(options.calls))
+        reports.append(soak(Plan(options.calls)))
     if options.only != "load":
-        failures += collectors()
+        reports.append(collectors())
+    failures = [failure for report in reports for failure in report.failures]
     for failure in failures:
         _console.print(f"[red]{failure}")
+    if options.write:
+        write("\n".join(report.text for report in reports))
     return int(bool(failures))
 
 
-def soak(plan: Plan) -> list[str]:
+class Report(NamedTuple):
+    """The figures of one part in Markdown, and those that are not as they must be."""
+
+    text: str
+    failures: list[str]
+
+
+def write(figures: str) -> None:
+    """Write the figures into the page, between its markers."""
+    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
+    _PAGE.write_text(before + _BEGIN + figures + _END + rest.partition(_END)[2], encoding="utf-8")
+
+
+def soak(plan: Plan) -> Report:
     """Make all calls of a plan, scraped each second, and compare what arrived with the plan."""
     port = _free_port()
     with OtlpReceiver() as receiver:
@@ -81,23 +103,23 @@ def soak(plan: Plan) -> list[str]:
         "bytes pushed": (plan.bytes, pushed["agent_otel.tool.result.size"]),
         "internal errors": (0, _total(last, "agent_otel_internal_errors_total")),
     }
-    table = Table("figure", "planned", "counted", title=f"{plan.calls:,} calls in {seconds:,.0f} s, {scrapes} scrapes")
-    for name, (planned, counted) in rows.items():
-        table.add_row(name, f"{planned:,.0f}", f"{counted:,.0f}")
-    _console.print(table)
+    title = f"{plan.calls:,} calls in {seconds:,.0f} s, {scrapes} scrapes"
+    cells = [(name, f"{planned:,.0f}", f"{counted:,.0f}") for name, (planned, counted) in rows.items()]
     sizes = said["resident"]
-    _console.print("resident MB at each tenth:", ", ".join(f"{size / 1e6:.1f}" for size in sizes))
+    memory = "Resident MB at each tenth: " + ", ".join(f"{size / 1e6:.1f}" for size in sizes)
+    text = _table(title, ("figure", "planned", "counted"), cells) + f"\n{memory}.\n"
+    _console.print(memory)
     failures = [f"{name}: {counted:,.0f}, not {planned:,.0f}" for name, (planned, counted) in rows.items()
                 if planned != counted]  # fmt: skip
     if max(sizes[1:]) > GROWTH * sizes[0]:
         failures.append(f"memory grew by {max(sizes[1:]) / sizes[0] - 1:.1%} after the first tenth")
-    return failures
+    return Report(text, failures)
 
 
-def collectors() -> list[str]:
+def collectors() -> Report:
     """Make paced calls against collectors of every kind and compare the delays with those of none."""
     failures = []
-    table = Table("collector", "p50 µs", "p99.9 µs", "max ms", "above 5 ms", "exit s", title="delay that a call saw")
+    cells = []
     with contextlib.ExitStack() as stack:
         endpoints = {
             "none": "",
@@ -118,12 +140,22 @@ def collectors() -> list[str]:
             delays = sorted(said["delays"])
             late = sum(delay > DELAY_SECONDS for delay in delays)
             middle, high = delays[len(delays) // 2], delays[len(delays) * 999 // 1000]
-            table.add_row(name, f"{middle * 1e6:.0f}", f"{high * 1e6:.0f}", f"{delays[-1] * 1e3:.1f}", str(late),
-                          f"{took:.1f}")  # fmt: skip
+            figures = f"{middle * 1e6:.0f}", f"{high * 1e6:.0f}", f"{delays[-1] * 1e3:.1f}", f"{late}", f"{took:.1f}"
+            cells.append((name, *figures))
             if took > EXIT_SECONDS:
                 failures.append(f"{name} collector: the program ended after {took:.1f} s")
+    head = ("collector", "p50 µs", "p99.9 µs", "max ms", "above 5 ms", "exit s")
+    return Report(_table("Delay of a call, 8,000 calls for each collector", head, cells), failures)
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Print a table, and return it in Markdown."""
+    table = Table(*head, title=title)
+    for row in rows:
+        table.add_row(*row)
     _console.print(table)
-    return failures
+    lines = (head, ["---"] * len(head), *rows)
+    return f"{title}:\n\n" + "".join("| " + " | ".join(line) + " |\n" for line in lines)
 
 
 @contextlib.contextmanager
