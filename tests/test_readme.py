@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests import environments
 
 if TYPE_CHECKING:
@@ -89,6 +91,31 @@ def test_the_page_about_payloads(environment: Callable[[str], Environment]) -> N
     assert f'agent_otel_workflow_payload_size_bytes_sum{{{labels},workflow_runtime="mine"}} 16.0' in printed
 
 
-def test_links_lead_somewhere() -> None:
-    for link in re.findall(r"\]\(([^)#]+)\)", README):
-        assert (ROOT / link).exists(), link
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]+))?\)", page.read_text(encoding="utf-8")):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not heading or heading in _headings(target), f"{link}#{heading}"
+
+
+def _headings(page: Path) -> set[str]:
+    """Return the anchors that GitHub makes of a page's headings."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+def test_the_map_of_the_tree_is_true() -> None:
+    """Every path that CONTRIBUTING.md names in full exists, and the map has every folder of the package."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:agent_otel|alerts|scripts|tests|\.ci)/[\w./-]+)", page)
+    assert len(paths) > 50
+    assert [] == [path for path in paths if "NAME" not in path and not (ROOT / path).exists()]
+    package = {folder.name for folder in (ROOT / "agent_otel").iterdir() if (folder / "__init__.py").exists()}
+    assert package <= set(re.findall(r"^  (\w+)/", page, re.MULTILINE))
