@@ -1,1 +1,1 @@
-"""What goes out: spans, metrics on two sinks, the providers behind them. Knows no framework."""
+"""Export of spans and metrics: two metric sinks and the OpenTelemetry providers, independent of any framework."""

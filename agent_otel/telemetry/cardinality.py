@@ -1,6 +1,6 @@
-"""Limits on distinct label values: the first names are kept, the rest share one.
+"""Limits on distinct label values: the first names are kept, all further ones become ``_other``.
 
-A model can invent ten thousand tool names; each would be a new set of series in every process.
+A model can invent ten thousand tool names, and each would add a set of series in every process.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent_otel.measure.preview import clean
 
 
 class NameLimiter:
-    """Maps a name to itself while there is room, else to ``_other``."""
+    """A function that maps a name to itself below the limit, else to ``_other``."""
 
     def __init__(self, label: str, limit: int) -> None:
         self._label = label
@@ -37,5 +37,5 @@ class NameLimiter:
 
 
 def limiters() -> dict[str, NameLimiter]:
-    """One limiter for each limited label."""
+    """Return a limiter for each limited label."""
     return {label: NameLimiter(label, limit) for label, limit in semconv.NAME_LIMITS.items()}

@@ -1,4 +1,4 @@
-"""Where metrics go when ``AGENT_OTEL_METRICS`` is ``auto``: into a registry that is scraped, or out by an exporter."""
+"""Choice of the metric sink when ``AGENT_OTEL_METRICS`` is ``auto``: the scraped registry, or an exporter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agent_otel.telemetry import providers
 
 
 def registry_keeps() -> str:
-    """Return why the registry keeps the metrics although an OTLP endpoint is set; empty when it does not.
+    """Return the reason why metrics stay in the registry although an OTLP endpoint is set; empty when they do not.
 
-    An endpoint alone is mostly set for traces. Variables of the metrics themselves leave nothing to guess.
+    An endpoint alone is usually set for traces. Variables that name metrics decide without this rule.
     """
     if os.environ.get("OTEL_METRICS_EXPORTER", "").strip() or os.environ.get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"):
         return ""
@@ -27,7 +27,7 @@ def registry_keeps() -> str:
 
 
 def say(keeps: str, *, pushed: bool, owned: bool) -> None:
-    """Log once where metrics go, and why."""
+    """Log the chosen sink and the reason once, at INFO."""
     if keeps and not pushed:
         text = (
             f"Metrics stay in prometheus_client's registry, because {keeps}. OTEL_METRICS_EXPORTER=otlp pushes them "
@@ -43,11 +43,11 @@ def say(keeps: str, *, pushed: bool, owned: bool) -> None:
 
 
 def _is_exposed() -> bool:
-    """Return True when the program serves the default registry by a server, an application or a handler of its own."""
+    """Return True when the program serves the default registry through a server, an application or its own handler."""
     package = sys.modules.get("prometheus_client")
     if package is None:
         return False
-    # What start_http_server, make_wsgi_app and make_asgi_app make are closures over the registry that they serve.
+    # start_http_server, make_wsgi_app and make_asgi_app return closures over the registry that they serve.
     if any(type(referrer) is CellType for referrer in gc.get_referrers(package.REGISTRY)):
         return True
     return bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR")) or any(

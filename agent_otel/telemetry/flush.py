@@ -1,7 +1,7 @@
-"""What happens to owned providers when a process forks or ends.
+"""Flush of owned providers when a process forks or ends.
 
-``atexit`` alone loses the last batch in children of multiprocessing and of Celery, and a hanging exporter would hold
-the exit; so waiting daemon threads do the flushing and everybody else waits for them with a limit.
+``atexit`` alone loses the last batch in children of multiprocessing and of Celery, and a hanging exporter would block
+the exit. So daemon threads flush, and callers wait for them with a timeout.
 """
 
 from __future__ import annotations
@@ -24,40 +24,41 @@ CHILD_SECONDS = 2.0
 
 
 class Flusher:
-    """Runs each ``flush`` function in a thread of its own and waits for all of them no longer than told.
+    """Daemon threads, one for each ``flush`` function.
 
-    A thread is started with its provider, and again in a forked child, because Python 3.12 and later start none
-    during shutdown, and because a signal handler must not take a lock that the interrupted code may hold.
+    A thread starts with its provider, and again in a forked child. It cannot start at the end of the process: Python
+    3.12 and later start no threads during shutdown, and a signal handler must not take a lock that the interrupted
+    code may hold.
     """
 
     def __init__(self) -> None:
         self._waiting: list[_Waiting] = []
 
     def add(self, flush: Callable[[], object]) -> None:
-        """Run this too when flushing."""
+        """Add a function to run at each flush."""
         self._waiting.append(_Waiting(flush))
 
     def flush(self, seconds: float) -> bool:
-        """Flush everything; False when it took longer than ``seconds``."""
+        """Run all functions; return False when they do not finish within ``seconds``."""
         until = time.monotonic() + seconds
         asked = [waiting.ask() for waiting in self._waiting]
         return all(done.wait(max(0.0, until - time.monotonic())) for done in asked)
 
     def restart(self) -> None:
-        """Start the threads again; a forked child calls this, where only the forking thread goes on."""
+        """Start the threads again in a forked child, in which only the forking thread runs."""
         for waiting in self._waiting:
             waiting.start()
 
 
 class _Waiting:
-    """One function and the daemon thread that waits to run it."""
+    """A function and the daemon thread that waits to run it."""
 
     def __init__(self, flush: Callable[[], object]) -> None:
         self._flush = errors.guarded("emit.flush")(flush)
         self.start()
 
     def start(self) -> None:
-        # A SimpleQueue takes requests from a signal handler, whatever the interrupted code was doing.
+        # SimpleQueue.put is reentrant, so that a signal handler can call it.
         self._requests: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
         threading.Thread(target=self._serve, args=(self._requests,), name="agent_otel-flush", daemon=True).start()
 
@@ -74,7 +75,7 @@ class _Waiting:
 
 
 def install(flusher: Flusher) -> None:
-    """Flush at exit and at the end of children; ``_sigterm`` is the other way out."""
+    """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
     atexit.register(_at_exit, flusher)
     fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
@@ -92,8 +93,8 @@ def _at_exit(flusher: Flusher) -> None:
 
 @errors.guarded("emit.children")
 def _arm_children(flusher: Flusher) -> None:
-    """Multiprocessing children leave by ``os._exit``; its finalizers are the only thing that runs."""
-    from multiprocessing import process, util  # noqa: PLC0415 - imported already, or we would not be called
+    """Register a finalizer in multiprocessing children, which end by ``os._exit`` and run nothing but finalizers."""
+    from multiprocessing import process, util  # noqa: PLC0415 - imported already: its import calls this
 
     def arm(_: Any) -> None:
         util.Finalize(None, flusher.flush, args=(CHILD_SECONDS,), exitpriority=0)
@@ -105,7 +106,7 @@ def _arm_children(flusher: Flusher) -> None:
 
 @errors.guarded("emit.celery")
 def _arm_celery(flusher: Flusher, name: str) -> None:
-    """Flush at the last signal, Celery's own, of its children: they are billiard's and leave by ``os._exit``."""
+    """Flush at Celery's worker_process_shutdown signal, because its child processes end by ``os._exit``."""
 
     def flush(**_: Any) -> None:
         flusher.flush(CHILD_SECONDS)

@@ -1,6 +1,6 @@
-"""An owned MeterProvider in a forked child, which the SDK leaves as the parent had it.
+"""Reset of an owned MeterProvider in a forked child, to which the SDK leaves the parent's state.
 
-There is no public way to reset one.
+The SDK has no public function for it.
 """
 # ruff: noqa: SLF001
 
@@ -11,9 +11,9 @@ from typing import Any
 
 
 def forget_counts(provider: Any) -> None:
-    """Begin anew in a forked child: what the parent counted the parent sends.
+    """Drop the counts that a forked child inherited, because the parent exports them.
 
-    Renew the locks, too: the thread of the parent that collects and exports may have held them.
+    Renew the locks as well, because the parent's exporting thread may have held them at the fork.
     """
     consumer = provider._measurement_consumer
     consumer._lock = threading.Lock()

@@ -1,8 +1,8 @@
-"""The ``/metrics`` endpoint, where a port is set: served by one daemon thread from the import of a framework on.
+"""The ``/metrics`` endpoint, if a port is set: one daemon thread serves it from the import of a framework on.
 
-A port that another process has is tried again until that process ends: a recycled worker leaves it to its siblings. A
-process that forks before its first tool call is the parent of workers and leaves the port to them, unless
-``PROMETHEUS_MULTIPROC_DIR`` is set, where each process answers for all.
+While another process has the port, the thread retries; so a sibling takes over when a worker is recycled. A process
+that forks before its first tool call is taken for the parent of workers and closes the port for them. It keeps the
+port when ``PROMETHEUS_MULTIPROC_DIR`` is set, because each process then serves the metrics of all.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _POLL_SECONDS = 0.5
 
 
 class _LeftError(Exception):
-    """The port is left to other processes."""
+    """A signal to the serving thread that this process closes the port for others."""
 
 
 class _Silent(WSGIRequestHandler):
-    """Answers requests without a line on standard error for each."""
+    """A request handler that logs no line to standard error."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that the class gives it
         """Log nothing."""
@@ -55,26 +55,29 @@ class _Server(ThreadingMixIn, WSGIServer):
         super().__init__(address[:2], _Silent)  # type: ignore[arg-type]
 
     def server_bind(self) -> None:
-        """Bind without the look-up of the host's full name, which may take seconds."""
+        """Bind without looking up the host's full name, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
     def service_actions(self) -> None:
-        """End serving when the port is left."""
+        """Stop serving when this process closes the port for others."""
         if self.is_left:
             raise _LeftError
 
 
 class _Registry(Collector):
-    """The program's registry. The application that serves it holds this, so that it is not seen to hold the other."""
+    """A proxy of the program's registry.
+
+    `destinations` searches for closures over the registry itself; this keeps it from detecting our own application.
+    """
 
     def collect(self) -> Iterator[Family]:
-        """Give what is scraped."""
+        """Yield the registry's metrics."""
         yield from prometheus_client.REGISTRY.collect()
 
     def restricted_registry(self, names: list[str]) -> Any:
-        """Give what a scrape asked for by ``name[]``."""
+        """Return the part of the registry that a scrape selects by ``name[]``."""
         return prometheus_client.REGISTRY.restricted_registry(names)
 
 
@@ -83,7 +86,7 @@ def _is_multiprocess() -> bool:
 
 
 class _Endpoint:
-    """The port of this process."""
+    """The endpoint of this process: its port, its server and the serving thread."""
 
     def __init__(self) -> None:
         self._address: tuple[str, int] | None = None
@@ -91,20 +94,20 @@ class _Endpoint:
         self._is_used = False
         self._server: _Server | None = None
         self._binding = threading.Lock()
-        self._turn = 0  # of the thread that serves; an earlier one ends
+        self._turn = 0  # number of the serving thread; earlier threads end
         fork.after_fork(self._after_fork_in_child)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_parent=self._after_fork_in_parent)
 
     def open(self, host: str, port: int) -> None:
-        """Serve the registry, now or when the port is free."""
+        """Serve the registry, as soon as the port is free."""
         if self._address is None:
             self._address = (host, port)
             self._bind()
             self._start()
 
     def use(self, host: str, port: int) -> None:
-        """Serve the registry from the first tool call on at the latest; what cannot be had is one warning."""
+        """Serve the registry at the first tool call at the latest; warn once when the port cannot be bound."""
         self._is_used = True
         self.open(host, port)
         self._bind()
@@ -159,7 +162,10 @@ class _Endpoint:
                 server.is_left = True
 
     def _after_fork_in_child(self) -> None:
-        """Close the socket of the parent, whose port would never be free; children of a worker are no workers."""
+        """Close the inherited socket, which would keep the port in use.
+
+        A child serves only if its parent had made no tool call; children of a worker do not serve.
+        """
         self._binding = threading.Lock()
         server, self._server = self._server, None
         if server is not None:

@@ -1,4 +1,4 @@
-"""Metrics of payloads, bound once for each boundary of a workflow."""
+"""Metrics of payloads, bound once for each boundary."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class PayloadSeries:
             counter.record(0)
 
     def payload(self, payload_bytes: int, cap_bytes: int | None, near_ratio: float, exemplar: Exemplar | None) -> None:
-        """Record the size of a payload and, where there is a cap, how near it comes."""
+        """Record the size of a payload and, where there is a cap, its utilization."""
         self.size.record(payload_bytes, exemplar)
         if cap_bytes is None:
             return
@@ -66,7 +66,7 @@ class PayloadSeries:
 
 
 class PayloadMetrics:
-    """The series of all boundaries, found by the names that adapters give."""
+    """The series of all boundaries, by the names that adapters report."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -96,7 +96,7 @@ class PayloadMetrics:
         unattributed_bytes: int,
         duplicate_bytes: int,
     ) -> None:
-        """Record what an analysed payload is made of, in bytes."""
+        """Record the breakdown of a payload, in bytes."""
         metrics = self._metrics
         name = metrics.limit(semconv.WORKFLOW_NAME, workflow)
         for path, path_bytes in components.items():

@@ -1,6 +1,6 @@
-"""OpenTelemetry providers: the program's own when it has them, else built from the standard ``OTEL_*`` variables.
+"""OpenTelemetry providers: the program's own, else providers built from the standard ``OTEL_*`` variables.
 
-Nothing here runs before the first measured call, so that a provider the program sets first always wins.
+No provider is resolved before the first measured call, so that a provider that the program sets earlier always wins.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import TracerProvider
 
-# Owned providers flush this often unless OTEL_BSP_SCHEDULE_DELAY says otherwise: many ways for a process to end skip
-# atexit (uvicorn re-raises SIGTERM, multiprocessing uses os._exit), and what is still queued then is lost.
+# Interval of owned span processors unless OTEL_BSP_SCHEDULE_DELAY is set. Many ways to end a process skip atexit
+# (uvicorn re-raises SIGTERM, multiprocessing calls os._exit), and spans that are still queued then are lost.
 _SCHEDULE_DELAY_MILLIS = 1000.0
-# As often metrics are sent unless OTEL_METRIC_EXPORT_INTERVAL says otherwise. OpenTelemetry's minute loses all of a job
-# that is killed in its first one; shorter than a scrape's usual 15 s says no more and costs stores that bill points.
+# Interval of owned metric readers unless OTEL_METRIC_EXPORT_INTERVAL is set. With OpenTelemetry's default of 60 s, a
+# job that is killed in its first minute loses all its metrics. An interval much below the usual 15 s of a scrape adds
+# no information, and costs money in backends that bill data points.
 _EXPORT_INTERVAL_MILLIS = 10_000.0
-# What a provider is built from, and what exporters import when they are made or at their first export: modules that
-# some version imports late, and others not at all.
+# Modules from which a provider is built, and modules that some versions of the exporters import only when they are
+# constructed or at their first export.
 _BUILT_FROM = {
     "TRACES": ("opentelemetry.sdk.trace.export", "concurrent.futures.thread"),
     "METRICS": ("opentelemetry.sdk.metrics.export", "opentelemetry.sdk.metrics.view"),
@@ -45,7 +46,7 @@ _BUILT_FROM = {
 
 
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """Return the provider in force and whether it is ours; with ``build`` one is made where there is none."""
+    """Return the TracerProvider in use, and true if this call built it; it builds one only with ``build``."""
     provider = trace.get_tracer_provider()
     if not is_placeholder(provider) or not build:
         return provider, False
@@ -74,7 +75,7 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
 
 
 def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """Return the MeterProvider in force, or None, and whether it is ours."""
+    """Return the MeterProvider in use or None, and true if this call built it; it builds one only with ``build``."""
     provider = metrics.get_meter_provider()
     if not is_placeholder(provider):
         return provider, False
@@ -97,7 +98,7 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
 
 
 def _views() -> list[Any]:
-    """Say the catalogue's buckets again: the OTLP exporter of SDK 1.30 prefers its own to an instrument's advice."""
+    """Return views that set the buckets: the OTLP exporter of SDK 1.30 ignores the instruments' bucket advice."""
     if "exponential" in os.environ.get("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", ""):
         return []
     from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View  # noqa: PLC0415
@@ -110,7 +111,7 @@ def _views() -> list[Any]:
 
 
 def load(signal: str) -> None:
-    """Import what a provider for ``TRACES`` or ``METRICS`` would be built from; what cannot be had is for later."""
+    """Import the modules of a provider for ``TRACES`` or ``METRICS``; import errors are reported when it is built."""
     names = [] if sdk_disabled() else [_entry_name(name, signal) for name in exporter_names(signal)]
     for name in names:
         with contextlib.suppress(Exception):
@@ -121,7 +122,7 @@ def load(signal: str) -> None:
 
 
 def exporter_names(signal: str) -> list[str]:
-    """Exporters named by the environment for ``TRACES`` or ``METRICS``; an OTLP endpoint alone means ``otlp``."""
+    """Return the exporters that the environment names for a signal; an OTLP endpoint alone means ``otlp``."""
     named = os.environ.get(f"OTEL_{signal}_EXPORTER", "").strip()
     if not named and (
         os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT")
@@ -131,12 +132,12 @@ def exporter_names(signal: str) -> list[str]:
 
 
 def sdk_disabled() -> bool:
-    """Whether ``OTEL_SDK_DISABLED`` switches OpenTelemetry off."""
+    """Return true when ``OTEL_SDK_DISABLED`` switches OpenTelemetry off."""
     return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def is_placeholder(provider: object) -> bool:
-    """Return True while the API waits for a provider to be set; a proxy of Logfire's has the same name."""
+    """Return True while no provider is set. The module is compared too, because Logfire has a class of this name."""
     kind = type(provider)
     return kind.__name__ in ("ProxyTracerProvider", "_ProxyMeterProvider") and kind.__module__.startswith(
         "opentelemetry."
@@ -144,7 +145,7 @@ def is_placeholder(provider: object) -> bool:
 
 
 def _exporters(names: list[str], signal: str) -> list[Any]:
-    """Make the exporters of these names; one that cannot be made is one warning and does not cost the others."""
+    """Create the exporters of these names; one that fails is left out with a warning."""
     made = (_exporter(name, signal) for name in names)
     return [exporter for exporter in made if exporter is not None]
 
@@ -158,7 +159,7 @@ def _exporter(name: str, signal: str) -> Any:
 
 
 def _entry_name(name: str, signal: str) -> str:
-    """Return the name of an exporter's entry point: ``otlp`` means what the standard protocol variables say."""
+    """Return the name of an exporter's entry point; for ``otlp`` the standard protocol variables determine it."""
     if name != "otlp":
         return name
     protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get(
@@ -169,14 +170,18 @@ def _entry_name(name: str, signal: str) -> str:
 
 @functools.cache
 def _entry(signal: str, name: str) -> Any:
-    """Find an exporter class by its entry point; LookupError for a name that no package provides."""
+    """Load an exporter class by its entry point.
+
+    Raises:
+        LookupError: no installed package provides an exporter of this name.
+    """
     for entry in importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name):
         return entry.load()
     raise LookupError("no installed package has an exporter of that name")
 
 
 def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """As ``tracer_provider``; what fails is one warning and the provider that is there."""
+    """Do the same as ``tracer_provider``; on an error, log one warning and return the current provider."""
     try:
         return tracer_provider(build=build)
     except Exception as error:
@@ -185,7 +190,7 @@ def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
 
 
 def shielded_meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """As ``meter_provider``; what fails is one warning and no provider."""
+    """Do the same as ``meter_provider``; on an error, log one warning and return no provider."""
     try:
         return meter_provider(build=build)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Everything that goes out, resolved once per process at the first measured call."""
+"""The telemetry of a process: providers, sinks and endpoint, resolved once at the first measured call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _lock = threading.Lock()
 
 
 class Telemetry:
-    """The tracer, the metrics and the settings in force."""
+    """The tracer, the metrics and the settings of this process."""
 
     __slots__ = ("args_key", "captures", "metrics", "payloads", "settings", "tracer")
 
@@ -47,12 +47,12 @@ class Telemetry:
         self.metrics = metrics
         self.payloads = PayloadMetrics(metrics)
         self.captures = chosen.capture_content
-        # Repeats are counted within one process, so that a key of its own serves where none is shared.
+        # Repeats are counted within one process, so a random key is sufficient without a configured one.
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
 
     def is_tracing(self) -> bool:
-        """Whether anybody has set a TracerProvider; one that comes late still wins."""
-        # The public getter reads the environment on every call while there is none.
+        """Return true once a TracerProvider is set, also when the program sets it late."""
+        # The public getter reads the environment on every call while no provider is set.
         return getattr(trace, "_TRACER_PROVIDER", self) is not None
 
 
@@ -69,8 +69,8 @@ def telemetry() -> Telemetry:
 
 
 def report_integration(name: str, version: str, target: str) -> None:
-    """Publish which function of which version an integration wraps, now or when telemetry is resolved."""
-    # Without the lock: this runs inside somebody's import, and resolving imports while it holds the lock.
+    """Publish the version and the wrapped function of an integration, now or when telemetry is resolved."""
+    # Without the lock: this runs inside an import of the program, and resolving imports while it holds the lock.
     _integrations[name] = (version, target)
     if _telemetry is not None:
         _publish(_telemetry, name)
@@ -81,12 +81,12 @@ def _publish(resolved: Telemetry, name: str) -> None:
 
 
 def integrations() -> dict[str, tuple[str, str]]:
-    """Version and wrapped target of each integration that has been applied."""
+    """Return version and wrapped target of each integration that has been applied."""
     return dict(_integrations)
 
 
 def flush(seconds: float) -> bool:
-    """Send what is queued in providers of ours; False when it took longer than ``seconds``."""
+    """Flush the owned providers; return False when they do not finish within ``seconds``."""
     return _flusher is None or _flusher.flush(seconds)
 
 
@@ -146,7 +146,7 @@ def _sinks(chosen: Settings) -> list[Sink]:
 
 
 def _own(provider: object) -> None:
-    """Take over the end of a provider we built."""
+    """Flush a provider that this package built when the process ends."""
     global _flusher  # noqa: PLW0603 - one per process
     if _flusher is None:
         _flusher = lifecycle.Flusher()
@@ -155,7 +155,7 @@ def _own(provider: object) -> None:
 
 
 def _after_fork() -> None:
-    """Renew the lock, which another thread of the parent may have held."""
+    """Renew the lock, which another thread of the parent process may have held."""
     global _lock  # noqa: PLW0603 - renewed in the child
     _lock = threading.Lock()
 

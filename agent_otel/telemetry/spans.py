@@ -1,4 +1,4 @@
-"""The span of a tool call or of a step: our own, or the one that another instrumentation has open for the same call."""
+"""Spans of tool calls and steps: our own, or another instrumentation's span that is open for the same call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DESCRIPTION_CHARACTERS = 8 * 1024
 
 
 class OpenSpan:
-    """One span. ``foreign`` means that another instrumentation opened it and will end it."""
+    """An open span; ``foreign`` is true when another instrumentation opened it and will end it."""
 
     __slots__ = ("_token", "foreign", "span")
 
@@ -40,19 +40,19 @@ class OpenSpan:
             self._token = context.attach(trace.set_span_in_context(self.span))
 
     def detach(self) -> None:
-        """Undo ``attach``; in the same context."""
+        """Undo ``attach``; the caller is in the context of ``attach``."""
         if self._token is not None:
             token, self._token = self._token, None
             context.detach(token)
 
     def let_go(self, before: Span | None) -> None:
-        """Undo ``attach`` where an interrupt came between: ``before`` is the span that was current."""
+        """Undo ``attach`` after an interrupt that skipped ``detach``; ``before`` is the span that was current."""
         if not self.foreign and trace.get_current_span() is self.span:
             self._token = None
             context.attach(trace.set_span_in_context(before or _INVALID))
 
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
-        """Set attributes and, on failure, the status. Content goes into ``description`` only when asked for."""
+        """Set attributes and, on failure, the status. ``description`` is content, None unless content capture is on."""
         self.span.set_attributes(attributes)
         if error_type is None:
             return
@@ -61,8 +61,8 @@ class OpenSpan:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 
     def end(self, at_ns: int | None = None) -> None:
-        """End the span, if it is ours; ``at_ns`` in epoch nanoseconds, by default now."""
-        # A handler that was cancelled may still be running in another context, and only there can it be detached.
+        """End the span, unless it is foreign; ``at_ns`` is in epoch nanoseconds, by default now."""
+        # A cancelled handler may still run in another context; the span can be detached only there.
         if self._token is not None and trace.get_current_span() is self.span:
             self.detach()
         if not self.foreign:
@@ -70,7 +70,7 @@ class OpenSpan:
 
 
 def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> None:
-    """Take a span out of the context; ``is_torn_off`` says that an exception may have come between."""
+    """Remove a span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
     if span is not None:
         span.detach()
         if is_torn_off:
@@ -78,7 +78,7 @@ def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> N
 
 
 def exemplar_of(span: Span) -> Exemplar | None:
-    """The exemplar that points at a span, when it is sampled."""
+    """Return the exemplar of a span, None when the span is not sampled."""
     spot = span.get_span_context()
     if not (spot.trace_flags & 1 and span.is_recording()):
         return None
@@ -88,7 +88,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
 def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
 ) -> OpenSpan | None:
-    """Open the span of a tool call, or take the one that is already open for it, which is ``current``.
+    """Open the span of a tool call, or enrich ``current`` if another instrumentation opened it for this call.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
     """
@@ -103,7 +103,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
 
 
 def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int) -> None:
-    """Add a zero-length child that says where a result was cut, when the tool's own span has ended."""
+    """Add a zero-length child span that records a truncation; the tool's own span may have ended."""
     within = trace.set_span_in_context(parent)
     span = tracer.start_span(f"{semconv.CUT_CHILD} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
     span.end(at_ns)
@@ -112,7 +112,7 @@ def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[s
 def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
 ) -> OpenSpan | None:
-    """Open the span of a step, or take the one that the runtime's own instrumentation has open for it."""
+    """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step."""
     if mode != "own":
         if current is not _INVALID and _is_step_span(current, name):
             current.set_attributes(attributes)
@@ -126,14 +126,14 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
 def open_payload_span(
     tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
 ) -> OpenSpan:
-    """Open the span of a payload that is read behind its step, or belongs to none; it is not made current."""
+    """Open the span of a payload that is measured after its step or belongs to no step; it does not become current."""
     title = f"{semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     within = trace.set_span_in_context(parent) if parent is not None else None
     return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
 
 
 def _is_step_span(span: Span, name: str) -> bool:
-    """Whether a runtime's own instrumentation has this span open for the step."""
+    """Return true when the runtime's own instrumentation opened this span for the step."""
     attributes = getattr(span, "attributes", None)
     if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
         return False
@@ -143,14 +143,14 @@ def _is_step_span(span: Span, name: str) -> bool:
 
 
 def _is_span_of(span: Span, name: str) -> bool:
-    """Whether another instrumentation's open span stands for a call of this tool."""
+    """Return true when another instrumentation opened this span for a call of this tool."""
     if not span.is_recording():
         return False
     attributes = getattr(span, "attributes", None) or {}
     if semconv.ARGS_HASH in attributes:
         return False
     if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
-        return True  # some say the rest only when it ends
+        return True  # some instrumentations set the attributes only when the span ends
     if not any(attributes.get(key) in values for key, values in semconv.FOREIGN_TOOL_SPANS.items()):
         return False
     named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
@@ -158,6 +158,6 @@ def _is_span_of(span: Span, name: str) -> bool:
 
 
 def trace_id_of(span: Span) -> str | None:
-    """Return the trace of a span, as the id of an execution without a name; None for a span that is none."""
+    """Return the trace id of a span, the default id of an execution; None for an invalid span."""
     spot = span.get_span_context()
     return format(spot.trace_id, "032x") if spot.is_valid else None

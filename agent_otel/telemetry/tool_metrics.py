@@ -1,4 +1,4 @@
-"""Metrics of the catalogue, bound once for each label set and recorded on every sink."""
+"""Metrics of `agent_otel.semconv`, bound once for each label set and recorded on every sink."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     _Waiting = tuple["ToolSeries", Series | None, float, int, int | None, Exemplar | None]
 
-_BATCH = 64  # calls; putting so many on their series takes a tenth of a millisecond
+_BATCH = 64  # calls; recording so many takes a tenth of a millisecond
 
 
 class ToolSeries:
-    """All series of one tool on behalf of one agent, ready to record on."""
+    """All series of one tool and agent, bound to their labels."""
 
     __slots__ = (
         "_agent",
@@ -69,7 +69,7 @@ class ToolSeries:
         error_type: str | None,
         exemplar: Exemplar | None,
     ) -> None:
-        """Record a call that is over; one that raised has no result, and an error may have one."""
+        """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result."""
         duration = self.duration if error_type is None else self.failed_duration(error_type)
         waiting = self._metrics.waiting
         if waiting is None:
@@ -83,7 +83,7 @@ class ToolSeries:
             self.large.record(1, exemplar)
 
     def failure(self, text_bytes: int, exemplar: Exemplar | None) -> None:
-        """Count the text that a framework made of an exception, if it is large: the model reads it like a result."""
+        """Count a large text that a framework made of an exception, because the model reads it as a result."""
         if text_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
@@ -95,7 +95,7 @@ class ToolSeries:
         result_bytes: int | None,
         exemplar: Exemplar | None,
     ) -> None:
-        """Put a call on its series, with ``recording`` held."""
+        """Record a call on its series; the caller holds the ``recording`` lock."""
         if duration is not None:
             duration.add(seconds, exemplar)
         self.args_size.add(args_bytes, exemplar)
@@ -104,11 +104,11 @@ class ToolSeries:
             self.produced.add(result_bytes)
 
     def truncated(self, layer: str, reason: str) -> Series:
-        """The counter of one kind of cut."""
+        """Return the counter of truncations by a layer for a reason."""
         return self._metrics.series(semconv.RESULTS_TRUNCATED, (self.tool, layer, reason))
 
     def failed_duration(self, error_type: str) -> Series | None:
-        """The duration series of calls that failed in this way."""
+        """Return the duration series of calls that failed with this error type, None when it is not recorded."""
         if self.duration is None:
             return None
         series = self._errors.get(error_type)
@@ -120,24 +120,24 @@ class ToolSeries:
 
 
 class Metrics:
-    """The sinks in force and what is bound to them."""
+    """The series of all metrics on the sinks in use."""
 
     def __init__(self, sinks: list[Sink], large_result_bytes: int, remedies: tuple[str, ...] = ()) -> None:
         self.large_result_bytes = large_result_bytes
-        #: What may be put in place of a result: `ceiling`, `claim_check`.
+        #: Remedies that may replace a result: `ceiling`, `claim_check`.
         self.remedies = remedies
         self._sinks = sinks
-        #: Calls that are not on their series yet, where the sink asks for them before it is read; else None.
+        #: Buffered calls, where the sink calls `settle` before it is read; else None.
         self.waiting: deque[_Waiting] | None = None
         if len(sinks) == 1 and sinks[0].settles(self.settle):
             self.waiting = deque()
         self._limiters = limiters()
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
-        #: By the name of the tool and that of the agent, as they are on the metrics.
+        #: Series by the label values of the tool and the agent.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
 
     def settle(self) -> None:
-        """Put the waiting calls on their series. Many at once cost a fraction of one amid the program's own work."""
+        """Record the buffered calls on their series; a batch costs a fraction of so many single calls."""
         waiting = self.waiting
         if waiting is None:
             return
@@ -150,7 +150,7 @@ class Metrics:
                 series.add(duration, seconds, args_bytes, result_bytes, exemplar)
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
-        """Return the series of a tool. ``also_timed_by`` names what may emit its duration already."""
+        """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it."""
         with recording.held:
             key = (self.limit(semconv.GEN_AI_TOOL_NAME, name), self.limit(semconv.AGENT_NAME, agent))
             if key not in self.tools:
@@ -164,16 +164,16 @@ class Metrics:
             self.series(semconv.REQUEST_SIZE, (part,)).record(part_bytes)
 
     def delivered(self, tool: str, result_bytes: int) -> None:
-        """Count the bytes of a result that a model was sent."""
+        """Count the bytes of a result at its first delivery to a model."""
         self.series(semconv.RESULT_DELIVERED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool),)).record(result_bytes)
 
     def truncated(self, tool: str, layer: str, reason: str) -> None:
-        """Count a cut that is found when the tool call is over."""
+        """Count a truncation that is detected after the tool call has ended."""
         values = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), layer, reason)
         self.series(semconv.RESULTS_TRUNCATED, values).record(1)
 
     def remedied(self, tool: str, remedy: str, removed_bytes: int) -> None:
-        """Count a result in whose place a remedy has put something smaller; the cut is counted with the others."""
+        """Count a result that a remedy replaced and the removed bytes; `ToolSeries.truncated` counts the truncation."""
         if remedy == semconv.CEILING:
             values = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), semconv.CEILING)
             self.series(semconv.RESULTS_LARGE, values).record(1)
@@ -191,7 +191,7 @@ class Metrics:
             self.series(semconv.CLAIM_CHECK_IO, (operation,)).record(io_bytes)
 
     def announce(self, limits: tuple[str, ...]) -> None:
-        """Create at 0 what alerts wait for: the first one is to be an increase, and not a newborn series."""
+        """Create the counters that alerts use at 0, so that the first event is an increase and not a new series."""
         for limit in limits:
             self.series(semconv.LIMITS_HIT, (limit,)).record(0)
         if semconv.CLAIM_CHECK in self.remedies:
@@ -199,15 +199,15 @@ class Metrics:
                 self.series(semconv.CLAIM_CHECK_OPERATIONS, (operation, result)).record(0)
 
     def limit_hit(self, limit: str) -> None:
-        """Count a call that was skipped."""
+        """Count a call that a limit skipped."""
         self.series(semconv.LIMITS_HIT, (limit,)).record(1)
 
     def unmatched(self) -> None:
-        """Count a result that belongs to no tool call seen."""
+        """Count a result in a model request that matches no recorded tool call."""
         self.series(semconv.RESULTS_UNMATCHED, ()).record(1)
 
     def followed(self, tool: str, outcome: str) -> None:
-        """Count what was done after a cut result or a page."""
+        """Count the follow-up of a truncated or paged result."""
         self.series(semconv.TOOL_FOLLOWUPS, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), outcome)).record(1)
 
     def lost(self, agent: str | None) -> None:
@@ -215,15 +215,15 @@ class Metrics:
         self.series(semconv.HISTORY_LOST, (self.limit(semconv.AGENT_NAME, agent),)).record(1)
 
     def doubled(self, agent: str | None) -> None:
-        """Count a request that holds the same twice."""
+        """Count a request that holds a message or a result twice."""
         self.series(semconv.HISTORY_DOUBLED, (self.limit(semconv.AGENT_NAME, agent),)).record(1)
 
     def stable(self, share: float) -> None:
-        """Record how much of a request was the beginning of the one before."""
+        """Record the share of a request's bytes that begin it as they began the request before."""
         self.series(semconv.REQUEST_STABLE, ()).record(share)
 
     def cached(self, tokens: int) -> None:
-        """Count the tokens that a provider says it had cached."""
+        """Count the prompt tokens that a provider reports as cached."""
         self.series(semconv.CACHED_TOKENS, ()).record(tokens)
 
     def execution(
@@ -237,7 +237,7 @@ class Metrics:
             self.series(semconv.EXECUTION_PAYLOAD_SIZE, values).record(payload_bytes)
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Bind a metric to label values on every sink; the same series is returned the next time."""
+        """Return the series of a metric with these label values, bound once on every sink."""
         key = (metric.name, values)
         series = self._series.get(key)
         if series is None:
@@ -268,7 +268,10 @@ class Metrics:
 
 
 def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
-    """Bind on one sink; one that cannot (a multiprocess folder that is not writable) must not cost the others."""
+    """Bind a metric on one sink.
+
+    Return None with a warning when the sink fails (a read-only multiprocess folder), so that other sinks still record.
+    """
     try:
         return sink.series(metric, values)
     except Exception as error:
@@ -280,11 +283,11 @@ def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
 
 
 def _is_active(source: str) -> bool:
-    """Whether ``module:name`` emits: an instrumentor that has instrumented, or a histogram of a framework's own."""
+    """Return true when ``module:name`` is an active instrumentor, or a framework's histogram that has a provider."""
     module_name, _, name = source.partition(":")
     found = getattr(sys.modules.get(module_name), name, None)
     if hasattr(found, "record"):
-        # A histogram is a proxy until there is a provider, and without one nobody sees it.
+        # A histogram is a proxy until a provider is set; until then its values are not exported.
         return getattr(found, "_real_instrument", found) is not None
     instance = getattr(found, "_instance", None)
     return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))

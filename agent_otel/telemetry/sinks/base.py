@@ -1,4 +1,4 @@
-"""What a way out for metrics looks like. Two implementations, one catalogue: ``prometheus`` and ``otel``."""
+"""The interface of metric sinks, which ``prometheus`` and ``otel`` implement for the same metrics."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class _RecordingLock:
-    """The lock around all that is bound or recorded on any sink, which a fork waits for.
+    """The lock that threads hold while they bind or record a series on any sink; a fork waits for it.
 
-    The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. A lock of theirs that
-    another thread held when the process forked would never be free in the child, and neither library renews them all.
-    One lock also costs less: a tool call records on four series. Reentrant, because the garbage collector may finish
-    another call inside.
+    The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. If another thread held
+    one of those at a fork, it would stay locked in the child, and neither library renews all of its locks. A single
+    lock also costs less, because a tool call records on four series. It is reentrant, because the garbage collector
+    may finish another call while a thread holds it.
     """
 
     __slots__ = ("held",)
@@ -42,7 +42,7 @@ recording = _RecordingLock()
 
 
 class Exemplar:
-    """Where a measurement belongs, in each sink's own form when the sink asks for it. The span itself is not held.
+    """The span context of a measurement, converted to the form of each sink on demand; it does not keep the span.
 
     ``at`` is the time of the measurement in epoch seconds.
     """
@@ -55,37 +55,37 @@ class Exemplar:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels of an exemplar in Prometheus."""
+        """Return the labels of a Prometheus exemplar."""
         return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
 
     @property
     def context(self) -> Context:
-        """The context from which OpenTelemetry's SDK makes an exemplar."""
+        """Return the context from which the OpenTelemetry SDK makes an exemplar."""
         return set_span_in_context(NonRecordingSpan(self.spot))
 
 
 class Series(Protocol):
-    """One time series, bound to its label values."""
+    """A time series, bound to its label values."""
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
         """Observe a value, add to a counter or set a gauge."""
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """As ``record``, for a caller that holds ``recording``."""
+        """Do the same as ``record``, for a caller that holds the ``recording`` lock."""
 
 
 class Sink(Protocol):
-    """Where metrics go."""
+    """A destination of metrics."""
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Bind a metric to label values; an empty value means that the label is absent."""
+        """Return the series with these label values; an empty value means that the label is absent."""
 
     def settles(self, settle: Callable[[], None]) -> bool:
-        """Whether the sink will call ``settle`` each time before it is read, so that until then calls may wait."""
+        """Return true when the sink will call ``settle`` before each read, so that calls may be buffered until then."""
 
 
 class Fan:
-    """One series on several sinks."""
+    """A series on several sinks."""
 
     __slots__ = ("_series",)
 
@@ -93,11 +93,11 @@ class Fan:
         self._series = series
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Record on each of them."""
+        """Record on each sink."""
         for series in self._series:
             series.record(value, exemplar)
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Add on each of them."""
+        """Add on each sink."""
         for series in self._series:
             series.add(value, exemplar)

@@ -1,4 +1,4 @@
-"""The OpenTelemetry sink: instruments of a MeterProvider, attributes built once for each series."""
+"""The OpenTelemetry sink: instruments of a MeterProvider, with attributes that are built once for each series."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _OTelSeries:
 
 
 class _Gauge:
-    """The values of one gauge, read at each collection.
+    """The values of an observable gauge.
 
-    Observable, because older SDKs (1.30) export a synchronous gauge once for each time it is set and then no more,
-    and because values set before the program has a provider are not lost.
+    Older SDKs (1.30) export a synchronous gauge only once after each ``set``. An observable one also keeps values that
+    were set before the program has a provider.
     """
 
     def __init__(self) -> None:
@@ -52,21 +52,21 @@ class _Gauge:
 
 
 class OTelSink:
-    """Instruments of ``meter``, made when first bound."""
+    """Instruments of ``meter``, created at first use."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._instruments: dict[str, Callable[..., None]] = {}
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Bind a metric to label values; the conventions leave out an attribute that has no value."""
+        """Return the series with these label values; an empty value omits the attribute, as in the conventions."""
         record = self._instruments.get(metric.name)
         if record is None:
             record = self._instruments[metric.name] = self._make(metric)
         return _OTelSeries(record, {key: value for key, value in zip(metric.labels, values, strict=True) if value})
 
-    def settles(self, settle: Callable[[], None]) -> bool:  # noqa: ARG002 - nobody tells before a collection
-        """Never."""
+    def settles(self, settle: Callable[[], None]) -> bool:  # noqa: ARG002 - the SDK calls nothing before a collection
+        """Return False: the SDK does not call ``settle`` before a collection."""
         return False
 
     def _make(self, metric: Metric) -> Callable[..., None]:

@@ -1,8 +1,8 @@
-"""The Prometheus sink: metrics in the program's own registry, recorded on cells of ours.
+"""The Prometheus sink: metrics in the program's registry, recorded in cells of this module.
 
-A cell costs a third of the client's cached child, which is the largest single cost of a tool call; what is scraped is
-the client's own metric families. In multiprocess mode (``PROMETHEUS_MULTIPROC_DIR``) the client's metrics themselves
-are used, because only they write the files that its collector adds up; the client then drops exemplars.
+Recording is the largest single cost of a tool call, and a cell costs a third of the client's cached child. A scrape
+converts cells to the client's metric families. In multiprocess mode (``PROMETHEUS_MULTIPROC_DIR``) the sink uses the
+client's own metrics, because only these write the files that its collector adds up; the client then drops exemplars.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv import Metric
     from agent_otel.telemetry.sinks.base import Exemplar, Series
 
-    #: An exemplar as a cell keeps it: where and when, and how much.
+    #: An exemplar in a cell: span context and time, and the value.
     _Kept = tuple[Exemplar, float]
 
 
@@ -68,7 +68,7 @@ class _HistogramCell:
         with recording.held:
             counts, total, exemplars = self._counts.copy(), self._sum, self._exemplars.copy()
         if not any(counts):
-            return  # a histogram begins with its first value, as it does in OpenTelemetry
+            return  # a histogram is exposed from its first value on, as in OpenTelemetry
         buckets: list[tuple[str, int, ClientExemplar | None]] = []
         below = 0
         for index, bound in enumerate((*self._bounds, float("inf"))):
@@ -96,7 +96,7 @@ class _CounterCell:
             self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
-        # Counters of clients before 0.22 take an exemplar nowhere but in a sample.
+        # In clients before 0.22, only a sample of a counter takes an exemplar.
         labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
         family.add_sample(f"{family.name}_total", labels, self._value, exemplar=_given(self._exemplar))
 
@@ -122,7 +122,7 @@ _Cell = _HistogramCell | _CounterCell | _GaugeCell
 
 
 class _Cells(Collector):
-    """All series of one metric, as a collector of the client's."""
+    """All series of one metric, as a collector of the Prometheus client."""
 
     def __init__(self, metric: Metric, sink: PrometheusSink) -> None:
         self._metric = metric
@@ -146,11 +146,11 @@ class _Cells(Collector):
         return family
 
     def describe(self) -> Iterator[Family]:
-        """Name the metric, so that the registry knows that the name is taken."""
+        """Yield the metric without samples, so that the registry reserves its name."""
         yield self._family()
 
     def collect(self) -> Iterator[Family]:
-        """Give what is scraped."""
+        """Yield the metric with its samples."""
         self._sink.settle()
         family = self._family()
         for values, cell in list(self._cells.items()):
@@ -159,7 +159,7 @@ class _Cells(Collector):
 
 
 class _ClientSeries:
-    """A series on one of the client's own metrics."""
+    """A series of one of the client's own metrics."""
 
     __slots__ = ("_record", "_takes_exemplars")
 
@@ -181,7 +181,7 @@ class _ClientSeries:
 
 
 class _ClientMetric:
-    """One of the client's own metrics, for multiprocess mode."""
+    """A metric of the client itself, for multiprocess mode."""
 
     def __init__(self, metric: Metric, registry: prometheus_client.CollectorRegistry) -> None:
         self._kind = metric.kind
@@ -196,7 +196,7 @@ class _ClientMetric:
         elif metric.kind == semconv.COUNTER:
             self._metric = prometheus_client.Counter(**arguments)
         else:
-            # Files of processes that have ended are added up with the others: together they count since the first.
+            # The collector also adds the files of ended processes, so that the start is that of the first process.
             arguments["multiprocess_mode"] = "min" if metric is semconv.PROCESS_START else "max"
             self._metric = prometheus_client.Gauge(**arguments)
 
@@ -205,24 +205,24 @@ class _ClientMetric:
 
 
 class PrometheusSink:
-    """Metrics in ``registry``, made when first bound."""
+    """Metrics in ``registry``, created at first use."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry = prometheus_client.REGISTRY) -> None:
         self._registry = registry
         self._metrics: dict[str, _Cells | _ClientMetric] = {}
-        #: Called before the cells are read.
+        #: Records buffered calls; called before the cells are read.
         self.settle: Callable[[], None] = lambda: None
         self._multiprocess = bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR"))
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Bind a metric to label values."""
+        """Return the series with these label values."""
         found = self._metrics.get(metric.name)
         if found is None:
             found = self._metrics[metric.name] = self._make(metric)
         return found.series(values)
 
     def settles(self, settle: Callable[[], None]) -> bool:
-        """Yes, but in multiprocess mode, where other processes read what is written."""
+        """Return true except in multiprocess mode, in which other processes read the files."""
         if not self._multiprocess:
             self.settle = settle
         return not self._multiprocess
@@ -233,7 +233,7 @@ class PrometheusSink:
                 return _ClientMetric(metric, self._registry)
             cells = _Cells(metric, self)
             self._registry.register(cells)
-        except ValueError:  # the name is taken in the program's registry
+        except ValueError:  # another metric in the program's registry has the name
             errors.warn_once(
                 f"taken {metric.prometheus_name}",
                 f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
