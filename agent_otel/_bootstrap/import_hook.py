@@ -1,8 +1,8 @@
-"""Module name -> callback when that module has been imported. Standard library only.
+"""Import hook that runs a callback when a watched module has been imported. Standard library only.
 
-A meta-path finder that answers only for the watched names: it asks the other finders for the spec and puts a loader
-in front that runs the callbacks after the module's own code. The module keeps its real loader. A sandbox that imports
-modules anew into a table of its own, such as Temporal's around workflow code, is left alone.
+A meta-path finder handles only the watched names: it gets the spec from the other finders and adds a loader that runs
+the callback after the module's own code. The module keeps its real loader. The hook ignores sandboxes that import
+modules again into their own module table, such as Temporal's sandbox for workflow code.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _modules = sys.modules
 
 
 def _is_elsewhere() -> bool:
-    """Whether imports of this thread go into another table of modules than the interpreter's.
+    """Return true when this thread imports into another module table than the interpreter's.
 
-    Temporal puts a table in the place of ``sys.modules`` that is another one in each thread. Every such table has a
-    ``__main__`` of its own; what else it has it may share.
+    Temporal replaces ``sys.modules`` by a table that differs in each thread. Each of these tables has its own
+    ``__main__``; other modules may be shared.
     """
     return sys.modules is not _modules and sys.modules.get("__main__") is not _modules.get("__main__")
 
 
 class _Loader:
-    """Runs the real loader, then the callback; everything else is the real loader's."""
+    """A loader that runs the real loader and then the callback; it delegates everything else to the real loader."""
 
     def __init__(self, loader: Any, finder: Finder, name: str) -> None:
         self._loader = loader
@@ -59,18 +59,18 @@ class Finder:
         self._callbacks: dict[str, Callable[[str], None]] = {}
 
     def watch(self, callbacks: Mapping[str, Callable[[str], None]]) -> None:
-        """Add callbacks; for a module that is already imported the callback runs at once."""
+        """Add callbacks; the callback of a module that is already imported runs at once."""
         self._callbacks.update(callbacks)
         for name in callbacks:
             if sys.modules.get(name) is not None:  # None blocks an import
                 self.imported(name)
 
     def forget(self) -> None:
-        """Watch nothing any more."""
+        """Remove all callbacks."""
         self._callbacks.clear()
 
     def imported(self, name: str) -> None:
-        """Run the callback of a module, once; it must not raise, or the user's import would fail."""
+        """Run the callback of a module once. A callback must not raise, or the user's import would fail."""
         callback = self._callbacks.pop(name, None)
         if callback is not None:
             callback(name)
@@ -78,7 +78,7 @@ class Finder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Answer the import system: the real spec with our loader in front, for watched names only."""
+        """Return the real spec of a watched module with `_Loader` as its loader, else None."""
         if fullname not in self._callbacks or _is_elsewhere():
             return None
         for finder in sys.meta_path:
@@ -97,14 +97,14 @@ _finder = Finder()
 
 
 def install(callbacks: Mapping[str, Callable[[str], None]]) -> None:
-    """Watch these modules; calling again adds to the list and never installs a second finder."""
+    """Watch these modules; further calls add modules to the same finder."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
     _finder.watch(callbacks)
 
 
 def uninstall() -> None:
-    """Take the finder out again; modules imported from now on are left alone."""
+    """Remove the finder and all callbacks."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
     _finder.forget()

@@ -1,6 +1,6 @@
-"""OpenTelemetry's instrumentor entry point: ``opentelemetry-instrument`` activates this package as any other.
+"""OpenTelemetry's instrumentor entry point, by which ``opentelemetry-instrument`` activates this package.
 
-The same installation as the switch; whichever comes first does it, once. ``AGENT_OTEL=0`` wins over both.
+It activates the same import hook as ``AGENT_OTEL=1``; the hook is installed once. ``AGENT_OTEL=0`` overrides both.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 class AgentOtelInstrumentor(BaseInstrumentor):  # type: ignore[misc,unused-ignore]
-    """Activates the import hook. Nothing is ever raised: an exception here would stop every later instrumentor."""
+    """An instrumentor that activates the import hook; it never raises, because that would stop later instrumentors."""
 
     def instrumentation_dependencies(self) -> Collection[str]:
-        """None: each integration checks its own framework's version."""
+        """Return no dependency: each integration checks the version of its own framework."""
         return ()
 
-    def _instrument(self, **kwargs: Any) -> None:  # noqa: ARG002 - the providers in force are found at first use
+    def _instrument(self, **kwargs: Any) -> None:  # noqa: ARG002 - providers are resolved at first use
         startup.activate()
 
     def _uninstrument(self, **kwargs: Any) -> None:  # noqa: ARG002

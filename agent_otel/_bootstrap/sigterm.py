@@ -1,8 +1,8 @@
-"""Flush on SIGTERM and SIGHUP, where asked to (``AGENT_OTEL_FLUSH_ON_SIGTERM``). Standard library only.
+"""Flush on SIGTERM and SIGHUP, if ``AGENT_OTEL_FLUSH_ON_SIGTERM`` is on. Standard library only.
 
-Installed at interpreter start, because a server such as uvicorn puts its own handler in front, and after its
-graceful shutdown re-raises the signal for the handler that was there before: this one. gunicorn sets the signals of
-its workers back to their default actions, so that there it is installed once more.
+The handler is installed at interpreter start, because a server such as uvicorn replaces it by its own, and re-raises
+the signal for the earlier handler after its graceful shutdown. gunicorn resets the signals of its workers to their
+default actions, so the handler is installed again in each worker.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasa
 
 
 def install() -> None:
-    """Handle the signals of this process, and of the workers that gunicorn may start."""
+    """Install the handler in this process and in workers that gunicorn starts."""
     _handle()
     import_hook.install({"gunicorn.workers.base": _handle_in_workers})
 
 
 def _handle() -> None:
-    """Handle each signal whose default action is in force, if this is the main thread of the main interpreter."""
+    """Handle each signal that has its default action, if this is the main thread of the main interpreter."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in _SIGNALS:
@@ -42,9 +42,10 @@ def _handle() -> None:
 
 
 def _handle_in_workers(module: str) -> None:
-    """Let gunicorn's workers handle the signals again before they load the application.
+    """Install the handler in gunicorn's workers before they load the application.
 
-    By then they have set all signals back. Only uvicorn's classes leave SIGTERM so, and re-raise it at their end.
+    At that point a worker has reset all its signals. Only uvicorn's worker classes then leave SIGTERM at its default
+    action; they re-raise it when they end.
     """
     worker: Any = getattr(sys.modules[module], "Worker", None)
     load = getattr(worker, "load_wsgi", None)
@@ -61,9 +62,9 @@ def _handle_in_workers(module: str) -> None:
 
 
 def _flush_and_die(number: int, _frame: FrameType | None) -> None:
-    """Flush for at most two seconds, then die of the signal as the parent expects."""
+    """Flush for at most two seconds, then end by the default action of the signal, as the parent process expects."""
     try:
-        # A signal may come while that module is being imported: then there is nothing to flush.
+        # The module may be only partly imported when the signal arrives; then there is nothing to flush.
         flush = getattr(sys.modules.get("agent_otel.telemetry.setup"), "flush", None)
         if flush is not None:
             flush(_SECONDS)

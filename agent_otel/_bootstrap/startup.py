@@ -1,7 +1,7 @@
-"""The switch: reads ``AGENT_OTEL`` at interpreter start and, when it is on, installs the import hook.
+"""Activation at interpreter start: if ``AGENT_OTEL`` is on, install the import hook.
 
-Standard library only. Called by ``agent_otel_startup.pth`` (Python up to 3.14) or ``agent_otel_startup.start``
-(from 3.15); virtual environments run ``.pth`` lines twice, so everything here happens once.
+Standard library only. ``agent_otel_startup.pth`` (Python up to 3.14) or ``agent_otel_startup.start`` (from 3.15) calls
+`start`. Virtual environments run ``.pth`` lines twice, so a second call does nothing.
 """
 
 import os
@@ -13,14 +13,14 @@ _complaints: set[str] = set()
 
 
 def start() -> None:
-    """Activate when ``AGENT_OTEL`` says so; let nothing escape, because an error here would stop the interpreter."""
+    """Activate if ``AGENT_OTEL`` is on; raise nothing, because an error here would stop the interpreter."""
     switch = os.environ.get("AGENT_OTEL")
     if switch and switch.strip().lower() not in env.OFF:
         activate()
 
 
 def activate() -> None:
-    """Install the import hook, once per process. ``AGENT_OTEL=0`` keeps everything off; nothing is raised."""
+    """Install the import hook, once per process; ``AGENT_OTEL=0`` prevents it. Raises nothing."""
     switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
     if env.active or switch in env.OFF:
         return
@@ -33,9 +33,9 @@ def activate() -> None:
     try:
         # Nothing is imported while the switch is off.
         from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: PLC0415
-        from agent_otel._internal import fork  # noqa: F401, PLC0415 - forks wait from now on
+        from agent_otel._internal import fork  # noqa: F401, PLC0415 - registers the fork hooks
 
-        if "agent_otel.core.handler" in sys.modules:  # taken out before
+        if "agent_otel.core.handler" in sys.modules:  # deactivated before
             from agent_otel.core import handler  # noqa: PLC0415
 
             handler.enabled = True
@@ -52,7 +52,7 @@ def activate() -> None:
 
 
 def _imported(module: str) -> None:
-    """A module is here that an integration waits for: only now the table is read."""
+    """Load the registry and apply the integrations of a watched module that was imported."""
     try:
         from agent_otel._internal import fork  # noqa: PLC0415 - imported already
 
@@ -65,7 +65,7 @@ def _imported(module: str) -> None:
 
 
 def deactivate() -> None:
-    """Take the import hook out and put every original function back."""
+    """Remove the import hook and restore all wrapped functions."""
     env.active = False
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415
 
@@ -80,5 +80,5 @@ def _complain(message: str) -> None:
         _complaints.add(message)
         try:  # noqa: SIM105 - contextlib is not loaded yet
             sys.stderr.write(f"agent_otel: {message}\n")
-        except Exception:  # noqa: S110 - standard error is closed or full: nowhere to say it
+        except Exception:  # noqa: S110 - standard error is closed or full
             pass

@@ -1,4 +1,4 @@
-"""Threads for work that may hang: few, daemons, started at first use, and never waited for when the program ends."""
+"""A small pool of daemon threads for work that may hang; the end of the program does not wait for them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-#: Jobs that may wait for a thread.
+#: Maximum of jobs that wait for a thread.
 _MOST_WAITING: Final = 256
 
 
 class BusyError(RuntimeError):
-    """All threads are busy, and as many jobs wait as may."""
+    """An error of a full queue: all threads are busy, and the maximum of jobs waits."""
 
 
 class Job(Future[_T]):
-    """A function that a thread is to call; cancelling it lets go of the function, and of the bytes in it."""
+    """A function for a thread to call; cancelling the job releases the function and the bytes that it holds."""
 
     def __init__(self, call: Callable[[], _T]) -> None:
         super().__init__()
         self._call: Callable[[], _T] | None = call
 
     def cancel(self) -> bool:
-        """Take the job back, if no thread has begun it."""
+        """Cancel the job, unless a thread has begun it."""
         is_cancelled = super().cancel()
         if is_cancelled:
             self._call = None
@@ -54,11 +54,11 @@ class Job(Future[_T]):
 
 
 class Workers:
-    """At most ``limit`` threads.
+    """A pool of at most ``limit`` threads, which start at first use.
 
-    Callers pass their own timeout to ``Job.result``. A job that hangs keeps its thread; when all hang, later jobs wait
-    in a queue, where ``Job.cancel`` still takes them back, and further ones are refused. ``concurrent.futures`` has no
-    daemon threads: one hanging job would keep the program from ending.
+    Callers pass their own timeout to ``Job.result``. A job that hangs keeps its thread. When all threads hang, later
+    jobs wait in a queue, in which ``Job.cancel`` can still cancel them; when the queue is full, `submit` raises
+    BusyError. ``concurrent.futures`` has no daemon threads, so one hanging job would keep the program from ending.
     """
 
     def __init__(self, name: str, limit: int) -> None:
@@ -74,9 +74,11 @@ class Workers:
         self._idle = 0
 
     def submit(self, call: Callable[[], _T]) -> Job[_T]:
-        """Have a function called in the caller's context.
+        """Queue a function; a thread calls it in the caller's context.
 
-        BusyError when too many jobs wait, RuntimeError when the machine gives no thread.
+        Raises:
+            BusyError: too many jobs wait.
+            RuntimeError: the operating system starts no further thread.
         """
         context = contextvars.copy_context()
         job = Job(lambda: context.run(call))
@@ -97,7 +99,7 @@ class Workers:
             self._next().do()
 
     def _next(self) -> Job[Any]:
-        """Wait for a job; a waiting thread keeps no bytes."""
+        """Wait for a job. A separate function, so that a waiting thread keeps no reference to its last job."""
         with self._ready:
             while not self._jobs:
                 self._idle += 1
@@ -107,7 +109,7 @@ class Workers:
 
 
 def is_in_asyncio() -> bool:
-    """Return whether the caller runs in an event loop of asyncio, which alone can wait for a future."""
+    """Return true when the caller runs in an asyncio event loop, which can await a future of these threads."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

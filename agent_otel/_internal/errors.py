@@ -1,7 +1,7 @@
-"""The one error policy: our failure never becomes the user's.
+"""Error policy: a failure of this package never reaches the user's code.
 
-The user's call is always outside our ``try``. What fails inside is counted (``agent_otel.internal.errors``) and
-logged once per place. Tests replace ``handler`` with one that raises.
+The user's call is always outside our ``try``. An internal failure is counted (``agent_otel.internal.errors``) and
+logged once per place. Tests replace ``handler`` with a function that raises.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _log = logging.getLogger("agent_otel")
 _said: set[str] = set()
 _FRAMES_SHOWN = 3
 
-#: Failures by place, since the process began.
+#: Internal failures by place since the start of the process.
 errors: Counter[str] = Counter()
 
 
@@ -37,7 +37,7 @@ def _count_and_log(where: str) -> None:
 
 
 def _origin(error: BaseException | None) -> str:
-    """Return the class of an exception and where it was raised, never its text, in which values may stand."""
+    """Return the class of an exception and the place that raised it; never its text, which may contain user data."""
     found = None if error is None else error.__traceback__
     places = []
     while found is not None:
@@ -46,12 +46,12 @@ def _origin(error: BaseException | None) -> str:
     return f"{type(error).__qualname__} at {' > '.join(places[-_FRAMES_SHOWN:])}"
 
 
-#: What happens to an internal failure; called inside the ``except`` block.
+#: Handles an internal failure; called inside the ``except`` block.
 handler: Callable[[str], None] = _count_and_log
 
 
 def report_error(where: str) -> None:
-    """Report the exception being handled. Call it in ``except Exception``, never in a wider one."""
+    """Report the exception being handled; call this only inside ``except Exception``, never in a wider ``except``."""
     handler(where)
 
 
@@ -62,12 +62,12 @@ def warn_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
     _said.add(key)
     try:
         _log.log(level, message)
-    except Exception:  # a handler or filter of the program's
+    except Exception:  # a logging handler or filter of the program raised
         errors["logging"] += 1
 
 
 def guarded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]:
-    """Make a function of ours return None instead of raising."""
+    """Return a decorator that reports exceptions of a function and returns None instead of raising."""
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R | None]:
         @functools.wraps(function)

@@ -1,10 +1,10 @@
-"""What an exception says of itself."""
+"""Text and type of exceptions for spans and metrics."""
 
 from __future__ import annotations
 
 
 def text_of(error: BaseException, limit: int) -> str:
-    """What an exception says, if it can, up to so many characters."""
+    """Return the text of an exception, cut at ``limit`` characters; empty when its ``__str__`` raises."""
     try:
         return str(error)[:limit]
     except Exception:
@@ -12,7 +12,7 @@ def text_of(error: BaseException, limit: int) -> str:
 
 
 def error_type(error: BaseException) -> str:
-    """The conventions' ``error.type``: what the exception says of itself, else its qualified class name."""
+    """Return the conventions' ``error.type``: the class's ``_gen_ai_error_type``, else its qualified name."""
     own = getattr(type(error), "_gen_ai_error_type", None)
     if isinstance(own, str):
         return own

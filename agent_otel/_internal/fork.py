@@ -1,9 +1,9 @@
-"""What a fork waits for: a lock that another thread holds when a process forks is never free in the child.
+"""Fork safety: a lock that another thread holds when a process forks is never released in the child.
 
-Python's import system has such a lock for each module, and the OpenTelemetry SDK one for each series. So a fork waits
-until no thread loads anything of ours, keeps others from beginning, and takes the locks that it was given. Threads that
-load do not wait for each other: they may hold import locks. Nobody waits longer than ``_LONGEST_SECONDS``; then
-everything goes on as without this module. Standard library only.
+Python's import system has such a lock for each module, and the OpenTelemetry SDK has one for each series. So a fork
+waits until no other thread loads a module of this package, keeps further threads from loading, and acquires the
+registered locks. Threads that load do not wait for each other, because they may hold import locks. No wait is longer
+than ``_LONGEST_SECONDS``; after that, the fork goes on as it would without this module. Standard library only.
 """
 
 import _thread
@@ -19,7 +19,7 @@ _STEP_SECONDS = 0.001
 
 
 class _Loading:
-    """A context in which something of ours is imported, or made for the first time."""
+    """A context manager around imports and first-time construction of this package's objects; forks wait for it."""
 
     def __init__(self) -> None:
         self._forking = _thread.RLock()
@@ -36,7 +36,8 @@ class _Loading:
             self._forking.release()
         if not self._is_first:
             self._is_first = True
-            # What is registered last runs first before a fork. These modules' own hooks take locks that loading needs.
+            # Hooks before a fork run in reverse order of registration: ours must run before those of these modules,
+            # which take locks that loading needs.
             import concurrent.futures.thread  # noqa: F401, PLC0415
             import logging  # noqa: F401, PLC0415
 
@@ -49,11 +50,11 @@ class _Loading:
             self._threads[thread] = left
 
     def hold(self, lock: "Callable[[], _thread.RLock]", renew: "Callable[[], object]") -> None:
-        """Let forks wait until no other thread holds ``lock()``; ``renew`` makes another one in the child."""
+        """Register a lock that a fork acquires first; ``renew`` replaces it in the child."""
         self._held.append((lock, renew))
 
     def register(self) -> None:
-        """Have forks wait from now on; called again, before the hooks that others have registered since."""
+        """Register the fork hooks; a second call makes them run before hooks that were registered in between."""
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self._before, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child
@@ -68,7 +69,7 @@ class _Loading:
         self._hooks += 1
 
     def _wait(self) -> None:
-        """Wait for the other threads that load; the forking thread itself may be loading."""
+        """Wait until no other thread loads; the forking thread itself may be loading."""
         until = time.monotonic() + _LONGEST_SECONDS
         while not self._threads.keys() <= {_thread.get_ident()}:
             if time.monotonic() > until:
@@ -100,7 +101,7 @@ class _Loading:
 def _release(lock: _thread.RLock) -> None:
     try:  # noqa: SIM105 - contextlib is not loaded yet
         lock.release()
-    except RuntimeError:  # not ours: the wait was too long
+    except RuntimeError:  # not acquired: the wait timed out
         pass
 
 

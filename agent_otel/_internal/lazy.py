@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def load(package: str, exports: Mapping[str, str], name: str) -> object:
-    """Return a public name of a package, and keep it there.
+    """Return a public name of a package, and set it on the package.
 
-    ``exports`` names the module of each, and after a colon its name there where that is another.
+    ``exports`` maps each name to its module, followed by a colon and the attribute where that has another name.
 
     Raises:
         AttributeError: the package has no such name.

@@ -1,6 +1,6 @@
-"""What no setting can see alone: names that no setting has, settings without effect, settings that contradict.
+"""Checks across settings: unknown variables, settings without effect, settings that contradict each other.
 
-Each is one warning. A safeguard that is believed to be on must not be off without a word.
+Each finding is one warning, because a safeguard must not be off without notice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-#: Fields whose remedies act on results of tools, and those whose remedies act on requests to models.
+#: Fields of remedies that act on tool results, and of remedies that act on model requests.
 ON_RESULTS: Final = (
     *("result_ceiling_bytes", "claim_check"),
     *("max_tool_calls", "max_parallel_tool_calls", "max_result_bytes", "max_result_tokens"),
@@ -26,13 +26,13 @@ ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history"
 
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
-# What Kubernetes puts into every pod of a namespace with a service called agent-otel-something.
+# Variables that Kubernetes sets in every pod of a namespace with a service whose name begins with agent-otel.
 _OF_A_SERVICE: Final = re.compile(r".*(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT_\d+_[A-Z]+(_PROTO|_PORT|_ADDR)?)")
 _ADDRESS: Final = re.compile(r"[a-z]+://[^:]+:\d+")
 
 
 def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
-    """Warn of each variable that no setting has, with the nearest one; ``variables`` are those that there are."""
+    """Warn of each variable that is no setting, and suggest the nearest; ``variables`` are those of all settings."""
     for name in environ:
         if name.upper().startswith(_PREFIXES) and name not in variables and not _is_of_a_service(name, environ[name]):
             nearest = _nearest_setting(name.upper(), variables)
@@ -45,7 +45,7 @@ def _is_of_a_service(name: str, value: str) -> bool:
 
 
 def _nearest_setting(name: str, variables: Collection[str]) -> str | None:
-    """Return the setting that ends as the name does, or is written much as it is; without the prefix of all."""
+    """Return the setting with the same ending, else with the most similar name; the common prefix does not count."""
     rest = name[len(_PREFIXES[name.startswith(_PREFIXES[1])]) :]
     settings = {variable.removeprefix(_PREFIXES[0]): variable for variable in variables}
     ending = [setting for setting in settings if setting.endswith(f"_{rest}")]
@@ -54,13 +54,13 @@ def _nearest_setting(name: str, variables: Collection[str]) -> str | None:
 
 
 def _nearest(name: str, candidates: Collection[str]) -> str | None:
-    import difflib  # noqa: PLC0415 - where a name is wrong, only
+    import difflib  # noqa: PLC0415 - only needed for a wrong name
 
     return next(iter(difflib.get_close_matches(name, sorted(candidates), 1, _LIKENESS)), None)
 
 
 def needs(values: Mapping[str, Any], needed: Mapping[str, tuple[str, ...]]) -> None:
-    """Warn of each setting that does nothing without another; both are by variable, ``values`` those that are set."""
+    """Warn of each setting that has no effect without another; keys are variables, and ``values`` has the set ones."""
     for variable in values:
         others = needed.get(variable, ())
         if others and not any(values.get(other) for other in others):
@@ -68,7 +68,7 @@ def needs(values: Mapping[str, Any], needed: Mapping[str, tuple[str, ...]]) -> N
 
 
 def corrections(chosen: Mapping[str, Any], explicit: Collection[str]) -> dict[str, Any]:
-    """Return the fields to replace because they contradict others; ``explicit`` are the fields that were set."""
+    """Return new values of fields that contradict others; ``explicit`` are the fields that the user set."""
     found: dict[str, Any] = {}
     warn, near = chosen["payload_warn_ratio"], chosen["payload_near_ratio"]
     if warn > near:
@@ -103,8 +103,8 @@ def _contradicts(variable: str, message: str) -> None:
 
 
 def _runtimes(configured: Collection[str]) -> None:
-    """Warn of runtimes with a cap that are written much like another; a program may have runtimes of its own."""
-    from agent_otel.caps import payload_caps  # noqa: PLC0415 - reading the table takes 10 ms: where caps are set, only
+    """Warn of caps for unknown runtimes, and suggest a similar name; a program may report its own runtimes."""
+    from agent_otel.caps import payload_caps  # noqa: PLC0415 - reading the table takes 10 ms; needed only with caps
 
     known = {cap.runtime for cap in payload_caps()}
     for runtime in sorted(set(configured) - known):
@@ -119,7 +119,7 @@ def _runtimes(configured: Collection[str]) -> None:
 
 
 def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
-    """Warn once that remedies do not act on a framework in use; ``adapter`` is the module that reads it."""
+    """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
     framework = adapter.rpartition(".")[2]
     variables = [
         item.metadata["variable"] for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name)

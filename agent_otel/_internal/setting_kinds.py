@@ -1,4 +1,4 @@
-"""How the text of a setting becomes a value: sizes, counts, ratios, switches, caps."""
+"""Parsers of settings' texts: sizes, counts, ratios, switches, caps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent_otel._internal import env, errors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: What a cap is on, as in ``caps.toml``: an activity's or a workflow's payload, or what holds them.
+#: Boundaries of ``caps.toml``: the payloads of an activity or a workflow, and what contains them.
 BOUNDARIES: Final = (
     "activity_input",
     "activity_output",
@@ -23,13 +23,13 @@ BOUNDARIES: Final = (
     "memo",
     "event",
 )
-#: The largest size that is believed. No machine has that much memory, so no payload could be held against more.
+#: The largest size that a setting accepts; no payload can be larger, because no machine has that much memory.
 LARGEST_BYTES: Final = 2**40
 #: A shorter key can be guessed from a single reference or hash.
 _LEAST_KEY_BYTES: Final = 16
 _LONGEST_SECONDS: Final = 10 * 365 * 86_400
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
-# As in Kubernetes: k is 1000, Ki is 1024. The B behind it and the case say nothing more.
+# Kubernetes' units: k is 1000, Ki is 1024. A trailing B and upper or lower case make no difference.
 _UNITS: Final = {"": 1, "b": 1} | {
     f"{prefix}{infix}{suffix}": base**power
     for power, prefix in enumerate("kmgt", start=1)
@@ -40,7 +40,7 @@ _UNITS: Final = {"": 1, "b": 1} | {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How a setting's text becomes a value; ``parse`` raises ValueError for text it cannot use."""
+    """A kind of setting; ``parse`` converts its text and raises ValueError for an invalid one."""
 
     name: str
     parse: Callable[[str], Any]
@@ -48,7 +48,7 @@ class Kind:
 
 
 class Secret(str):
-    """A text that no ``repr`` shows: neither the settings' nor that of a frame's variables in a crash report."""
+    """A text that ``repr`` hides, in the settings' own repr and in the frames' variables of a crash report."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class Secret(str):
 
 
 def keys_of(text: str) -> list[Secret]:
-    """Return the keys that a text lists, separated by commas; the first is the one to use."""
+    """Return the keys of a comma-separated list; the first one is used for writing."""
     return [Secret(key.strip()) for key in text.split(",") if key.strip()]
 
 
@@ -68,7 +68,7 @@ def _key(text: str) -> Secret:
 
 
 def _keys(text: str) -> Secret:
-    """Refuse all keys for one that is too short, so that every process of a deployment uses the same first one."""
+    """Reject the whole list when one key is too short, so that all processes of a deployment use the same first key."""
     return Secret(",".join(_key(key) for key in keys_of(text)))
 
 
@@ -133,7 +133,7 @@ def _caps(text: str) -> frozenset[tuple[str, str, int]]:
 
 
 def _usable_cap(entry: str) -> tuple[str, str, int] | None:
-    """Parse one entry; a bad one is one warning and does not cost the good ones."""
+    """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
     try:
         return _cap(entry)
     except ValueError as error:
@@ -162,7 +162,7 @@ def _capture(text: str) -> bool:
 
 
 def choice(*values: str) -> Kind:
-    """Return the kind of a setting that takes one of some words."""
+    """Return the kind of a setting that accepts one of these words; case is ignored."""
 
     def parse(text: str) -> str:
         if text.lower() not in values:
