@@ -1,8 +1,8 @@
-"""Shows, and stops, the way AI agents die of bytes.
+"""Observability of AI agents' tool calls, model requests and payloads, with opt-in remedies for oversized ones.
 
-Set ``AGENT_OTEL=1`` on an unchanged Python agent and its tool calls become OpenTelemetry spans and Prometheus
-metrics. This module imports nothing: what it exports is loaded on first use, because it is read at every
-interpreter start.
+Set ``AGENT_OTEL=1`` on an unchanged Python agent, and its tool calls become OpenTelemetry spans and Prometheus
+metrics. This module imports nothing, because it is loaded at every interpreter start; its exports are loaded on first
+use.
 """
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing

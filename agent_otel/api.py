@@ -1,6 +1,6 @@
-"""Without a framework: a decorator and a context manager for tools, the name of an execution, a payload.
+"""API for programs without a framework: `tool`, `tool_call`, `execution` and `payload`.
 
-All of them do nothing, at the price of one test, while ``AGENT_OTEL`` is off.
+While ``AGENT_OTEL`` is off, all of them do nothing but test a flag.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
 
 
 def _replace(value: Any, replacement: Replacement, _: Asked) -> Any:
-    """What goes on instead: a text for a text, and where nothing is known of it; a dictionary for anything else."""
+    """Return the replacement's text for a text or no value, else its dictionary."""
     return replacement.text if value is None or isinstance(value, str) else replacement.data
 
 
 def _replace_in_data(value: Any, replacement: Replacement, _: Asked) -> Any:
-    """The same for a function that says it returns no text."""
+    """Return the replacement for a function that is annotated to return no text: a dictionary in place of no value."""
     return replacement.text if isinstance(value, str) else replacement.data
 
 
 def _given_names(asked: Asked) -> Iterable[str]:
-    """The names of the arguments given, which is all that is known of a tool's parameters."""
+    """Return the names of the call's arguments, in place of the tool's parameters, which are not available here."""
     arguments = asked[0].arguments
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
@@ -59,7 +59,7 @@ def tool(*, name: str | None = None, agent: str | None = None) -> Callable[[_F],
 def tool(function: _F | None = None, *, name: str | None = None, agent: str | None = None) -> _F | Callable[[_F], _F]:
     """Measure each call of a function as a tool call.
 
-    For sync and async functions and generators of both kinds; a generator's items are measured as they pass, never
+    The function may be sync or async, a function or a generator; a generator's items are measured one by one and never
     collected. The function keeps its signature, its result and its exceptions. ``name`` is the tool's name, by
     default the function's.
     """
@@ -87,7 +87,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
 
 
 def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters; some built-in functions do not tell."""
+    """Return the names of a function's parameters; empty for built-in functions without a signature."""
     try:
         return tuple(inspect.signature(target).parameters)
     except (TypeError, ValueError):
@@ -95,7 +95,7 @@ def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _may_return_text(target: Callable[..., Any]) -> bool:
-    """Whether a function's annotations leave it open that it returns a text."""
+    """Return true unless a function's annotation excludes that it returns a text."""
     returns = getattr(target, "__annotations__", {}).get("return", str)
     said = returns if isinstance(returns, str) else getattr(returns, "__name__", str(returns))
     name = said.partition("[")[0].partition("|")[0].strip().rpartition(".")[2]
@@ -103,7 +103,7 @@ def _may_return_text(target: Callable[..., Any]) -> bool:
 
 
 def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
-    """Put the measuring around a function: as a plain function, where that is of the same kind."""
+    """Return a wrapper of the function's kind that measures it: a plain function, but a proxy for a generator."""
     wrapper: Wrapper | None = None
     if inspect.iscoroutinefunction(target):
 
@@ -135,7 +135,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
 
 
 class _Core(NamedTuple):
-    """What measures; with the switch off it is never loaded."""
+    """The modules that measure; they are not loaded while the switch is off."""
 
     observer: Any
     wrapping: Any
@@ -167,7 +167,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     """Measure one tool call of a hand-written loop.
 
     ``with agent_otel.tool_call(name, arguments) as call: call.result(run(arguments))``. An exception that leaves the
-    block is the call's failure, and passes.
+    block is recorded as the call's failure and propagates.
     """
 
     __slots__ = ("_call", "_visit")
@@ -187,10 +187,10 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return self
 
     def refused(self) -> str | None:
-        """Return what the model is to read instead of a result, because the call is not to be run; None when it is.
+        """Return the text for the model when a limit of the execution skips this call, else None.
 
-        ``result = call.refused() or call.result(run(arguments))``. An execution that has come to one of its limits
-        runs no more calls; a loop that does not ask is not limited.
+        ``result = call.refused() or call.result(run(arguments))``. Limits have no effect on a loop that does not call
+        this method.
         """
         if self._visit is None:
             return None
@@ -198,10 +198,9 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return answer if isinstance(answer, str) else None
 
     def result(self, value: _V) -> _V:
-        """Measure what the handler returned; returns it, so that it can stand around the call.
+        """Measure the handler's return value, and return it, so that ``result`` can enclose the call.
 
-        Where a remedy is switched on, what it returns is what is to go on instead: a text for a text, a dictionary
-        for anything else.
+        If a remedy replaces the value, return the replacement: a text for a text, a dictionary for any other value.
         """
         if self._visit is None:
             return value
@@ -209,14 +208,14 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return remedied
 
     async def aresult(self, value: _V) -> _V:
-        """As `result`, without holding up the event loop while a remedy stores what was returned."""
+        """Do the same as `result` without blocking the event loop while a remedy stores the value."""
         if self._visit is None:
             return value
         remedied: _V = await self._visit.aremedied(value, (self._call, (), {}))
         return remedied
 
     def error(self, error: Exception) -> None:
-        """Note a failure that the loop handles itself."""
+        """Record an exception that the loop handles itself."""
         core = _core() if self._visit is not None else None
         if core is not None:
             errors.guarded("tool_call.error")(core.observer.handler_raised)(error, _READER)
@@ -230,7 +229,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 
 
 class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(...)
-    """Name the execution that everything inside belongs to; wins over what frameworks and traces say.
+    """Name the execution of all calls inside the block; it overrides the ids of runtimes, frameworks and traces.
 
     ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. When the block ends, the execution's number
     of tool calls and bytes are recorded.
@@ -261,7 +260,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
             core.observer.finish_execution(self._identity)
 
 
-def payload(  # noqa: PLR0913 - what a payload has
+def payload(  # noqa: PLR0913 - the fields of a payload
     data_or_object: object,
     *,
     runtime: str,
@@ -272,10 +271,10 @@ def payload(  # noqa: PLR0913 - what a payload has
 ) -> None:
     """Measure a payload that a runtime without an integration carries.
 
-    ``data_or_object`` is what was serialised (bytes or text, whose length counts), or the object itself, whose size as
-    compact JSON is then taken. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``;
-    ``execution`` the id of the run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in
-    ``agent_otel.payload_caps()`` comes from ``AGENT_OTEL_CAPS``. Returns nothing and raises nothing.
+    ``data_or_object`` is the serialised payload (bytes or text, measured in bytes), or the object, measured as compact
+    JSON. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``. ``execution`` is the id of the
+    run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in ``agent_otel.payload_caps()``
+    comes from ``AGENT_OTEL_CAPS``. Raises nothing.
     """
     core = _core() if env.active else None
     if core is not None:
@@ -286,7 +285,7 @@ def payload(  # noqa: PLR0913 - what a payload has
 
 
 def load() -> None:
-    """Load what measures, so that nothing is imported in the first call; nothing while the switch is off."""
+    """Load the measuring modules, unless the switch is off, so that the first call imports nothing."""
     if env.active:
         with fork.loading:
             _core()

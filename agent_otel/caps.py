@@ -1,4 +1,4 @@
-"""Payload caps of durable runtimes and truncation cliffs, as data: ``caps.toml``, typed. All sizes are bytes."""
+"""Payload caps of durable runtimes and truncation cliffs: the typed rows of ``caps.toml``. All sizes are bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cap:
-    """The largest payload that a runtime takes at one boundary.
+    """The largest payload that a runtime accepts at one boundary.
 
-    ``bytes`` is the largest that passes, or None where there is no cap; ``warn_bytes`` is where the runtime itself
-    begins to warn. ``versions`` are comma-separated comparisons (``>=1.17.7,<1.18``) or ``*``. ``variant`` is the
-    backend, broker or plan that the row is true of, empty where nothing more special is known. ``cumulative`` caps
-    are on all payloads of an execution together. A row with ``share_of`` scales with the runtime's cap of that
-    boundary. ``confidence`` is ``ran``, ``read`` or ``inferred``; ``error`` is what a user sees, ``setting`` what
-    changes it, ``source`` the owner's document or source code.
+    ``bytes`` is the largest accepted size, or None where there is no cap. ``warn_bytes`` is the size from which the
+    runtime itself warns. ``versions`` are comma-separated comparisons (``>=1.17.7,<1.18``) or ``*``. ``variant`` is the
+    backend, broker or plan of the row; a row without one applies where no more specific row does. ``cumulative`` caps
+    limit all payloads of an execution together. The cap of a row with ``share_of`` is ``share`` times the runtime's
+    cap at that boundary. ``confidence`` is ``ran``, ``read`` or ``inferred``. ``error`` is the message that a user
+    sees, ``setting`` the runtime's setting that changes the cap, and ``source`` the vendor's document or source code.
     """
 
     runtime: str
@@ -37,10 +37,11 @@ class Cap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cliff:
-    """A place where tool results are cut on their way to the model or to a backend.
+    """A place where tool results are truncated on their way to the model or to a backend.
 
-    ``limit`` is in ``unit`` (``characters``, ``bytes``, ``tokens``, ``lines`` or ``items``) and None where it is no
-    fixed number. ``keeps`` says what is left, ``marker`` how the text says so, if it does.
+    ``limit`` is in ``unit`` (``characters``, ``bytes``, ``tokens``, ``lines`` or ``items``), or None where it is no
+    fixed number. ``keeps`` describes the part that is left. ``marker`` is the text that marks the truncation, empty
+    where there is none.
     """
 
     project: str
@@ -56,18 +57,18 @@ class Cliff:
 
 
 def payload_caps() -> tuple[Cap, ...]:
-    """Return every known cap, in the order of ``caps.toml``."""
+    """Return all caps, in the order of ``caps.toml``."""
     return _tables()[0]
 
 
 def cliffs() -> tuple[Cliff, ...]:
-    """Return every known truncation cliff, in the order of ``caps.toml``."""
+    """Return all truncation cliffs, in the order of ``caps.toml``."""
     return _tables()[1]
 
 
 @functools.lru_cache(maxsize=1)
 def _tables() -> tuple[tuple[Cap, ...], tuple[Cliff, ...]]:
-    # Importing it takes 5 ms and reading the table as long: not before a payload or a person asks.
+    # Importing the parser takes 5 ms and reading the table as long, so both wait for the first use.
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415
     else:

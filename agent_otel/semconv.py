@@ -1,8 +1,8 @@
-"""Every attribute, metric, unit, label and bucket of this package: the only place where a name is written.
+"""All attributes, metrics, units, labels and buckets of this package; no other module writes these names.
 
 Names under ``gen_ai.`` are OpenTelemetry's GenAI conventions (github.com/open-telemetry/semantic-conventions-genai,
-development status, state of November 2026); the names are held here because the constants of the
-``opentelemetry-semantic-conventions`` package are marked deprecated. Sizes are UTF-8 bytes, durations are seconds.
+development status, state of November 2026); they are defined here because the constants of the
+``opentelemetry-semantic-conventions`` package are deprecated. Sizes are UTF-8 bytes, durations are seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCOPE: Final = "agent_otel"
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One span attribute: its type, when it is set and what it means."""
+    """A span attribute: its type, the condition under which it is set, and its meaning."""
 
     name: str
     type: str
@@ -119,7 +119,7 @@ SIZE_BUCKETS: Final = (
     256.0, _KIB, 4 * _KIB, 16 * _KIB, 32 * _KIB, 64 * _KIB, 128 * _KIB, 256 * _KIB, 512 * _KIB,
     _MIB, 1.5 * _MIB, 2 * _MIB, 4 * _MIB, 16 * _MIB,
 )  # fmt: skip
-# The GenAI conventions' advice for gen_ai.execute_tool.duration: 0.01 doubled thirteen times.
+# Buckets that the GenAI conventions advise for gen_ai.execute_tool.duration: 0.01 doubled thirteen times.
 DURATION_BUCKETS: Final = (
     0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 )  # fmt: skip
@@ -136,7 +136,7 @@ _PROMETHEUS_UNITS = {"By": "_bytes", "s": "_seconds"}
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric; the same name, unit, labels and buckets on both ways out.
+    """A metric, with the same name, unit, labels and buckets on both sinks.
 
     ``unit`` is the UCUM unit (``By``, ``s``, ``1``) or an annotation such as ``{result}``, which has no suffix in
     Prometheus.
@@ -151,17 +151,17 @@ class Metric:
 
     @property
     def prometheus_name(self) -> str:
-        """The name in Prometheus, without ``_total``, which its client adds to counters itself."""
+        """Return the name in Prometheus, without the ``_total`` that its client adds to counters."""
         return self.name.replace(".", "_") + _PROMETHEUS_UNITS.get(self.unit, "")
 
     @property
     def exposed_name(self) -> str:
-        """The name that a query of it begins with: a counter's with ``_total``, a histogram's without its parts."""
+        """Return the name for queries: a counter's with ``_total``, a histogram's without ``_bucket`` and the like."""
         return f"{self.prometheus_name}_total" if self.kind == COUNTER else self.prometheus_name
 
     @property
     def prometheus_labels(self) -> tuple[str, ...]:
-        """The label names in Prometheus: dots become underscores."""
+        """Return the label names in Prometheus: dots become underscores."""
         return tuple(label.replace(".", "_") for label in self.labels)
 
 
@@ -316,7 +316,7 @@ LAYER_MODEL_REQUEST: Final = "model_request"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
-# What alerts on the claim check wait for: these counters exist at 0 when it is switched on.
+# Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),
     *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
@@ -328,7 +328,7 @@ LIMIT_TOKENS: Final = "result_tokens"
 TOOL_CALL_EVENT: Final = "tool_call"
 PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
-TRIMMED: Final = "[trimmed "  # what a result begins with of which a remedy has left one line
+TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
 SUMMARIZE: Final = "summarize"
 CONTEXT_SUMMARIZE: Final = "context_summarize"
 REMOVED_BYTES: Final = "removed.bytes"
@@ -354,15 +354,15 @@ STATE: Final = "state"
 HISTORY: Final = "history"
 MESSAGE: Final = "message"
 
-# What can be found at the tool boundary: these counters exist at 0 from a tool's first call, so that the first cut
-# is an increase and not a newborn series.
+# Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase and
+# not a new series.
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", "cut_json", "offloaded", "cleared", SUSPECTED)),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
     *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded", "cleared")),
 )
 
-# How many distinct names become label values; the rest share `_other`.
+# Limits of distinct label values; further names become `_other`.
 NAME_LIMITS: Final = {
     GEN_AI_TOOL_NAME: 100,
     AGENT_NAME: 50,
@@ -373,7 +373,7 @@ NAME_LIMITS: Final = {
     RUNTIME: 30,
 }
 
-# Marks of a tool span that another instrumentation opened, some beside the conventions' operation name: -> values.
+# Attributes, with their values, that mark a tool span of another instrumentation.
 FOREIGN_TOOL_SPANS: Final = {
     OPERATION_NAME: (EXECUTE_TOOL,),
     "mcp.method.name": ("tools/call",),

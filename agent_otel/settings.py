@@ -1,6 +1,6 @@
-"""One table of settings: name, variable, type, default, meaning. ``docs/settings.md`` is generated from it.
+"""The table of settings: name, variable, type, default, meaning. ``docs/settings.md`` is generated from it.
 
-A value that cannot be understood is one warning and the default, never an exception.
+For an invalid value, one warning is logged and the default applies; no exception is raised.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: The switch, which is read at interpreter start.
+#: The variable of the switch, which `agent_otel._bootstrap.startup` reads at interpreter start.
 _SWITCH = "AGENT_OTEL"
 
 
 def _setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: tuple[str, ...] = ()) -> Any:
-    """Return a row of the table; without one of the variables in ``needs`` it has no effect."""
+    """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set."""
     metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs}
     return field(default=default, repr=not kind.is_secret, metadata=metadata)
 
@@ -269,12 +269,12 @@ class Settings:
 
     @property
     def rewrites(self) -> bool:
-        """Whether requests to models are to be rewritten."""
+        """Return true when a remedy that rewrites model requests is on."""
         return self.trim_results or self.compact_arguments or self.deduplicate_history
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """The limits that an execution has, as the catalogue names them; none by default."""
+        """Return the limits of an execution by their names in ``semconv``; none by default."""
         maxima = {
             semconv.LIMIT_TOOL_CALLS: self.max_tool_calls,
             semconv.LIMIT_PARALLEL: self.max_parallel_tool_calls,
@@ -285,13 +285,13 @@ class Settings:
 
     @property
     def remedies(self) -> tuple[str, ...]:
-        """What may be put in place of a result: reasons of the catalogue, none by default."""
+        """Return the remedies that may replace a result, as truncation reasons of ``semconv``; none by default."""
         ceiling = (semconv.CEILING,) if self.result_ceiling_bytes is not None else ()
         return (*ceiling, semconv.CLAIM_CHECK) if self.claim_check else ceiling
 
 
 def load(environ: Mapping[str, str]) -> Settings:
-    """Read the settings from a mapping; each bad value or name, each conflict is one warning."""
+    """Read the settings from a mapping; log one warning for each bad value, unknown name and conflict."""
     values: dict[str, Any] = {}
     rows = {item.metadata["variable"]: item for item in fields(Settings)}
     for variable, item in rows.items():
