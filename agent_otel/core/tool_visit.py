@@ -166,15 +166,15 @@ class Inside:
     def returned(self, value: Any) -> None:
         """Ignore the value: it is not the result of the running tool."""
 
-    def skipped(self, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+    def skipped(self, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return LEFT_ALONE: limits apply to the running tool call, not to a part of it."""
         return LEFT_ALONE
 
-    def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+    def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged: the tool's own code reads it."""
         return value
 
-    async def aremedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - as a visit's
+    async def aremedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged."""
         return value
 

@@ -85,7 +85,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
     return Exemplar(spot)
 
 
-def open_tool_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
 ) -> OpenSpan | None:
     """Open the span of a tool call, or enrich ``current`` if another instrumentation opened it for this call.
@@ -109,7 +109,7 @@ def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[s
     span.end(at_ns)
 
 
-def open_step_span(  # noqa: PLR0913, PLR0917 - what a span is made of
+def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
 ) -> OpenSpan | None:
     """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step."""
