@@ -71,7 +71,7 @@ class Ledger:
     def asked(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> bool:
         """Record a call; return True when it repeats an earlier call of this execution.
 
-        A repeat has the tool and the arguments hash of an earlier call, and another call id. A call id that comes again
+        A repeat has the tool and arguments hash of an earlier call, but not its call id. A call id that comes again
         is the same call, a retry or a resumed step. Some models reuse call ids in each turn: an id whose result has
         been delivered, or that belongs to another tool, is a new call.
         """

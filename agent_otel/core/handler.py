@@ -139,7 +139,7 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
 
 
 def _is_suppressed() -> bool:
-    """Return true when the program suppresses instrumentation here; only that module of OpenTelemetry sets the key."""
+    """Return true when the program suppresses instrumentation, by a key that only this module of OpenTelemetry sets."""
     return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 

@@ -46,7 +46,10 @@ _BUILT_FROM = {
 
 
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """Return the TracerProvider in use, and true if this call built it; it builds one only with ``build``."""
+    """Return the TracerProvider in use, and true if this call built it.
+
+    With ``build``, a provider is built where none is set and the variables name an exporter.
+    """
     provider = trace.get_tracer_provider()
     if not is_placeholder(provider) or not build:
         return provider, False
@@ -75,7 +78,10 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
 
 
 def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """Return the MeterProvider in use or None, and true if this call built it; it builds one only with ``build``."""
+    """Return the MeterProvider in use or None, and true if this call built it.
+
+    With ``build``, a provider is built where none is set and the variables name an exporter.
+    """
     provider = metrics.get_meter_provider()
     if not is_placeholder(provider):
         return provider, False

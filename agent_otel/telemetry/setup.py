@@ -146,7 +146,7 @@ def _sinks(chosen: Settings) -> list[Sink]:
 
 
 def _own(provider: object) -> None:
-    """Flush a provider that this package built when the process ends."""
+    """Register a provider that this package built for the flush at the end of the process."""
     global _flusher  # noqa: PLW0603 - one per process
     if _flusher is None:
         _flusher = lifecycle.Flusher()
