@@ -1,4 +1,4 @@
-"""Remedies, which make the bytes fewer: each is off until a setting or a call of the program asks for it."""
+"""Opt-in remedies that reduce bytes: each is off until a setting or a call of the program enables it."""
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:

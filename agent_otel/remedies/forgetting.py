@@ -1,4 +1,4 @@
-"""Erasing what an execution has stored: its tool results, its summarised history and its payloads."""
+"""Erasure of an execution's data: its tool results, its summarised history and its payloads."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def forget(execution: str) -> int:
-    """Erase all that an execution has stored, and return how many values that were.
+    """Erase all that an execution has stored, and return the number of values.
 
-    ``execution`` is the id that its results belong to: that given to ``agent_otel.execution``, the durable runtime's
-    run, or the framework's thread or session. Erased are its results in the store of ``AGENT_OTEL_CLAIM_CHECK``, and
-    its payloads in the stores of this process's drivers. References to them are then good for nothing. What is written
-    while this runs, or later, stays: call it when the execution has ended.
+    ``execution`` is the id of the results' owner: the id given to ``agent_otel.execution``, the durable runtime's run,
+    or the framework's thread or session. The call erases the execution's results in the store of
+    ``AGENT_OTEL_CLAIM_CHECK`` and its payloads in the stores of this process's drivers. References to them no longer
+    resolve. Values written during or after the call stay: call it when the execution has ended.
 
-    StoreError when a store fails, after all others were asked, and where no store is in use. An index stands in for a
-    list of keys where the store has none (Dapr, py-key-value): keys that have expired may be among those counted.
+    Raises StoreError when a store fails, after the other stores were tried, and when no store is in use. Dapr and
+    py-key-value stores cannot list keys and use an index instead: the number may include expired keys.
     """
     failed: list[StoreError] = []
     removed = 0
@@ -38,7 +38,7 @@ def forget(execution: str) -> int:
 
 
 async def aforget(execution: str) -> int:
-    """Erase all that an execution has stored, as `forget`, while the event loop goes on."""
+    """Erase all that an execution has stored, as `forget`, without blocking the event loop."""
     if not is_in_asyncio():
         return forget(execution)
     failed: list[StoreError] = []
@@ -55,7 +55,7 @@ async def aforget(execution: str) -> int:
 
 
 def _stores(execution: str) -> list[Claims]:
-    """Return the stores to ask, each with its keys; ValueError for what is no id."""
+    """Return the stores in use, each with its keys; ValueError for an invalid id."""
     if not isinstance(execution, str) or not execution:
         raise ValueError("the id of an execution is a text, and not empty")
     check = policy.current()

@@ -1,6 +1,6 @@
-"""Limits of one execution: calls, calls at once, and what their results come to.
+"""Limits of one execution: calls, parallel calls, and the bytes and tokens of their results.
 
-A call above a limit is not run. Its answer says so, and tells the model to answer now.
+A call above a limit does not run. Its answer names the limit and asks the model to answer now.
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ _count_tokens: Callable[[str], int] | None = None
 
 
 def token_counter(count: Callable[[str], int] | None) -> None:
-    """Count tokens with a function of the program's; None goes back to the estimate, characters ÷ 4 rounded up."""
+    """Set the function that counts tokens; None restores the estimate, characters ÷ 4 rounded up."""
     global _count_tokens  # noqa: PLW0603 - one per process, as the settings are
     _count_tokens = count
 
 
 def tokens(text: str) -> int:
-    """Tokens of a text, as the program's function says, else estimated."""
+    """Return the tokens of a text, counted by the program's function, else estimated."""
     return tokens_of(len(text), lambda: text)
 
 
 def tokens_of(characters: int, text: Callable[[], str]) -> int:
-    """Tokens of so many characters, as the program's function says, else estimated. The text is made only for it."""
+    """Return the tokens of ``characters`` characters, counted by the program's function, else estimated.
+
+    ``text`` is called only when the program's function needs the text.
+    """
     if _count_tokens is not None:
         try:
             return _count_tokens(text())
-        except Exception as error:  # the program's function, on the way out of its tool
+        except Exception as error:  # the program's function must not fail the tool call
             errors.warn_once(
                 "token counter",
                 f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
@@ -50,25 +53,25 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
 
 
 def answer(reached: LimitReached) -> dict[str, Any]:
-    """Return what the model reads in place of a result."""
+    """Return the answer that the model reads in place of a result."""
     advice = _ONE_BY_ONE if reached.limit == semconv.LIMIT_PARALLEL else _ANSWER_NOW
     return {"error": semconv.LIMIT_REACHED, "limit": reached.limit, "maximum": reached.maximum, "message": advice}
 
 
 class _Spent:
-    """What an execution has used up."""
+    """The calls, bytes and tokens that an execution has used."""
 
     __slots__ = ("bytes", "calls", "running", "tokens")
 
     def __init__(self) -> None:
         self.calls = 0
-        self.running: list[Callable[[], object]] = []  # weak references, because an interrupt leaves nothing
+        self.running: list[Callable[[], object]] = []  # weak references: an interrupted call does not leave
         self.bytes = 0
         self.tokens = 0
 
 
 class Limits:
-    """The limits in force, and what each execution has used up; the oldest executions are forgotten first."""
+    """The limits in force and the usage of each execution; above the maximum, the oldest executions are dropped."""
 
     def __init__(self, chosen: Settings) -> None:
         self._calls = chosen.max_tool_calls
@@ -78,12 +81,15 @@ class Limits:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything; a forked child calls this."""
+        """Drop all usage; a forked child calls this."""
         self._lock = threading.Lock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
 
     def enter(self, execution: str, visit: Callable[[], object]) -> LimitReached | None:
-        """Begin a call; the limit that forbids it. It runs until it is left, or ``visit`` returns None."""
+        """Begin a call; return the limit that forbids it, else None.
+
+        The call counts as running until `leave`, or until ``visit`` returns None.
+        """
         with self._lock:
             spent = self._of(execution)
             reached = self._reached(spent)
@@ -100,14 +106,14 @@ class Limits:
                 spent.running = [other for other in spent.running if other is not visit and other() is not None]
 
     def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
-        """Add what a result costs that goes on to the model."""
+        """Add the size of a result that goes on to the model."""
         with self._lock:
             spent = self._of(execution)
             spent.bytes += result_bytes
             spent.tokens += result_tokens
 
     def finish(self, execution: str) -> None:
-        """Forget an execution that has ended."""
+        """Drop the usage of an execution that has ended."""
         with self._lock:
             self._spent.pop(execution, None)
 

@@ -1,4 +1,4 @@
-"""Pages instead of whole lists, for tools that return rows: an opaque cursor, and words that tell the model of it."""
+"""Pages instead of whole lists, for tools that return rows: a sealed cursor, and a description for the model."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _ADVICE: Final = (
 
 
 class BadCursorError(ValueError):
-    """A cursor was not made for this question, was changed, or comes from another process without a common key."""
+    """A cursor that belongs to other arguments, was changed, or comes from another process without a common key."""
 
 
 class Page(TypedDict):
-    """One page of rows. ``next_cursor`` is None on the last; ``total_estimate`` where the number of rows is known."""
+    """A page of rows. ``next_cursor`` is None on the last page; ``total_estimate`` is None for an iterator."""
 
     items: list[Any]
     next_cursor: str | None
@@ -40,7 +40,7 @@ class Page(TypedDict):
 
 @functools.lru_cache(maxsize=1)
 def signer() -> Signer:
-    """Who seals cursors: by ``AGENT_OTEL_CLAIM_CHECK_KEY``, else with a key of this process."""
+    """Return the signer of cursors: with ``AGENT_OTEL_CLAIM_CHECK_KEY``, else with a key of this process."""
     chosen = settings.current()
     return Signer(chosen.claim_check_key, chosen.claim_check_tenant)
 
@@ -50,9 +50,9 @@ def paginate(
 ) -> Page:
     """Return one page of rows.
 
-    ``page_size`` is at least 1 and at most 50; what is no number means 20. ``scope`` is what the rows answer (the
-    arguments of the tool, say): a cursor is good for the same scope only. Rows of an iterator are taken as far as the
-    page needs, and then there is no total. Raises BadCursorError.
+    ``page_size`` is 1 to 50; a value that is no number means 20. ``scope`` is the question that the rows answer, such
+    as the tool's arguments: a cursor is valid for the same scope only. Of an iterator, only the rows up to the page's
+    end are read, and there is no total. Raises BadCursorError.
     """
     start = 0 if not cursor else offset_of(cursor, scope)
     size = _size(page_size)
@@ -66,7 +66,7 @@ def paginate(
 
 
 def _size(page_size: object) -> int:
-    """A page's size, whatever a model has asked for."""
+    """Return a valid page size; the model may pass any value."""
     try:
         return max(1, min(int(page_size), LARGEST_PAGE))  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError, OverflowError):
@@ -80,10 +80,9 @@ def paginated(*, page_size: int = ...) -> Callable[[Callable[..., Any]], Callabl
 def paginated(function: Callable[..., Any] | None = None, *, page_size: int = PAGE_SIZE) -> Any:
     """Make a tool that returns a list return pages of it.
 
-    The function gets two more parameters, ``cursor`` and ``page_size``, in its signature, from which frameworks make
-    the schema that the model sees, and a paragraph in its docstring that tells the model of them. It is called again
-    for each page. A cursor that is no use is answered with an error that says so, and not raised. For sync and async
-    functions.
+    The decorator adds two parameters, ``cursor`` and ``page_size``, to the function's signature, from which frameworks
+    build the schema for the model, and a paragraph about them to its docstring. Each page calls the function again. An
+    invalid cursor is answered with an error for the model, not raised. Works for sync and async functions.
     """
 
     def decorate(target: Callable[..., Any]) -> Any:
@@ -112,7 +111,7 @@ def paginated(function: Callable[..., Any] | None = None, *, page_size: int = PA
 
 
 def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a call, the same whether it names them, or leaves out what is the default."""
+    """Return the arguments of a call in one form: positional or by name, with defaults filled in."""
     bound = signature.bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.args, bound.kwargs
@@ -128,7 +127,7 @@ def _page(rows: Any, cursor: str | None, page_size: int, scope: object) -> Any:
 
 
 def _described(wrapped: Any, target: Callable[..., Any], signature: inspect.Signature, page_size: int) -> Any:
-    """Show the parameters that are added, to whoever reads signature, annotations or docstring."""
+    """Add the two parameters to the wrapper's signature, annotations and docstring."""
     parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
     rest = [each for each in signature.parameters.values() if each.kind is inspect.Parameter.VAR_KEYWORD]
     hints: dict[str, Any] = {"cursor": str | None, "page_size": int}
@@ -140,18 +139,18 @@ def _described(wrapped: Any, target: Callable[..., Any], signature: inspect.Sign
     wrapped.__signature__ = signature.replace(parameters=[*parameters, *rest], return_annotation=returns)
     wrapped.__annotations__ = {**getattr(target, "__annotations__", {}), **hints, "return": returns}
     wrapped.__doc__ = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
-    del wrapped.__wrapped__  # whoever follows it would see the signature without the two
+    del wrapped.__wrapped__  # inspect.signature follows it to a signature without the two
     return wrapped
 
 
 def cursor_of(offset: int, scope: object) -> str:
-    """A cursor that leads to this offset, for this scope only."""
+    """Return a cursor for this offset, valid for this scope only."""
     seal = signer().seal("cursor", *_bound(offset, scope))
     return base64.urlsafe_b64encode(f"{offset}:{seal}".encode()).decode().rstrip("=")
 
 
 def offset_of(cursor: str, scope: object) -> int:
-    """The offset of a cursor that was made for this scope; BadCursorError for any other."""
+    """Return the offset of a cursor that was made for this scope; BadCursorError for any other."""
     try:
         cursor = cursor[:_LONGEST_CURSOR]
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
@@ -167,16 +166,16 @@ def offset_of(cursor: str, scope: object) -> int:
 
 
 def _bound(offset: int, scope: object) -> tuple[bytes, bytes]:
-    """Return what the seal of a cursor binds."""
+    """Return the parts that a cursor's seal binds."""
     try:
         text = json.dumps(scope, sort_keys=True, default=_told)
-    except (TypeError, ValueError):  # keys that are no texts, or what holds itself
+    except (TypeError, ValueError):  # keys that are no texts, or a value that contains itself
         text = str(scope)
     return str(offset).encode(), hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
 
 def _told(value: Any) -> str:
-    """What an argument says of itself; one that says no more than where it is in memory is the same everywhere."""
+    """Return an argument as text; its class name when its text would only be its address in memory."""
     kind: Any = type(value)
     is_silent = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
     return str(kind.__qualname__) if is_silent else str(value)

@@ -1,4 +1,4 @@
-"""The room that is left in the payload which will carry a tool's result in every later turn."""
+"""Free bytes of the payload that carries a tool's result in every later turn."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from agent_otel.core.executions import ledger
 if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import Record
 
-#: Results fill the payload up to this part of the warn ratio, a quarter of the cap by default. A state often holds a
-#: result twice, and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB
-#: that Temporal takes.
+#: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
+#: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
+#: accepts.
 _FILLED: Final = 0.5
 
 
 class Room(NamedTuple):
-    """Bytes that the next payload has already, and its cap where that is known."""
+    """Bytes that the next payload holds already, and its cap, None when unknown."""
 
     taken_bytes: int
     cap_bytes: int | None
 
     def left_bytes(self, warn_ratio: float) -> int | None:
-        """Return the bytes that results may still take, below 0 when there are too many; None without a cap."""
+        """Return the bytes that results may still add, below 0 when there are too many; None without a cap."""
         return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
 
 
 def room_of(record: Record) -> Room:
-    """Return the room that a call's execution has: its last payload, and the results handed on since.
+    """Return the room of a call's execution: its last payload plus the results handed on since.
 
-    Where no payload has been seen yet, the cap is that of the step in which the tool runs.
+    Before the first payload, the cap is that of the step in which the tool runs.
     """
     execution = ledger.known(record.execution) if record.execution is not None else None
     handed_bytes = execution.handed_bytes if execution is not None else 0
@@ -44,6 +44,6 @@ def room_of(record: Record) -> Room:
 
 
 def hand_on(record: Record, result_bytes: int) -> None:
-    """Count a result, as it goes on, as part of its execution's next payload."""
+    """Add a result that goes on to the model to its execution's next payload."""
     if record.execution is not None:
         ledger.handed_on(record.execution, result_bytes)

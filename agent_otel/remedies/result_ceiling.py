@@ -1,6 +1,6 @@
 """The ceiling: a result above it becomes an error that the model can act on. It is returned, never raised.
 
-A raised one would be retried by a durable runtime, for the same result.
+A durable runtime would retry a raised error and get the same result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _hints: dict[str, str] = {}
 
 
 def result_hint(tool: str, hint: str) -> None:
-    """Say what the model is to do when a result of this tool is above the ceiling; replaces the default hint."""
+    """Set the hint for the model when a result of this tool is above the ceiling; it replaces the default hint."""
     _hints[tool] = hint
 
 
@@ -51,5 +51,5 @@ def _default_hint(parameters: list[str]) -> str:
 
 
 def as_text(error: dict[str, Any]) -> str:
-    """The error as the text that a model reads."""
+    """Return the error as the text that a model reads."""
     return json.dumps(error, ensure_ascii=False)

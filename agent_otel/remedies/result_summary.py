@@ -1,4 +1,4 @@
-"""A summary and a handle instead of a large result: shape, counts, the first failures, and where the whole is."""
+"""A summary and a reference instead of a large result: shape, counts, first failures, and the stored whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _summaries: dict[str, Callable[[Any], dict[str, Any]]] = {}
 
 
 def result_summary(tool: str) -> Callable[[_S], _S]:
-    """Register the function that summarises this tool's results: it gets one and returns what JSON can hold."""
+    """Register the function that summarises this tool's results: it takes a result and returns a JSON object."""
 
     def register(function: _S) -> _S:
         _summaries[tool] = function
@@ -34,11 +34,12 @@ def result_summary(tool: str) -> Callable[[_S], _S]:
 
 
 def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) -> dict[str, Any]:
-    """Return a summary of a result, and a handle to the whole in the claim store.
+    """Return a summary of a result, and a reference to the whole in the claim store.
 
-    ``summary`` is what the tool's own function says, else shape, counts and the first failures. ``full_payload_id`` is
-    the reference, None where it could not be stored. ``artifacts`` are delivered one per call: each is stored by
-    itself, and ``next_action`` says how to get the first. Raises what the tool's function raises.
+    ``summary`` is the return value of the tool's own function, else shape, counts and the first failures.
+    ``full_payload_id`` is the reference, None when the result could not be stored. Each of ``artifacts`` is stored
+    separately, so that the model reads one per call; ``next_action`` is the call that reads the first. Raises what the
+    tool's function raises.
     """
     summarise = _summaries.get(tool, summary_of)
     raw = raw_of(value)
@@ -54,7 +55,7 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
 
 
 def summary_of(value: Any) -> dict[str, Any]:
-    """Shape, counts and the first failures of a value, for a tool that has no summary of its own."""
+    """Return shape, counts and the first failures of a value, for a tool without its own summary."""
     summary: dict[str, Any] = {"shape": _shape(value)}
     if isinstance(value, dict):
         summary["counts"] = {str(key): len(each) for key, each in value.items() if isinstance(each, list | dict)}
@@ -92,7 +93,7 @@ def _has_failed(row: Any) -> bool:
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A failure without what is long in it."""
+    """Return a failure without nested values and with texts of at most 200 characters."""
     return {
         key: value if not isinstance(value, str) else value[:200]
         for key, value in list(row.items())[:_MOST_KEYS]

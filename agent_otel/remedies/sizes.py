@@ -1,4 +1,4 @@
-"""The size of what the model would read of a call: the result, or the text that a framework made of an exception."""
+"""Size of the text that the model reads of a call: the result, or the framework's text about an exception."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def read_size(record: Record) -> Size | None:
-    """Return the size; None when there is nothing to read yet."""
+    """Return the size; None when the call has produced nothing yet."""
     return record.produced or record.failed
 
 
 def correct(record: Record, size: Size) -> None:
-    """Put the exact size in the place of a lower bound."""
+    """Replace a lower bound by the exact size."""
     if record.produced is None:
         record.failed = size
     else:

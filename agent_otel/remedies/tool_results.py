@@ -1,4 +1,4 @@
-"""What the remedies make of one tool result on its way out of the tool."""
+"""The remedies applied to one tool call and its result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Remedies:
-    """The remedies for tool calls and their results that are switched on."""
+    """The enabled remedies for tool calls and their results."""
 
     def __init__(self, chosen: Settings) -> None:
         self._ceiling_bytes = chosen.result_ceiling_bytes
@@ -37,15 +37,15 @@ class Remedies:
             fork.after_fork(self._limits.reset)
 
     def finished(self, execution: str) -> None:
-        """Forget an execution that has ended."""
+        """Drop the state of an execution that has ended."""
         if self._limits is not None:
             self._limits.finish(execution)
 
     def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
-        """Return what goes on because the handler is not to be asked; LEFT_ALONE when it is."""
+        """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
         if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
-        if record.limits is not None:  # asked again, after a failure say: the call has begun
+        if record.limits is not None:  # a retry of a call that has begun
             return LEFT_ALONE
         reached = self._limits.enter(record.execution, record.visit)
         if reached is None:
@@ -58,7 +58,7 @@ class Remedies:
         return put
 
     def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
-        """Return what goes on: the value itself, or a replacement for what was read of it."""
+        """Return the value itself, or the replacement that goes on to the model."""
         if _is_done(record, reader):
             return value
         found, check = None, self._claim_check
@@ -70,7 +70,7 @@ class Remedies:
         return put
 
     async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
-        """As `applied`, off the event loop where something takes time."""
+        """Return the same as `applied`; the store is awaited off the event loop."""
         if _is_done(record, reader):
             return value
         found, check = None, self._claim_check
@@ -82,7 +82,7 @@ class Remedies:
         return put
 
     def _claimed(self, record: Record, reader: ToolReader, read: object) -> Content | None:
-        """Return a result that is to be stored; None when it is not."""
+        """Return the content to store; None when the result is not stored."""
         produced = read_size(record)
         if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
             return None
@@ -97,7 +97,7 @@ class Remedies:
         return Content(read, produced.bytes)
 
     def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
-        """The error in place of a result that is above the ceiling."""
+        """Return the error in place of a result above the ceiling; None when the result is not above it."""
         limit_bytes = self._ceiling_bytes
         if read_size(record) is None or limit_bytes is None:
             return None
@@ -114,7 +114,7 @@ class Remedies:
         put = value
         if found is not None and reader.replace is not None:
             replacement = found.replacement
-            if record.error_type is not None:  # a failure stays one
+            if record.error_type is not None:  # a failure stays a failure
                 replacement = replacement._replace(is_error=True)
             put = reader.replace(value, replacement, asked)
             if put is LEFT_ALONE:
@@ -128,7 +128,7 @@ class Remedies:
         return put
 
     def _count(self, record: Record, read: object) -> None:
-        """Count what goes on to the model, for the limits and for the payload that will carry it."""
+        """Count the text that goes on to the model, for the limits and for the payload that will carry it."""
         size = read_size(record)
         record.counted = True
         if size is None or record.execution is None:
@@ -146,7 +146,7 @@ class Remedies:
 
 
 def _is_done(record: Record, reader: ToolReader) -> bool:
-    """Return whether there is nothing to act on: outside of the handler only the text about an exception is new."""
+    """Return True when there is nothing to do: outside of the handler only the text about an exception is new."""
     return reader.station != PRODUCED and (record.failed is None or record.counted)
 
 
@@ -155,7 +155,7 @@ def _shown(view: View | None) -> Remedied | None:
 
 
 def _exact(record: Record, read: object) -> int:
-    """Return the exact size of a result: near a limit, the lower bound of a large structured one is no answer."""
+    """Return the exact size of a result; a ceiling cannot be checked with a lower bound."""
     produced = read_size(record)
     if produced is None:
         return 0

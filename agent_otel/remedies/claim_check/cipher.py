@@ -15,30 +15,30 @@ if TYPE_CHECKING:
     from agent_otel._internal.setting_kinds import Secret
 
 PLAIN: Final = "plain"
-"""A word behind the keys: results that were stored without encryption are read as well."""
+"""Word after the keys in the setting: results stored without encryption stay readable."""
 
 TAG_BYTES: Final = 16
-"""Bytes by which a chunk gets longer."""
+"""Bytes that encryption adds to a chunk."""
 
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _SALT_BYTES = 16
 _KEY_ID_DIGITS = 8
-#: A key is derived for each purpose, and for each result; the key of the settings itself encrypts nothing.
+#: A key is derived for each purpose and each result; the setting's key itself encrypts nothing.
 _KEY_OF_RESULT = b"agent_otel claim check v2: AES-256-GCM"
 _KEY_ID = b"agent_otel claim check v2: key id"
 
 
 class CorruptError(Exception):
-    """An error of what is stored: it is not what was written under its key, or cannot be decrypted."""
+    """A stored value that is not what was written under its key, or cannot be decrypted."""
 
 
 class Cipher:
     """AES-GCM with keys of 32 bytes, in base64 and separated by commas: the first encrypts, all decrypt.
 
-    Each result is encrypted with a key of its own, which HKDF derives from a random salt, so that the number of a chunk
-    can be its nonce: chunks can be read alone, but neither exchanged nor left out. ValueError for a key that is none,
-    StoreError without ``cryptography``.
+    HKDF derives a separate key for each result from a random salt, so that a chunk's number can be its nonce. Chunks
+    can be read alone, but not exchanged or left out. ValueError for an invalid key, StoreError without
+    ``cryptography``.
     """
 
     def __init__(self, keys: str) -> None:
@@ -51,7 +51,7 @@ class Cipher:
         self._hashes = library("cryptography.hazmat.primitives.hashes", "encryption")
         self._hkdf = library("cryptography.hazmat.primitives.kdf.hkdf", "encryption").HKDF
         self._keys = {self._derived(key, b"", _KEY_ID).hex()[:_KEY_ID_DIGITS]: key for key in usable}
-        #: Names the key that encrypts, and gives nothing of it away.
+        #: Id of the encrypting key; it reveals nothing about the key.
         self.key_id = next(iter(self._keys))
 
     def salt(self) -> str:
@@ -59,12 +59,12 @@ class Cipher:
         return secrets.token_hex(_SALT_BYTES)
 
     def encrypted(self, chunks: Iterable[memoryview], salt: str, header: bytes) -> bytes:
-        """Return chunks that can be decrypted with the same salt and header only."""
+        """Return encrypted chunks that only the same salt and header decrypt."""
         aead = self._of_result(self.key_id, salt)
         return b"".join(aead.encrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks))
 
     def decrypted(self, key_id: str, chunks: Iterable[memoryview], salt: str, header: bytes, first: int) -> bytes:
-        """Undo ``encrypted`` for the chunks from number ``first`` on; CorruptError when anything differs."""
+        """Decrypt the chunks from number ``first`` on; CorruptError when anything differs."""
         if key_id not in self._keys:
             raise CorruptError("it was encrypted with another key")
         try:
@@ -83,7 +83,7 @@ class Cipher:
 
 
 def _decoded(key: Secret) -> bytes | None:
-    """Return the bytes of a key; None when it is none."""
+    """Return the bytes of a key; None for an invalid key."""
     try:
         decoded = base64.b64decode(key.translate(str.maketrans("-_", "+/")), validate=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A circuit breaker: who fails again and again is not asked for a while."""
+"""A circuit breaker: after repeated failures no attempt is made for some seconds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 class Breaker:
-    """Opens after so many failures in a row, and lets one try through each time so many seconds have passed.
+    """Circuit breaker that opens after ``failures`` failures in a row and then allows one attempt per ``seconds``.
 
-    It has no lock, so that a fork cannot leave one behind: at worst two try at once.
+    It has no lock, which a fork could leave locked: in the worst case two threads try at the same time.
     """
 
     def __init__(self, failures: int = 3, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
@@ -23,7 +23,7 @@ class Breaker:
         self._retry_at = 0.0
 
     def allows(self) -> bool:
-        """Whether to try."""
+        """Return True when an attempt is allowed."""
         if self._failures < self._most:
             return True
         now = self._clock()
@@ -33,10 +33,10 @@ class Breaker:
         return True
 
     def succeeded(self) -> None:
-        """Close."""
+        """Close the circuit."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Count a failure, the last of which opens."""
+        """Count a failure; the last allowed one opens the circuit."""
         self._failures += 1
         self._retry_at = self._clock() + self._seconds

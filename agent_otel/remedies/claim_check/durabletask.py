@@ -34,18 +34,18 @@ def durabletask_payload_store(  # noqa: PLR0913 - each has a default
 ) -> Any:
     """Return a ``durabletask.payload.PayloadStore`` that keeps large payloads in the store of the claim check.
 
-    For ``payload_store=`` of a client and its workers, which want the same. ``store`` is a URL as in
-    ``AGENT_OTEL_CLAIM_CHECK`` or a store of your own, ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both
-    default to these, and what is stored is encrypted where ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. Payloads
-    above ``threshold_bytes`` UTF-8 bytes are stored; those above ``max_bytes`` durabletask refuses, in its log alone.
-    A payload is kept for ``keep_seconds`` from each write, 30 days by default: longer than the orchestration and its
-    history are to live. What is read is checked against its digest. ``timeout`` is in seconds, for one payload.
+    Pass it as ``payload_store=`` to a client and its workers; all need the same store and key. ``store`` is a URL as in
+    ``AGENT_OTEL_CLAIM_CHECK`` or a store object, ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both default
+    to these variables. Values are encrypted when ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. Payloads above
+    ``threshold_bytes`` UTF-8 bytes are stored; durabletask rejects those above ``max_bytes`` and reports that in its
+    log only. A payload is kept for ``keep_seconds`` from each write, 30 days by default: choose more than the lifetime
+    of the orchestration and its history. Each read checks the digest. ``timeout`` is in seconds, for one payload.
 
-    When the store fails, a payload stays in the message, where it may still fit: durabletask would only log an error
-    and the orchestration would wait for ever. What cannot be read is raised, as a StoreError.
+    When the store fails, a payload stays in the message, where it may still fit: on an error durabletask would only log
+    it, and the orchestration would wait forever. A payload that cannot be read raises StoreError.
 
-    ValueError without a store or a key, StoreError when its library is missing, ImportError when durabletask is, or is
-    older than 1.5.
+    Raises ValueError without a store or a key, StoreError without the store's library, ImportError without durabletask
+    1.5 or later.
     """
     payload = importlib.import_module("durabletask.payload")
     made: type[Any] = types.new_class("ClaimPayloadStore", (_Store, payload.PayloadStore))
@@ -56,7 +56,7 @@ def durabletask_payload_store(  # noqa: PLR0913 - each has a default
 
 
 class _Store:
-    """What a payload store does; the class that durabletask wants it to be of is made when one is asked for."""
+    """Methods of a payload store; the subclass of durabletask's class is created on demand, without an import here."""
 
     def __init__(self, payloads: Payloads, options: Any) -> None:
         self._payloads = payloads
@@ -64,37 +64,37 @@ class _Store:
 
     @property
     def options(self) -> Any:
-        """From which size on payloads are stored, and up to which."""
+        """Return the sizes from which and up to which payloads are stored."""
         return self._options
 
     def upload(self, data: bytes, *, instance_id: str | None = None) -> str:
-        """Store a payload; the reference to it, or the payload itself when the store fails."""
+        """Store a payload; return its reference, or the payload itself when the store fails."""
         try:
             return str(self._payloads.put(data, instance_id or "-", _NODE))
         except StoreError as error:
             return _inline(data, error)
 
     async def upload_async(self, data: bytes, *, instance_id: str | None = None) -> str:
-        """As `upload`, while the event loop goes on."""
+        """Store a payload as `upload` does, without blocking the event loop."""
         try:
             return str(await self._payloads.aput(data, instance_id or "-", _NODE))
         except StoreError as error:
             return _inline(data, error)
 
     def download(self, token: str) -> bytes:
-        """Get a payload back; NotFoundError when it is gone, StoreError."""
+        """Return a payload; NotFoundError when it does not exist any more, StoreError when the store fails."""
         return self._payloads.get(token)
 
     async def download_async(self, token: str) -> bytes:
-        """As `download`, while the event loop goes on."""
+        """Return a payload as `download` does, without blocking the event loop."""
         return await self._payloads.aget(token)
 
     def is_known_token(self, value: str) -> bool:
-        """Whether a text is a reference made with this key; one that somebody else wrote is a text like any other."""
+        """Return True for a reference sealed with this key; any other text is ordinary text."""
         return self._payloads.knows(value)
 
 
 def _inline(data: bytes, error: StoreError) -> str:
-    """What goes on in the message: durabletask puts whatever it is given in the place of the payload."""
+    """Return the payload itself: durabletask puts the returned text into the message."""
     errors.warn_once("payload store", f"Large payloads stay in durabletask's messages: {error}")
     return data.decode()

@@ -1,9 +1,9 @@
-"""The form of a stored result: a header of 1 KiB, the result in chunks, and a digest of each chunk.
+"""Envelope of a stored result: a header of 1 KiB, the result in chunks, and a digest of each chunk.
 
-The header is JSON, filled up with spaces, so that the result begins at a known byte and a part of it can be read and
-checked alone. It is sealed with the key it is stored under: a store that gives out something else is found out. With
-encryption each chunk is encrypted by itself, and its tag takes the place of the digest; the header, which has no
-content in it, stays readable.
+The header is JSON, padded with spaces, so that the result begins at a fixed byte, and a part of it can be read and
+checked alone. The header's seal binds the storage key, so that a store that returns another value is detected. With
+encryption, each chunk is encrypted separately and its tag replaces the digest; the header, which contains no content,
+stays readable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 VERSION = 2
 HEADER_BYTES = 1024
-#: Bytes of a result that are checked, and decrypted, by themselves.
+#: Bytes of a result that are checked and decrypted separately.
 CHUNK_BYTES = 64 * 1024
 
 _DIGEST_BYTES = 32
@@ -33,7 +33,7 @@ _LONGEST_CONTENT_TYPE = 100
 
 
 class Origin(NamedTuple):
-    """Where a result comes from, as the server knows it. ``owner`` is who may read it."""
+    """The origin of a result, from the server's own data. ``owner`` is the execution that may read it."""
 
     owner: str | Reserved
     execution: str
@@ -44,12 +44,12 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """A description of a stored result.
+    """The description of a stored result.
 
-    The first five are segments, as in a key. ``digest`` is of the raw bytes and keyed, because a plain one gives away
-    what can be guessed. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``truncated`` says
-    that the result had been cut before it came here. ``key_id`` names the key of the seal, ``cipher_id`` that of the
-    encryption, whose ``salt`` is another for each result; both are None without encryption.
+    The first five fields are key segments. ``digest`` is a keyed digest of the raw bytes: a plain digest would confirm
+    a guessed content. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``truncated`` is
+    true when the result was truncated before it was stored. ``key_id`` names the key of the seal, ``cipher_id`` the key
+    of the encryption; ``salt`` is random for each result. Both are None without encryption.
     """
 
     owner: str
@@ -71,16 +71,16 @@ class Header:
 
     @property
     def digests_start(self) -> int:
-        """Where the digests begin, in bytes: behind the last chunk."""
+        """Start of the digests in bytes, after the last chunk."""
         return self.span(0, self.bytes)[1]
 
     @property
     def digests_bytes(self) -> int:
-        """The length of the digests at the end; encryption has no need of them."""
+        """Length of the digests in bytes; 0 with encryption, which has tags instead."""
         return _DIGEST_BYTES * self._chunks(self.bytes) if self.cipher_id is None else 0
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where the chunks are stored that have these bytes of the result: from one byte up to another."""
+        """Return the stored byte range of the chunks that hold bytes ``start`` up to ``end`` of the result."""
         tag_bytes = 0 if self.cipher_id is None else TAG_BYTES
         first, last = start // CHUNK_BYTES, self._chunks(end)
         begin = first * (CHUNK_BYTES + tag_bytes)
@@ -93,7 +93,7 @@ class Header:
 
 
 class Envelopes:
-    """Packs results and unpacks them, with the keys of this deployment."""
+    """Packer and unpacker of results, with the keys of this deployment."""
 
     def __init__(self, signer: Signer, cipher: Cipher | None = None) -> None:
         self._signer = signer
@@ -111,7 +111,7 @@ class Envelopes:
         created: float,
         ttl: float,
     ) -> tuple[Header, bytes]:
-        """Return the header of a result, and what to store under its key."""
+        """Return the header of a result and the bytes to store under its key."""
         cipher = self._cipher
         digests = _digests(data)
         header = Header(
@@ -137,7 +137,7 @@ class Envelopes:
         return header, block + cipher.encrypted(_pieces(data, CHUNK_BYTES), header.salt, block)
 
     def read_header(self, block: bytes) -> Header:
-        """Read the first 1 KiB of what is stored, unchecked: ``check_header`` does that; CorruptError if it is none."""
+        """Parse the first 1 KiB of a stored value without checking its seal; CorruptError when it is no header."""
         try:
             header = Header(**json.loads(_split(block)[0] + b"}"))
         except (ValueError, TypeError) as error:
@@ -147,9 +147,9 @@ class Envelopes:
         return header
 
     def check_header(self, key: str, header: Header, block: bytes, digests: bytes) -> None:
-        """CorruptError unless this header, and the digests at the end, were written under this key.
+        """Check that this header and the digests at the end were written under this key; CorruptError otherwise.
 
-        One without encryption is refused as well, where there is encryption.
+        With encryption configured, a result without encryption is rejected unless plain results are allowed.
         """
         body, seal = _split(block)
         if not isinstance(header.key_id, str) or not self._signer.is_seal(
@@ -160,7 +160,7 @@ class Envelopes:
             raise CorruptError("it is not encrypted")
 
     def unpack(self, key: str, stored: bytes) -> tuple[Header, bytes]:
-        """Return a result and its header; CorruptError unless every byte of both is as it was written."""
+        """Return a result and its header; CorruptError unless every byte of both is unchanged."""
         block = stored[:HEADER_BYTES]
         header = self.read_header(block)
         at = header.digests_start
@@ -170,7 +170,7 @@ class Envelopes:
         return header, self.opened(header, block, stored[at:], 0, stored[HEADER_BYTES:at])
 
     def opened(self, header: Header, block: bytes, digests: bytes, first: int, chunks: bytes) -> bytes:
-        """Return what is in a result's chunks from number ``first`` on, checked; ``block`` is its header, as stored."""
+        """Return the content of the chunks from number ``first`` on, checked; ``block`` is the stored header."""
         if header.cipher_id is None:
             if not digests[first * _DIGEST_BYTES :].startswith(_digests(chunks)):
                 raise CorruptError("a part of it has another digest")
@@ -202,7 +202,7 @@ def _joined(body: bytes, seal: bytes) -> bytes:
 
 
 def _split(block: bytes) -> tuple[bytes, bytes]:
-    """Return what of a header is sealed, and the seal: none where something else stands there."""
+    """Return the sealed part of a header and the seal, which is empty when the header has another form."""
     text = block[:HEADER_BYTES].rstrip(b" ")
     end = len(text) - len(_joined(b"", b"0" * SEAL_DIGITS))
     body, seal = text[:end], text[-len('"}') - SEAL_DIGITS : -len('"}')]
@@ -210,6 +210,6 @@ def _split(block: bytes) -> tuple[bytes, bytes]:
 
 
 def _usable(content_type: str) -> str:
-    """A content type that can stand in an answer's header; what is none is just bytes."""
+    """Return a content type that is valid in an HTTP header; octets for any other."""
     usable = len(content_type) <= _LONGEST_CONTENT_TYPE and _CONTENT_TYPE.fullmatch(content_type)
     return content_type if usable else BINARY

@@ -1,4 +1,4 @@
-"""The tool by which a model reads on in a stored result, a page at a time."""
+"""The tool with which a model reads a stored result, page by page."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.reader import ClaimReader, Resolved
 
 PAGE_BYTES: Final = 16 * 1024
-"""As much as one answer holds: half of what a stored result's own view does."""
+"""Bytes of one page: half of the view of a stored result."""
 
-#: Longer by a character than a page, so that a page's end can be told from the text's.
+#: A page plus the longest UTF-8 character, to detect whether the text goes on after the page.
 _READ_BYTES: Final = PAGE_BYTES + 4
 _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
-#: Characters that are split into lines at a time, so that other threads run in between.
+#: Characters that are split into lines in one step; other threads run between the steps.
 _SPLIT: Final = 64 * 1024
 
 _workers = Workers("reading-on", 2)
 
 
 class _Asked(NamedTuple):
-    """What a model asks for: the scope of its cursors."""
+    """The arguments of one request: the scope of its cursors."""
 
     ref: str
     lines: str | None
@@ -45,7 +45,7 @@ class _Asked(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether pages are parts of the result as it is stored."""
+        """True when pages are parts of the stored result itself."""
         return not (self.lines or self.json_path or self.grep)
 
 
@@ -87,7 +87,7 @@ async def aget_tool_result(
     json_path: str | None = None,
     grep: str | None = None,
 ) -> dict[str, Any]:
-    """Read a stored tool result, one page at a time, while the event loop goes on; as `get_tool_result`."""
+    """Read a stored tool result, one page at a time, without blocking the event loop; as `get_tool_result`."""
     reader = _reader()
     if reader is None:
         return _error("Results are not stored here.")
@@ -113,7 +113,7 @@ aget_tool_result.__doc__ = get_tool_result.__doc__
 
 
 def _check(ref: object, *others: object) -> None:
-    """Refuse what a model may give instead of a text."""
+    """Reject arguments that are not texts; a model may pass anything."""
     if not isinstance(ref, str) or not all(isinstance(each, str) for each in others if each is not None):
         raise ValueError("Every argument is a text.")
 
@@ -124,7 +124,7 @@ def _reader() -> ClaimReader | None:
 
 
 def _caller() -> str | None:
-    """Who asks: the execution in which the model calls this tool, as the server knows it."""
+    """Return the execution in which the model calls this tool, from the server's own data."""
     running = running_call()
     return current_owner() or (running.call.execution if running is not None else None)
 
@@ -137,7 +137,7 @@ def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
 
 
 def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
-    """Return a page of what is selected of a result."""
+    """Return a page of the selected part of a result."""
     text = found.text
     if text is None:
         raise ValueError(f"The result is {found.content_type} and has no text.")
@@ -152,7 +152,7 @@ def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
 
 
 def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:
-    """Return the page at the beginning of these bytes, which stand at ``start`` in a text of so many."""
+    """Return the page at the beginning of ``data``, which starts at byte ``start`` of a text of ``size_bytes``."""
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
     page = head(text, PAGE_BYTES)
     end = start + len(page.encode("utf-8", "surrogatepass"))
@@ -178,7 +178,7 @@ def _matching(text: str, wanted: str) -> str:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, as ``str.splitlines`` tells them."""
+    """Yield the lines of a text, with the line ends of ``str.splitlines``."""
     rest = ""
     for start in range(0, len(text), _SPLIT):
         *lines, rest = (rest + text[start : start + _SPLIT]).splitlines(keepends=True)

@@ -1,7 +1,8 @@
-"""An ASGI application that serves stored results, to be mounted wherever the program likes.
+"""An ASGI application that serves stored results; the program mounts it at any path.
 
 ``GET`` and ``HEAD`` of ``/executions/{execution}/tool-results/{node}/{call}``, the ids percent-encoded, with ranges.
-Who may read is asked on the server: whoever may not, gets the same answer as for a result that there is not.
+The server's own function decides who may read: an unauthorised caller gets the response for a result that does not
+exist.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _SAFE = {
 
 
 class ResultsApp:
-    """Serves what ``reader`` reads.
+    """ASGI application that serves the results of ``reader``.
 
-    ``authorize(scope, execution)`` is asked, for each request, who the caller is with regard to this execution: it
-    returns the owner under which the results were stored, or None for somebody whose business they are not. It may be
-    a coroutine function. It is to look into its own sessions and records: no id in the request is to be believed.
+    Each request calls ``authorize(scope, execution)``. The function returns the owner under which the caller may read
+    this execution's results, or None when the caller may not. It may be a coroutine function. It must use its own
+    sessions and records and trust no id in the request.
     """
 
     def __init__(self, reader: ClaimReader, authorize: Authorize) -> None:
@@ -46,7 +47,7 @@ class ResultsApp:
         self._authorize = authorize
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or say that the application is ready."""
+        """Answer one request or a lifespan event."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
         elif scope["type"] == "http":
@@ -85,7 +86,8 @@ class ResultsApp:
             if part is not None:
                 start, end = part
                 read = await self._reader.aresolve(place, caller=owner, start=start, end=end)
-                # This header is the one of these bytes: another result may have been written there since the first.
+                # Use the header that came with these bytes: another result may have replaced the first one between the
+                # two reads.
                 if not read.data:
                     return 416, {"content-range": f"bytes */{read.header.bytes}", "content-type": "text/plain"}, b""
                 within = f"bytes {start}-{start + len(read.data) - 1}/{read.header.bytes}"
@@ -99,7 +101,7 @@ _NOT_FOUND: _Answer = (404, {"content-type": "text/plain"}, b"not found")
 
 
 def path(place: Place) -> str:
-    """Return the path of a result, to be put after where the application is mounted."""
+    """Return the path of a result below the application's mount point."""
     execution, node, call = (quote(part, safe="", errors="surrogatepass") for part in place)
     return f"/executions/{execution}/tool-results/{node}/{call}"
 
@@ -113,12 +115,12 @@ async def _live(receive: Receive, send: Send) -> None:
 
 
 def _place(scope: Scope) -> Place | None:
-    """Read the path as it was sent: in a decoded one, a slash in an id looks like one between two ids."""
+    """Parse the path in its percent-encoded form: a decoded slash in an id looks like a separator."""
     raw = scope.get("raw_path") or quote(scope["path"]).encode()
     sent = raw.partition(b"?")[0].split(b"/")
     mounted = quote(scope.get("root_path", "").rstrip("/")).encode().split(b"/")
     if list(map(unquote_to_bytes, sent[: len(mounted)])) != list(map(unquote_to_bytes, mounted)):
-        mounted = [b""]  # the server has taken it off already
+        mounted = [b""]  # the server has removed it already
     match sent[len(mounted) :]:
         case [b"executions", execution, b"tool-results", node, call]:
             try:
@@ -145,7 +147,7 @@ def _described(header: Header) -> dict[str, str]:
 
 
 def _span(asked: dict[str, str], header: Header) -> tuple[int, int] | None:
-    """The bytes that are asked for, which may be none; None when all are to be sent (RFC 9110, 14.2)."""
+    """Return the requested byte range, which may be empty; None when the whole is to be sent (RFC 9110, 14.2)."""
     etag = f'"{header.digest}"'
     match = _RANGE.fullmatch(asked["range"].strip())
     if match is None or asked.get("if-range", etag) != etag:

@@ -1,4 +1,4 @@
-"""The store and the keys, which writers and readers of results have in common."""
+"""The store and the keys that writers and readers of results share."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "de
 
 
 class Report(Protocol):
-    """Told of each operation on the store, from any thread."""
+    """Callback for each operation on the store; called from any thread."""
 
     def __call__(self, operation: Operation, result: Result, size: int, seconds: float, /) -> object:
-        """Count it; ``size`` is in bytes of the result, 0 where none went through."""
+        """Count an operation; ``size`` is in bytes of the result, 0 when none was transferred."""
 
 
 class Sealed(NamedTuple):
-    """What is to be stored under the reference's key."""
+    """The bytes to store under the reference's key."""
 
     reference: Reference
     data: bytes
 
 
 class Claims:
-    """A store and the keys to it.
+    """A store and its keys.
 
-    ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; none, no
-    encryption); of several, separated by commas, the first is used and the others are still accepted. ``tenant`` stands
-    in every key and enters every seal. ValueError for an encryption key that is none.
+    ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; empty means
+    no encryption). Both may be several keys separated by commas: the first is used, the others are still accepted.
+    ``tenant`` is part of every key and every seal. ValueError for an invalid encryption key.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Claims:
         encoding: str | None = None,
         truncated: bool = False,
     ) -> Sealed:
-        """Make of a result what is to be stored for ``ttl`` seconds, and the reference to it."""
+        """Return the envelope of a result, to store for ``ttl`` seconds, and its reference."""
         key = self.key(origin.execution, origin.node, origin.call)
         header, stored = self.envelopes.pack(
             key,
@@ -88,22 +88,22 @@ class Claims:
         return references.key(execution, node, call, tenant=self._tenant)
 
     def group(self, execution: str) -> str:
-        """Return what the keys of all results of an execution have in common; see `group_of`."""
+        """Return the common prefix of the keys of an execution's results; see `group_of`."""
         return group_of(self.key(execution, "", ""))
 
     @errors.guarded("remedies.report")
     def report(self, operation: Operation, result: Result, size: int, started: float) -> None:
-        """Report an operation that was started at this reading of ``time.perf_counter``."""
+        """Report an operation that started at this value of ``time.perf_counter``."""
         if self._report is not None:
             self._report(operation, result, size, time.perf_counter() - started)
 
 
 def current_owner() -> str | None:
-    """Return the owner of a call made here and now, as the server knows it.
+    """Return the owner of a call made in this context, from the server's own data.
 
-    The execution named by ``agent_otel.execution``, else the durable runtime's run; None where there is neither. Then a
-    tool's result belongs to the framework's thread or session: a client that chooses that id chooses the owner, so that
-    a server whose clients do has to name executions itself.
+    The owner is the execution named by ``agent_otel.execution``, else the durable runtime's run; None without either.
+    Then a tool's result belongs to the framework's thread or session. A client that chooses that id chooses the owner:
+    a server with such clients has to name executions itself.
     """
     named = execution_context.explicit.get()
     return execution_context.carrier() if named is None else named.id

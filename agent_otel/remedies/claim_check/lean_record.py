@@ -1,7 +1,7 @@
-"""What a program may keep of a tool call in its state: the lean record, without the result, and how to show it.
+"""The lean record of a tool call for a program's state, without the result, and its form in a user interface.
 
-What is stored and what is shown are two types with one mapping between them, so that a user interface that shows old
-records goes on doing so.
+The stored type and the displayed type are separate, with one mapping between them, so that a user interface can still
+show old records.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class LeanRecord:
-    """One tool call as the state carries it: at most 4 KiB of the result, and the reference to the whole.
+    """A tool call in the state: at most 4 KiB of the result, and the reference to the whole.
 
     ``duration_ms`` is in milliseconds, as user interfaces show it; ``truncated_preview`` at most 4,096 UTF-8 bytes.
     """
@@ -49,18 +49,18 @@ class LeanRecord:
         error: str | None = None,
         ref: str | None = None,
     ) -> LeanRecord:
-        """Make the record of a call; of ``result`` nothing is kept but the preview and the size."""
+        """Return the record of a call; it keeps only the preview and the size of ``result``."""
         raw = raw_of(result)
         preview = None if raw.text is None else head(raw.text, PREVIEW_BYTES)
         return cls(call_id, name, args, duration_ms, error is None, error, ref, len(raw.data), preview)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as JSON has it, without what is not set."""
+        """Return the record as a JSON object, without unset fields."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> LeanRecord:
-        """Read a record of this version, or a later one without what is new in it; KeyError without an id."""
+        """Return a record of this version, or of a later one without its new fields; KeyError without an id."""
         known = {each.name for each in fields(cls)}
         return cls(
             **{
@@ -76,7 +76,7 @@ class LeanRecord:
 
 @dataclass(frozen=True)
 class Shown:
-    """One tool call as a row of a user interface shows it; ``ref`` is what "show everything" asks for."""
+    """A tool call as a row of a user interface; ``ref`` is the reference for "show everything"."""
 
     id: str
     title: str
@@ -89,7 +89,7 @@ class Shown:
 
 
 def shown(record: LeanRecord | Mapping[str, Any]) -> Shown:
-    """Map what is stored to what is shown; a mapping may be of the old kind, which has the whole ``result``."""
+    """Return the row of a stored record; a mapping may have the old form with the whole ``result``."""
     if not isinstance(record, LeanRecord):
         whole = record.get("result")
         record = LeanRecord.from_dict(record)

@@ -1,7 +1,7 @@
-"""Whole payloads of a durable runtime in the store of the claim check, for the drivers that a runtime asks.
+"""Whole payloads of a durable runtime in the store of the claim check, for the runtime's storage drivers.
 
-A tool's result that cannot be stored goes on in another way; a payload that is moved out of a history is nowhere else.
-So it is kept for longer, the store is waited for longer, what fails is said, and a key is wanted.
+A tool result that cannot be stored goes on in another form; a payload moved out of a history exists nowhere else.
+Therefore payloads have a longer TTL and a longer timeout, failures are raised, and a key is required.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.stores import ClaimStore
 
 KEEP_SECONDS: Final = 30 * 86_400.0
-"""For so long a payload is kept, from each write: the history that refers to it has to end before."""
+"""TTL of a payload from each write: the history that refers to it has to end before."""
 
 TIMEOUT_SECONDS: Final = 10.0
 
-#: Who has the history may have what was in it: all payloads have one owner, which is no execution's id.
+#: All payloads have one owner, which no execution's id can equal: access to the history gives access to its payloads.
 _OWNER: Final = Reserved("payloads")
 
 _workers = Workers("payloads", 8)
 
-#: The stores of payloads that this process uses, for who erases an execution.
+#: The payload stores that this process uses, for erasing an execution.
 opened: Final[weakref.WeakSet[Claims]] = weakref.WeakSet()
 
 
 class Payloads:
-    """Puts payloads into a store and gets them back, byte for byte or not at all."""
+    """Writer and reader of payloads; a read returns every byte as written or fails."""
 
     def __init__(self, claims: Claims, *, keep_seconds: float, timeout: float) -> None:
         self._claims = claims
@@ -52,7 +52,7 @@ class Payloads:
         self._reader = ClaimReader(claims, timeout=timeout)
 
     def put(self, data: bytes, execution: str, node: str) -> Reference:
-        """Store a payload of a node in an execution, again under the same key when it is the same; StoreError."""
+        """Store a payload of a node in an execution; an equal payload has the same key. Raises StoreError."""
         started = time.perf_counter()
         writing = self._begin(data, execution, node)
         try:
@@ -63,7 +63,7 @@ class Payloads:
         return stored
 
     async def aput(self, data: bytes, execution: str, node: str) -> Reference:
-        """As `put`, while asyncio's event loop goes on."""
+        """Store a payload as `put` does, without blocking asyncio's event loop."""
         started = time.perf_counter()
         writing = self._begin(data, execution, node)
         try:
@@ -74,21 +74,21 @@ class Payloads:
         return stored
 
     def get(self, reference: str) -> bytes:
-        """Return a payload; NotFoundError when it is gone or was stored with another key, StoreError."""
+        """Return a payload; NotFoundError when it expired or has another key, StoreError when the store fails."""
         try:
             return self._reader.resolve(reference, caller=_OWNER).data
         except NotFoundError:
             raise self._gone(reference) from None
 
     async def aget(self, reference: str) -> bytes:
-        """As `get`, while asyncio's event loop goes on."""
+        """Return a payload as `get` does, without blocking asyncio's event loop."""
         try:
             return (await self._reader.aresolve(reference, caller=_OWNER)).data
         except NotFoundError:
             raise self._gone(reference) from None
 
     def knows(self, text: str) -> bool:
-        """Whether a text is a reference that was made here, or by whoever has the same key."""
+        """Return True for a reference that was sealed with this key."""
         try:
             return self._claims.signer.vouches(Reference.parse(text), _OWNER)
         except BadReferenceError:
@@ -101,7 +101,7 @@ class Payloads:
             raise StoreError(f"a payload could not be stored: {error}") from error
 
     def _write(self, data: bytes, execution: str, node: str) -> Reference:
-        """Store a payload, in a thread of the workers."""
+        """Store a payload, in a worker thread."""
         call = self._claims.signer.seal("payload", data)
         origin = Origin(_OWNER, execution, node, "payload", call)
         sealed = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
@@ -123,10 +123,10 @@ class Payloads:
 
 
 def open_payloads(store: str | ClaimStore | None, key: str | None, keep_seconds: float, timeout: float) -> Payloads:
-    """Open a store by its URL; None is what ``AGENT_OTEL_CLAIM_CHECK`` and ``AGENT_OTEL_CLAIM_CHECK_KEY`` say.
+    """Open a store by its URL; None means ``AGENT_OTEL_CLAIM_CHECK`` and ``AGENT_OTEL_CLAIM_CHECK_KEY``.
 
-    ValueError where neither names a store and a key: without one, nobody could read the payloads after a restart.
-    StoreError when the URL names no store, or its library is not installed.
+    Raises ValueError without a store or a key: without a key, no process could read the payloads after a restart.
+    Raises StoreError when the URL names no store, or its library is not installed.
     """
     chosen = settings.current()
     wanted, secret = store or chosen.claim_check, key or chosen.claim_check_key

@@ -1,7 +1,7 @@
 """The claim check: a large result goes to a store, and the model gets its beginning and a reference.
 
-Of each result there are three forms: what the model reads (up to ``AGENT_OTEL_CLAIM_CHECK_BYTES``), a preview for a row
-of a user interface (4 KiB), and the whole, which is in the store alone.
+A result has three forms: the text for the model (up to ``AGENT_OTEL_CLAIM_CHECK_BYTES``), a preview for a row of a user
+interface (4 KiB), and the whole, which only the store has.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from agent_otel.settings import Settings
 
 PREVIEW_BYTES: Final = 4 * 1024
-"""As much of a result as a row of a user interface shows: of 20 calls in each of 5 turns, 400 KiB."""
+"""Bytes of the preview in a row of a user interface: 400 KiB for 20 calls in each of 5 turns."""
 
 GET_TOOL_RESULT: Final = "get_tool_result"
-"""The tool by which a model reads on; what it returns is never stored again."""
+"""The tool with which a model reads a stored result; its own results are never stored."""
 
-#: What goes on whole when the store cannot take it, where neither a ceiling nor a payload's cap is known: half of
-#: 2 MiB, which is the smallest cap on a payload that durable runtimes have in common (Temporal's and Dapr's).
+#: Bytes that go on whole when the store fails and neither a ceiling nor a payload's cap is known: half of 2 MiB, the
+#: smallest payload cap that durable runtimes share (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-#: Each view takes so much of the room that is left: of an empty state of 2 MiB, 32 KiB.
+#: Each view takes one part in 16 of the free room: of an empty state of 2 MiB, 32 KiB.
 _SHARES: Final = 16
-#: What a model sees of a result as long as the state is not near its cap: enough to tell whether to read on.
+#: Bytes of a view while the state is not near its cap: enough for the model to decide whether to read on.
 _LEAST_VIEW_BYTES: Final = 1024
-#: Room for the line that says what is missing: a reference has 512 characters at most.
+#: Room for the line about the missing part: a reference has 512 characters at most.
 _MARKER_BYTES: Final = 1024
 _NO_OWNER: Final = (
     "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
@@ -54,7 +54,7 @@ _NO_OWNER: Final = (
 
 
 class View(NamedTuple):
-    """What the model reads instead of a result, as text and as a JSON object, and the reference if it is stored."""
+    """The replacement of a result, as text and as a JSON object, and the reference if it is stored."""
 
     replacement: Replacement
     bytes: int
@@ -62,7 +62,7 @@ class View(NamedTuple):
 
 
 class ClaimCheck:
-    """A store with whoever writes to it and reads from it; StoreError or ValueError when the settings name none."""
+    """A store with its writer and reader; StoreError or ValueError when the settings name no usable store."""
 
     def __init__(self, chosen: Settings) -> None:
         store = _given or open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
@@ -83,21 +83,21 @@ class ClaimCheck:
         self.reader = ClaimReader(self.claims)
 
     def store(self, record: Record, content: Content) -> Stored | NotStored:
-        """Store a result, within the budget."""
+        """Store a result within the time budget."""
         return self._writer.put(content, _origin(record), distinct=True)
 
     async def astore(self, record: Record, content: Content) -> Stored | NotStored:
-        """Store a result, within the budget, while the event loop goes on."""
+        """Store a result within the time budget, without blocking the event loop."""
         return await self._writer.aput(content, _origin(record), distinct=True)
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
-        """Store something that a tool makes of its own accord, for the execution that the call is made in."""
+        """Store a value that a tool offers itself, for the execution of the call."""
         owner = current_owner() or ""
         origin = Origin(owner, owner, tool, tool, call_id)
         return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
     def view(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
-        """Return what goes on instead of the result; None when it was not stored and goes on whole."""
+        """Return the view that replaces the result; None when the result was not stored and goes on whole."""
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
             correct(record, size)
@@ -111,7 +111,7 @@ class ClaimCheck:
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
     def _view_bytes(self, record: Record) -> int:
-        """Return how much of a result the model gets: less, the fuller the state is that carries it in later turns."""
+        """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
         room = room_of(record)
         left_bytes = room.left_bytes(self._settings.payload_warn_ratio)
@@ -124,7 +124,7 @@ class ClaimCheck:
         return max(most_bytes, 0)
 
     def _fits(self, record: Record, content: Content) -> bool:
-        """Return whether a result that could not be stored may go on whole."""
+        """Return True when a result that could not be stored may go on whole."""
         left_bytes = room_of(record).left_bytes(self._settings.payload_warn_ratio)
         limits = (left_bytes, self._settings.result_ceiling_bytes)
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
@@ -138,7 +138,7 @@ class ClaimCheck:
 
 
 def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int) -> View:
-    """Return the beginning of a result of this size, at most ``limit_bytes``, and what became of the rest."""
+    """Return the beginning of a result, at most ``limit_bytes``, and a line about the rest."""
     shown = "" if text is None else head(text, limit_bytes)
     shown_bytes = text_bytes(shown)
     if ref is None:
@@ -153,17 +153,17 @@ def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: 
 
 
 def _origin(record: Record) -> Origin:
-    """Return the owner and the place of a result, from what this process knows, never from what the model says."""
+    """Return the owner and the place of a result, from this process's data, never from the model's."""
     step = payload.current_step()
     owner = current_owner() or record.call.execution or ""
     place = (step.activity if step is not None else None) or record.agent or "agent"
-    # Some models number the calls of each turn anew, some not at all: the writer adds a digest of the result, which
-    # tells them apart, and a retry that has the same result has the same key.
+    # Call ids are not unique: some models restart them in each turn, some send none. The writer adds a digest of the
+    # result to the key. Different results then have different keys, and a retry with the same result has the same key.
     return Origin(owner, owner, place, record.name, record.call.call_id or "call")
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:
-    """Record an operation on the store, in a process that is measured."""
+    """Record an operation on the store, while the package is enabled."""
     if env.active:
         from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - who only reads needs no providers
 
@@ -174,9 +174,9 @@ _given: ClaimStore | None = None
 
 
 def use_store(store: ClaimStore) -> None:
-    """Use a store of the program's own, such as one of py-key-value's, in the place of what the URL names.
+    """Use the program's own store, such as a py-key-value store, instead of the URL's.
 
-    ``AGENT_OTEL_CLAIM_CHECK`` switches the claim check on; to be called before the first tool call.
+    ``AGENT_OTEL_CLAIM_CHECK`` still enables the claim check. Call this before the first tool call.
     """
     global _given  # noqa: PLW0603 - one per process, as the settings are
     _given = store
@@ -185,7 +185,7 @@ def use_store(store: ClaimStore) -> None:
 
 @functools.lru_cache(maxsize=1)
 def current() -> ClaimCheck | None:
-    """The claim check of this process; None when it is off, or its settings are no use, which is said once."""
+    """Return the claim check of this process; None when it is off or its settings are invalid, which is logged once."""
     chosen = settings.current()
     if not chosen.claim_check:
         return None
@@ -197,7 +197,7 @@ def current() -> ClaimCheck | None:
 
 
 def reader() -> ClaimReader:
-    """Whoever reads what is stored; StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store."""
+    """Return the reader of stored results; StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store."""
     check = current()
     if check is None:
         raise StoreError("AGENT_OTEL_CLAIM_CHECK names no store")
@@ -205,24 +205,24 @@ def reader() -> ClaimReader:
 
 
 def resolve(ref: str, *, caller: str | None = None) -> Resolved:
-    """Exchange a reference for the whole result.
+    """Return the whole result of a reference.
 
-    ``caller`` is the execution that the result belongs to, as the server knows it, never as a client says; left out,
-    the execution in which this is called. NotFoundError, in the same words for a reference that is forged, somebody
-    else's, expired or unknown, and StoreError when the store fails.
+    ``caller`` is the execution that owns the result, from the server's own data, never from a client's. By default it
+    is the execution in which this is called. Raises NotFoundError, with the same message for a reference that is
+    forged, another owner's, expired or unknown; StoreError when the store fails.
     """
     return reader().resolve(ref, caller=caller)
 
 
 async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
-    """As `resolve`, while the event loop goes on."""
+    """Return the whole result as `resolve` does, without blocking the event loop."""
     return await reader().aresolve(ref, caller=caller)
 
 
 def results_app(authorize: Authorize) -> ResultsApp:
-    """Return an ASGI application, to be mounted, that serves stored results to those who may read them.
+    """Return an ASGI application that serves stored results to authorised callers; mount it at any path.
 
-    ``authorize(scope, execution)`` says on the server whose execution that is; see `http_app`.
+    ``authorize(scope, execution)`` returns on the server the owner for whom the caller may read; see `http_app`. Raises
     StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store.
     """
     from agent_otel.remedies.claim_check.http_app import ResultsApp  # noqa: PLC0415 - where results are served, only

@@ -1,21 +1,21 @@
-"""Cutting a text to so many bytes where a reader would: between lines or JSON values, never inside a character."""
+"""Truncation of a text to a number of bytes: between lines or JSON values, never inside a character."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-#: A string, to the end of the text where it is cut, or what stands between values.
+#: A string, up to the text's end if it is truncated, or a character between values.
 _MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
-#: A boundary this early would cost more than a value that is cut in two: an eighth of the view.
+#: Boundaries in the first eighth are ignored: they would lose more than a value that is split.
 _LATEST: Final = 8
 
 
 def head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
 
-    JSON ends after a whole element, lines after a whole line, anything else between two characters. The boundary is
-    looked for in the last seven eighths of what fits; where there is none, the text ends where the bytes do.
+    JSON ends after a whole element, lines after a whole line, other text between two characters. The boundary is
+    searched in the last seven eighths of the limit; without one, the text ends at the limit.
     """
     encoded = text[:limit_bytes].encode("utf-8", "replace")
     if len(encoded) <= limit_bytes and len(text) <= limit_bytes:
@@ -29,7 +29,7 @@ def head(text: str, limit_bytes: int) -> str:
 
 
 def _json_end(kept: str) -> int:
-    """Where the last whole element ends: before the last comma, or after the last closing bracket."""
+    """Return the end of the last whole element: before the last comma, or after the last closing bracket."""
     end = -1
     for match in _MARK.finditer(kept):
         part = match[0]

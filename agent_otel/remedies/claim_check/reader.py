@@ -1,7 +1,7 @@
-"""Reading a stored result, for whoever it belongs to.
+"""Reading of stored results by their owners.
 
-A reference that is forged, damaged, somebody else's, or older than what is stored now, a result that has expired and
-one that never was: all are the same NotFoundError, in the same words. The metrics tell them apart.
+A reference that is forged, damaged, another owner's or older than the stored value, and a result that has expired or
+never existed: all raise the same NotFoundError with the same message. The metrics distinguish them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _workers = Workers("claim-check-read", 8)
 
 
 class Place(NamedTuple):
-    """Where a result was written, for who has no reference to it."""
+    """The place of a result, for a caller without a reference."""
 
     execution: str
     node: str
@@ -45,14 +45,14 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Resolved:
-    """A stored result, or the part of it that was asked for, with what is known of the whole."""
+    """A stored result, or the requested part of it, with the header of the whole."""
 
     data: bytes
     header: Header
 
     @property
     def text(self) -> str | None:
-        """The result as text; None when it is none. A character that a part cuts in two is replaced."""
+        """The result as text; None for binary data. Characters that the part splits are replaced."""
         if self.header.encoding is None:
             return None
         whole = len(self.data) == self.header.bytes
@@ -60,16 +60,16 @@ class Resolved:
 
     @property
     def content_type(self) -> str:
-        """The media type it was stored with."""
+        """The stored media type."""
         return self.header.content_type
 
 
 class ClaimReader:
-    """Reads results, and waits for the store no longer than ``timeout`` seconds.
+    """Reader of results that waits for the store at most ``timeout`` seconds.
 
-    What to read is a reference, as text or not, or a place. ``caller`` is who asks: the owner recorded when the
-    result was written, as server-side code knows it, never as a client says. Left out, it is the execution that the
-    call is made in. NotFoundError when there is nothing for this caller; StoreError when the store fails.
+    ``what`` is a reference, as text or object, or a place. ``caller`` is the owner recorded when the result was
+    written, from the server's own data, never from a client's; by default, the execution of the current call. Raises
+    NotFoundError when this caller has no such result, StoreError when the store fails.
     """
 
     def __init__(self, claims: Claims, *, timeout: float = READ_SECONDS, workers: Workers = _workers) -> None:
@@ -85,7 +85,7 @@ class ClaimReader:
         start: int | None = None,
         end: int | None = None,
     ) -> Resolved:
-        """Return a result, or its bytes from ``start`` up to but not including ``end``: then less is read."""
+        """Return a result, or its bytes from ``start`` up to but not including ``end``, reading only their chunks."""
         return self._wait(*self._reading(what, caller, start, end))
 
     async def aresolve(
@@ -100,19 +100,19 @@ class ClaimReader:
         return await self._await(*self._reading(what, caller, start, end))
 
     def head(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
-        """Return what is known of a result."""
+        """Return the header of a result."""
         return self._wait("head", lambda: self._header(_wanted(self._claims, what, caller)))
 
     async def ahead(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
-        """Return what is known of a result."""
+        """Return the header of a result."""
         return await self._await("head", lambda: self._header(_wanted(self._claims, what, caller)))
 
     def delete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
-        """Remove a result."""
+        """Delete a result."""
         self._wait("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
 
     async def adelete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
-        """Remove a result."""
+        """Delete a result."""
         await self._await("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
 
     def _reading(
@@ -193,7 +193,7 @@ class ClaimReader:
 
 
 class _DeniedError(Exception):
-    """Why somebody gets nothing, for the metrics alone."""
+    """The reason why a caller gets no result, for the metrics only."""
 
     def __init__(self, result: Result) -> None:
         super().__init__(result)
@@ -202,7 +202,7 @@ class _DeniedError(Exception):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A key, whose it is to be, and what a reference says of it, if there is one."""
+    """A key, its expected owner, and the reference if the caller has one."""
 
     key: str
     owner: str | Reserved
@@ -215,7 +215,7 @@ class _Wanted:
             raise _DeniedError("expired")
         refers = self.reference
         if refers and not (header.digest.startswith(refers.digest) and header.bytes == refers.size):
-            raise _DeniedError("corrupt")  # another result was written there since
+            raise _DeniedError("corrupt")  # another result has replaced it
 
 
 def _wanted(claims: Claims, what: str | Reference | Place, caller: str | Reserved | None) -> _Wanted:
@@ -241,7 +241,7 @@ class _Answer(Generic[_T]):
 
 
 def _answer(read: Callable[[], _T]) -> _Answer[_T]:
-    """Read, in a thread of the workers."""
+    """Read in a worker thread, and return the outcome."""
     try:
         return _Answer("ok", read())
     except _DeniedError as denied:

@@ -1,9 +1,8 @@
-"""The key that a result is stored under, and the reference to it that stands in the model's view and in the state.
+"""The storage key of a result, and the reference to it in the model's view and in the state.
 
-Both are made here alone, for the writer and the reader. Seals are HMACs of the standard library, not itsdangerous'
-signatures, for two reasons. Pages and the stores ``memory:`` and ``file:`` work with the core dependencies alone. And a
-seal binds what does not stand in the text beside it (the owner, the tenant, the scope of a cursor), whereas
-itsdangerous signs a text that it hands out.
+Writer and reader both use this module. Seals are HMACs of the standard library, not itsdangerous' signatures, for two
+reasons. Pages and the stores ``memory:`` and ``file:`` work with the core dependencies alone. And a seal also binds
+data that is not in the text (the owner, the tenant, the scope of a cursor); itsdangerous signs only the text itself.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from agent_otel._internal import errors
 from agent_otel._internal.setting_kinds import Secret, keys_of
 from agent_otel.core import execution_context
 
-#: A longer segment of a key is replaced by its digest. Five of this length and the rest fit a header of 1 KiB.
+#: A longer key segment is replaced by its digest. Five segments of this length and the other fields fit a header of 1
+#: KiB.
 LONGEST_SEGMENT = 100
 #: Hexadecimal digits of a result's digest, and of a seal, in a reference.
 DIGEST_DIGITS = 16
@@ -35,14 +35,15 @@ _LONGEST_REFERENCE = 512
 
 
 class BadReferenceError(ValueError):
-    """A text is no reference to a result."""
+    """A text that is no reference to a result."""
 
 
 def segment(text: str) -> str:
     """Return a text as one segment of a key: percent-encoded, or its digest when that is too long.
 
-    An id above 128 characters is the digest that stands for it elsewhere, too. Other different texts give different
-    segments; none is empty, ``.`` or ``..``, or has a ``/``. ``=`` begins what is no percent-encoded text.
+    An id above 128 characters is first replaced by the digest that stands for it elsewhere, too. Other different texts
+    have different segments. No segment is empty, ``.`` or ``..``, or contains a ``/``. ``=`` begins a segment that is
+    not percent-encoded text.
     """
     text = execution_context.short(text)
     encoded = quote(text, safe="", errors="surrogatepass")
@@ -54,30 +55,30 @@ def segment(text: str) -> str:
 
 
 class Reserved(NamedTuple):
-    """An owner that no id can spell: its references are sealed for a purpose of their own."""
+    """An owner that no id can equal; the seals of its references have a separate purpose."""
 
     name: str
 
 
 def owner_segment(owner: str | Reserved) -> str:
-    """Return an owner as a header has it; that of a reserved one is no segment of any text."""
+    """Return an owner's segment in a header; a reserved owner's segment equals that of no text."""
     return f"={owner.name}" if isinstance(owner, Reserved) else segment(owner)
 
 
 def key(execution: str, node: str, call: str, *, tenant: str = "") -> str:
     """Return the key of the result of one tool call, in one node (a step, an activity, an agent) of one execution.
 
-    Models number their calls anew in each run, some in each turn: ``execution`` is to be the run, and ``node`` is to
-    tell its turns apart. The same three are the same result, tried again; a second write replaces the first.
+    Models restart call ids in each run, some in each turn: ``execution`` has to name the run, and ``node`` has to
+    distinguish its turns. The same three values mean a retry of the same call: the second write replaces the first.
     """
     return f"tool-result/{segment(tenant)}/{segment(execution)}/{segment(node)}/{segment(call)}"
 
 
 class Reference(NamedTuple):
-    """A text that can be exchanged for a stored result: its key, its bytes, the beginning of its digest, and a seal.
+    """A reference to a stored result: its key, its bytes, the beginning of its digest, and a seal.
 
-    The digest is keyed: it gives nothing away of a result that can be guessed. The seal binds the rest, and the owner
-    and the tenant, who are not named. ``str()`` is the text form.
+    The digest is keyed, so that it does not confirm a guessed result. The seal binds the other fields, the owner and
+    the tenant; the last two are not in the text. ``str()`` returns the text form.
     """
 
     key: str
@@ -90,7 +91,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Reference:
-        """Read the text form; BadReferenceError when it is none. The seal is not looked at."""
+        """Parse the text form without checking the seal; BadReferenceError for any other text."""
         match = _REFERENCE.fullmatch(text.strip()) if len(text) <= _LONGEST_REFERENCE else None
         if match is None:
             raise BadReferenceError(
@@ -101,11 +102,11 @@ class Reference(NamedTuple):
 
 
 class Signer:
-    """Makes seals, and tells whether one is of its making.
+    """Maker and checker of seals.
 
-    ``secret`` is any text, or several separated by commas: the first makes seals, and those of all are accepted.
-    Without one it is random: only this process and the children it forks can read what it has stored. ``tenant`` enters
-    every seal: what is sealed for one is worth nothing to another.
+    ``secret`` is any text, or several separated by commas: the first makes seals, and all are accepted. Without a
+    secret the key is random: only this process and its forked children can read the results that it stores. ``tenant``
+    is part of every seal: a seal of one tenant is invalid for another.
     """
 
     def __init__(self, secret: str = "", tenant: str = "") -> None:
@@ -118,7 +119,7 @@ class Signer:
             keys = [Secret(secrets.token_hex(32))]
         self._tenant = tenant.encode("utf-8", "surrogateescape")
         self._keys = {_mac(key, "key id")[:_KEY_ID_DIGITS]: key for key in keys}
-        #: Names the key that seals are made with, and gives nothing of it away.
+        #: Id of the key that makes seals; it reveals nothing about the key.
         self.key_id = next(iter(self._keys))
 
     def seal(self, purpose: str, *parts: bytes) -> str:
@@ -126,18 +127,18 @@ class Signer:
         return self._seal(self._keys[self.key_id], purpose, parts)
 
     def is_seal(self, seal: str, purpose: str, *parts: bytes, key_id: str | None = None) -> bool:
-        """Tell whether this is the seal of these parts, made with any of the keys, or with the one of this id."""
+        """Return True for the seal of these parts, made with any of the keys, or with the key of this id."""
         keys = [key for each, key in self._keys.items() if key_id in (None, each)]
         given = seal.encode("utf-8", "replace")
         return any(hmac.compare_digest(self._seal(key, purpose, parts).encode(), given) for key in keys)
 
     def refer(self, key: str, owner: str | Reserved, digest: str, size: int) -> Reference:
-        """Return the reference to what is stored under a key and belongs to an owner; ``digest`` is the whole one."""
+        """Return the reference to the value of a key and an owner; ``digest`` is the full digest."""
         digest = digest[:DIGEST_DIGITS]
         return Reference(key, size, digest, self.seal(*_bound(key, owner, digest, size)))
 
     def vouches(self, reference: Reference, owner: str | Reserved) -> bool:
-        """Tell whether this very reference was given to this owner."""
+        """Return True when this reference was issued to this owner."""
         return self.is_seal(reference.seal, *_bound(reference.key, owner, reference.digest, reference.size))
 
     def _seal(self, key: Secret, purpose: str, parts: tuple[bytes, ...]) -> str:
@@ -153,6 +154,6 @@ def _mac(key: Secret, purpose: str, *parts: bytes) -> str:
 
 
 def _bound(key: str, owner: str | Reserved, digest: str, size: int) -> tuple[str, bytes, bytes, bytes, bytes]:
-    """Return what the seal of a reference is for, and what it binds."""
+    """Return the purpose of a reference's seal, and the parts that it binds."""
     purpose = f"reference of {owner.name}" if isinstance(owner, Reserved) else "reference"
     return purpose, key.encode(), owner_segment(owner).encode(), digest.encode(), str(size).encode()

@@ -1,4 +1,4 @@
-"""The bytes of a whole result, as it is measured against a ceiling and as it is stored."""
+"""Serialisation of a whole result, to measure it for a ceiling and to store it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 BINARY = "application/octet-stream"
 
-#: Members of a container that are encoded in one call of the JSON encoder, during which no other thread runs.
+#: Members of a container that one call of the JSON encoder encodes; it blocks other threads.
 _BATCH: Final = 256
-#: Levels of small containers whose members are encoded one by one.
+#: Levels of small containers whose members are encoded one at a time.
 _LEVELS: Final = 3
 
 
 class Raw(NamedTuple):
-    """A result as bytes. ``text`` is what a model could read of it; None for binary data."""
+    """A result as bytes. ``text`` is its text for a model; None for binary data."""
 
     data: bytes
     content_type: str
@@ -30,12 +30,12 @@ class Raw(NamedTuple):
 
     @property
     def content(self) -> str | bytes:
-        """The text, or where there is none the bytes."""
+        """The text, or the bytes of binary data."""
         return self.data if self.text is None else self.text
 
 
 class Content:
-    """A result that is to be stored: the thread that stores it makes its bytes.
+    """A result to store; the worker thread serialises it.
 
     ``least_bytes`` is its size, or a lower bound.
     """
@@ -47,11 +47,11 @@ class Content:
         self.least_bytes = least_bytes
 
     def raw(self) -> Raw:
-        """Return all of it; raises what `raw_of` raises."""
+        """Return the whole result; raises the errors of `raw_of`."""
         return raw_of(self._value)
 
     def beginning(self, limit_bytes: int) -> str | None:
-        """Return more than ``limit_bytes`` of its text, or all there is; None for binary data."""
+        """Return a beginning of the text longer than ``limit_bytes`` characters, or the whole; None for binary data."""
         if isinstance(self._value, bytes | bytearray | memoryview):
             return None
         texts, length = [], 0
@@ -61,7 +61,7 @@ class Content:
                 length += len(text)
                 if length > limit_bytes:
                     break
-        except (TypeError, ValueError, RecursionError):  # what was read so far is its beginning
+        except (TypeError, ValueError, RecursionError):  # the pieces so far are the beginning
             pass
         return "".join(texts)
 
@@ -69,8 +69,8 @@ class Content:
 def raw_of(value: object) -> Raw:
     """Return the bytes of a result: a text's own, the joined text of text blocks, else compact JSON.
 
-    Unlike measuring, this runs the code of a value's own classes where JSON needs it, because a remedy was asked for;
-    raises what that code raises. What has no JSON, because of its keys or because it holds itself, is its ``str``.
+    Unlike measuring, a remedy may run the code of a value's own classes where JSON needs it; raises the errors of that
+    code. A value without JSON, because of its keys or because it contains itself, is stored as its ``str``.
     """
     if isinstance(value, str):
         return _text(value)
@@ -89,7 +89,7 @@ def raw_of(value: object) -> Raw:
 
 
 def size_up_to(value: object, limit_bytes: int) -> int | None:
-    """Return the size of a result's text in UTF-8 bytes; None when it is above ``limit_bytes``, where reading ends."""
+    """Return the size of a result's text in UTF-8 bytes; None above ``limit_bytes``, where reading stops."""
     total = 0
     try:
         for text in _lazily(value):
@@ -102,7 +102,7 @@ def size_up_to(value: object, limit_bytes: int) -> int | None:
 
 
 def _lazily(value: object) -> Iterator[str]:
-    """Yield the text of `raw_of` piece by piece, so that its beginning costs no more than that."""
+    """Yield the text of `raw_of` in pieces, so that a reader of the beginning does not pay for the rest."""
     if isinstance(value, str):
         return iter((value,))
     texts = _block_texts(value)
@@ -127,7 +127,7 @@ def _text(text: str) -> Raw:
 
 
 def _pieces(value: object, levels: int) -> Iterator[str]:
-    """Yield compact JSON in pieces: the encoder lets no other thread run, so that no call of it may take long."""
+    """Yield compact JSON in pieces: the encoder blocks other threads, so that each call of it has to be short."""
     if not levels or type(value) not in (dict, list, tuple) or not value:
         yield _ENCODER.encode(value)
         return
@@ -153,7 +153,7 @@ def _pieces(value: object, levels: int) -> Iterator[str]:
 
 
 def _nested(root: object) -> Iterator[str]:
-    """Yield compact JSON of what is nested too deeply for the encoder; ValueError where it holds itself."""
+    """Yield compact JSON of a value nested too deeply for the encoder; ValueError when it contains itself."""
     opened: set[int] = set()
     pending: list[tuple[str, Any]] = [("", root)]
     while pending:
@@ -187,12 +187,12 @@ class _Closed(NamedTuple):
 
 
 def _key(key: object) -> str:
-    """Return an object's key as JSON has it, with the colon."""
+    """Return an object's key in JSON, with the colon."""
     return _ENCODER.encode({key: 0})[1:-2]
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has for an object: its fields, its items, else its text."""
+    """Return the JSON form of an object: its fields, its items, else its text."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if isinstance(value, set | frozenset | tuple):

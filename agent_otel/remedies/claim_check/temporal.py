@@ -30,18 +30,18 @@ def temporal_storage_driver(
 ) -> Any:
     """Return a ``temporalio.converter.StorageDriver`` that keeps large payloads in the store of the claim check.
 
-    For ``ExternalStorage(drivers=[…])`` of a data converter, which moves payloads from 256 KiB on out of the history;
-    client and workers want the same. ``store`` is a URL as in ``AGENT_OTEL_CLAIM_CHECK`` or a store of your own,
-    ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both default to these, and what is stored is encrypted
-    where ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. ``name`` is what the driver is called in the history.
+    Pass it to ``ExternalStorage(drivers=[…])`` of a data converter, which moves payloads of 256 KiB and more out of the
+    history; client and workers need the same store and key. ``store`` is a URL as in ``AGENT_OTEL_CLAIM_CHECK`` or a
+    store object, ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both default to these variables. Values are
+    encrypted when ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. ``name`` is the driver's name in the history.
 
-    A payload is kept for ``keep_seconds``, from each write, 30 days by default: longer than the workflow runs and its
-    namespace retains it, because a history whose payload is gone cannot be replayed. What is read is checked against
-    its digest. ``timeout`` is in seconds, for one payload. When the store fails, the task fails, as with any driver:
-    Temporal runs a workflow's task again until the store is back, an activity as its retry policy says.
+    A payload is kept for ``keep_seconds`` from each write, 30 days by default: choose more than the workflow's lifetime
+    plus its namespace's retention, because a history without its payload cannot be replayed. Each read checks the
+    digest. ``timeout`` is in seconds, for one payload. When the store fails, the task fails, as with any driver:
+    Temporal retries a workflow task until the store is back, and an activity by its retry policy.
 
-    ValueError without a store or a key, StoreError when its library is missing, ImportError when temporalio is, or is
-    older than 1.24.
+    Raises ValueError without a store or a key, StoreError without the store's library, ImportError without temporalio
+    1.24 or later.
     """
     converter = importlib.import_module("temporalio.converter")
     if not hasattr(converter, "StorageDriver"):
@@ -51,7 +51,7 @@ def temporal_storage_driver(
 
 
 class _Driver:
-    """What a driver does; the class that Temporal wants it to be of is made when one is asked for."""
+    """Methods of a driver; the subclass of Temporal's class is created on demand, without an import here."""
 
     def __init__(self, payloads: Payloads, name: str) -> None:
         self._payloads = payloads
@@ -60,22 +60,22 @@ class _Driver:
         self._payload = importlib.import_module("temporalio.api.common.v1").Payload
 
     def name(self) -> str:
-        """What this driver is called in a history."""
+        """Return the driver's name in a history."""
         return self._name
 
     def type(self) -> str:
-        """What drivers of this kind are called, however they are named."""
+        """Return the name of this kind of driver, whatever its instances are called."""
         return _TYPE
 
     async def store(self, context: Any, payloads: Sequence[Any]) -> list[Any]:
-        """Store payloads; StoreError."""
+        """Store payloads; StoreError when the store fails."""
         execution, node = _place(context.target)
         data = (payload.SerializeToString(deterministic=True) for payload in payloads)
         stored = await asyncio.gather(*(self._payloads.aput(each, execution, node) for each in data))
         return [self._claim(claim_data={_REFERENCE: str(reference)}) for reference in stored]
 
     async def retrieve(self, _: Any, claims: Sequence[Any]) -> list[Any]:
-        """Get payloads back; NotFoundError for one that is gone, StoreError."""
+        """Return payloads; NotFoundError when one does not exist any more, StoreError when the store fails."""
         wanted = (claim.claim_data.get(_REFERENCE, "") for claim in claims)
         data = await asyncio.gather(*(self._payloads.aget(reference) for reference in wanted))
         return [self._payload.FromString(each) for each in data]
@@ -84,7 +84,7 @@ class _Driver:
 def _place(target: Any) -> tuple[str, str]:
     """Return the execution that a payload belongs to, and the type of the workflow or activity.
 
-    The run, as tool results have it, so that both are forgotten together; before the run has begun, the workflow.
+    The execution is the run, as for tool results, so that `forget` erases both; before the run has begun, the workflow.
     """
     if target is None:
         return "unknown", "payload"

@@ -1,6 +1,6 @@
-"""Writing a result to the store, so that a slow or broken store costs the agent its budget and no more.
+"""Writing of results to the store: a slow or broken store costs the agent its time budget at most.
 
-The outcome is known when the call returns, within the budget: stored, or not stored and why.
+A write returns within the budget: the result is stored, or the reason why it is not.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ DAY_SECONDS = 86_400.0
 BUDGET_SECONDS = 0.25
 MAX_BYTES = 32 * 1024 * 1024
 
-#: A write of more bytes may take longer than the budget on a store that is well.
+#: A larger write may exceed the budget on a healthy store.
 _QUICK_BYTES: Final = 1024 * 1024
-#: Keys with a reference to them, the last of this process, that a late write must not take away.
+#: Number of latest keys with an issued reference; a late write must not delete them.
 _REFERRED: Final = 4096
 _NODE_DIGITS: Final = 16
 _FAILED: Final = (
@@ -44,7 +44,7 @@ _workers = Workers("claim-check", 8)
 
 
 class Stored(NamedTuple):
-    """A result is in the store; ``reference`` is what to exchange for it, ``size`` its bytes, ``text`` its text."""
+    """A stored result: its reference, its size in bytes and its text."""
 
     reference: Reference
     size: int
@@ -52,10 +52,10 @@ class Stored(NamedTuple):
 
 
 class NotStored(NamedTuple):
-    """A result is not in the store.
+    """The reason why a result is not stored.
 
-    ``timeout``: it was not there within the budget, or too many others wait. ``error``: the store failed. ``open``: it
-    has failed too often to be tried now. ``too_large``: it is above the maximum, or above the store's own.
+    ``timeout``: the write did not finish within the budget, or too many others wait. ``error``: the store failed.
+    ``open``: the circuit breaker is open. ``too_large``: the result is above the maximum, or above the store's own.
     ``no_owner``: it belongs to no execution, so that no caller would be allowed to read it.
     """
 
@@ -63,7 +63,7 @@ class NotStored(NamedTuple):
 
 
 class _Write:
-    """One write, as the thread that does it and the call that waits for it see it."""
+    """A write, shared by the thread that does it and the call that waits for it."""
 
     __slots__ = ("content", "content_type", "is_distinct", "is_slow", "is_truncated", "origin")
 
@@ -81,16 +81,16 @@ class _Write:
         self.content_type = content_type
         self.is_truncated = truncated
         self.is_distinct = distinct
-        #: A write that has not come to the store, or has so many bytes, says nothing of the store's health.
+        #: True for a write that has not reached the store or is large: its timeout does not count against the store.
         self.is_slow = True
 
 
 class ClaimWriter:
-    """Writes results of at most ``max_bytes``, each within ``budget`` seconds, to be kept for ``ttl`` seconds.
+    """Writer of results of at most ``max_bytes``, each within ``budget`` seconds, with a TTL of ``ttl`` seconds.
 
-    At most eight threads serialise, hash and write; the rest waits for them, within its budget. A write that hangs
-    keeps its thread until the store lets go of it. What it stores after its budget has no reference: it is deleted,
-    unless an earlier or later write of the same result under the same key has one.
+    At most eight threads serialise, hash and write; other writes wait for a thread within their budgets. A write that
+    hangs keeps its thread until the store returns. A write that finishes after its budget is orphaned: its value is
+    deleted, unless another write of the same result under the same key returned a reference.
     """
 
     def __init__(  # noqa: PLR0913 - the knobs of writing
@@ -120,9 +120,10 @@ class ClaimWriter:
         truncated: bool = False,
         distinct: bool = False,
     ) -> Stored | NotStored:
-        """Store a result; ``truncated``: it had been cut before. Waits for the budget at most; never raises.
+        """Store a result; it waits for the budget at most and never raises.
 
-        ``distinct`` adds a digest of the result to the origin's node, for origins that several results have in common.
+        ``truncated``: the result was truncated before. ``distinct`` adds a digest of the result to the origin's node,
+        for origins that several results share.
         """
         started = time.perf_counter()
         try:
@@ -152,7 +153,7 @@ class ClaimWriter:
         truncated: bool = False,
         distinct: bool = False,
     ) -> Stored | NotStored:
-        """Store a result as ``put`` does, while asyncio's event loop goes on; another kind of loop waits."""
+        """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         if not is_in_asyncio():
             return self.put(data, origin, content_type=content_type, truncated=truncated, distinct=distinct)
         started = time.perf_counter()
@@ -183,13 +184,13 @@ class ClaimWriter:
         return None if self._breaker.allows() else NotStored("open")
 
     def _write(self, write: _Write) -> Stored | NotStored:
-        """Store a result, in a thread of the workers."""
+        """Store a result, in a worker thread."""
         raw, origin = _raw(write.content), write.origin
-        write.content = b""  # a store that hangs keeps what it is given, and no second copy
+        write.content = b""  # a hanging store keeps its own copy only
         if len(raw.data) > self._max_bytes:
             return NotStored("too_large")
         if write.is_distinct:
-            # Keyed: the reference that it stands in leaves the process.
+            # The digest is keyed, because it leaves the process in the reference.
             seal = self._claims.signer.seal("node", origin.tool.encode("utf-8", "surrogatepass"), raw.data)
             origin = origin._replace(node=f"{origin.node}-{seal[:_NODE_DIGITS]}")
         sealed = self._claims.sealed(
@@ -211,7 +212,7 @@ class ClaimWriter:
         return Stored(sealed.reference, len(raw.data), raw.text)
 
     def _give_up(self, writing: Job[Stored | NotStored]) -> bool:
-        """Return whether a write has no outcome yet: then it is taken back, or watched where it has begun."""
+        """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun."""
         if writing.cancel():
             return True
         if writing.done():
@@ -221,19 +222,19 @@ class ClaimWriter:
 
     @errors.guarded("remedies.claim_check")
     def _arrived_late(self, writing: Future[Stored | NotStored]) -> None:
-        """Delete what was stored after its budget."""
+        """Delete an orphaned value, which was stored after its budget."""
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
             self._breaker.succeeded()
             key = outcome.reference.key
-            with contextlib.suppress(BusyError):  # then it stays until its TTL ends
+            with contextlib.suppress(BusyError):  # it stays until its TTL ends
                 self._workers.submit(lambda: self._delete(key))
 
     @errors.guarded("remedies.claim_check")
     def _delete(self, key: str) -> None:
-        """Delete an orphan, in a thread of the workers, unless a reference to its key was given out."""
+        """Delete an orphaned value, in a worker thread, unless a reference to its key was returned."""
         if hash(key) not in self._referred:
-            with contextlib.suppress(StoreError):  # then it stays until its TTL ends
+            with contextlib.suppress(StoreError):  # it stays until its TTL ends
                 self._claims.store.delete(key)
 
     def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
@@ -261,6 +262,6 @@ def _raw(data: Content | bytes | str) -> Raw:
 
 
 def _seen(waiting: asyncio.Future[Stored | NotStored]) -> None:
-    """Keep asyncio from logging a failure that is told already."""
+    """Keep asyncio from logging a failure that is reported already."""
     if not waiting.cancelled():
         waiting.exception()

@@ -1,4 +1,4 @@
-"""Views of a history for a request in which calls that are done no longer carry their large arguments."""
+"""Argument compaction: in a view of a history, completed calls no longer carry their large arguments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ABOVE_BYTES: Final = 2_000
 """UTF-8 bytes of one argument; deepagents cuts at 2,000 characters."""
 
 FAILURE_BYTES: Final = 2_000
-"""UTF-8 bytes of an error, half of its beginning and half of its end: what failed, and where."""
+"""UTF-8 bytes of an error: half for its beginning, half for its end, where tools name the failure and its place."""
 
 _COPIES: Final = frozenset(("arguments", "args", "input", "partial_json"))
 _IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
@@ -41,11 +41,11 @@ def compact(
 ) -> list[Any]:
     """Return the messages with marks in the place of old arguments above ``above_bytes`` UTF-8 bytes.
 
-    Only of calls that have a result, in the turn in which they were made: not of calls in flight and not where a
-    framework has put a placeholder. A mark says how large the argument was. Arguments keep their keys, JSON text stays
-    JSON text, and what a message has of them a second time, in a provider's metadata, is replaced alike. Errors above
-    ``failure_bytes`` keep their beginning and their end. Turns, the cut and what is left alone are as in
-    `history.trim`. Raises TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
+    A call is compacted only when its result is in the same turn; calls in flight and calls with a framework's
+    placeholder result are not. A mark gives the size of the argument. Arguments keep their keys, and JSON text stays
+    JSON text. Copies of the arguments in a provider's metadata get the same marks. Errors above ``failure_bytes`` keep
+    their beginning and their end. Turns, the cut and the unchanged messages are as in `history.trim`. Raises TypeError
+    when ``messages`` is not a sequence, ValueError for options that are too small.
     """
     history = turns.read(messages)
     cut, changes = history.cut(keep_turns, step_turns), Changes()
@@ -55,13 +55,13 @@ def compact(
 
 
 def compacting(history: History, cut: int, changes: Changes, above_bytes: int) -> None:
-    """Put marks in the place of large arguments of the turns before the cut."""
+    """Replace large arguments of the turns before the cut by marks."""
     _check("above_bytes", above_bytes, SHORTEST)
     for call in history.calls:
         if call.turn >= cut:
             return
         answer = call.answer
-        # One that is answered in a later turn would change between two steps.
+        # A call answered in a later turn would change between two steps.
         if answer is None or answer.turn != call.turn:
             continue
         new = _marked(call, above_bytes)
@@ -82,9 +82,9 @@ def _marked(call: Call, above_bytes: int) -> Marked | None:
 
 
 def _copies(history: History, call: Call, above_bytes: int) -> Iterator[tuple[Path, Any]]:
-    """Where else in its message the arguments of a call stand, with the same marks.
+    """Yield the other places of a call's arguments in its message, with the same marks.
 
-    A copy says the call's id, or none that is another call's and has equal arguments: providers give ids of their own.
+    A copy names the call's id, or has equal arguments and no id of another call: providers add ids of their own.
     """
     asked, together = call.asked, history.seen[call.at].asked
     paths = [one.path for one in together]
@@ -101,16 +101,16 @@ def _copies(history: History, call: Call, above_bytes: int) -> Iterator[tuple[Pa
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two forms of arguments say the same."""
+    """Return True when two forms of arguments have the same values."""
     wanted = parsed(one)
     try:
         return wanted is not None and bool(parsed(other) == wanted)
-    except Exception:  # values that cannot be compared are not known to be the same
+    except Exception:  # values that cannot be compared count as different
         return False
 
 
 def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
-    """Everything in a message that may be a call's arguments, with the ids that stand beside it or around it."""
+    """Yield each value of a message that may be a call's arguments, with the ids beside it or around it."""
     pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
     for _ in range(_MOST_NODES):
         if not pending:
@@ -132,7 +132,7 @@ def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
 
 
 def _is_leaf(value: Any) -> bool:
-    """Whether nothing is inside of it."""
+    """Return True for a value without members."""
     cls = type(value)
     if cls is str or value is None or cls is int or cls is float or cls is bool or cls is bytes:
         return True
@@ -140,7 +140,7 @@ def _is_leaf(value: Any) -> bool:
 
 
 def bounding(history: History, cut: int, changes: Changes, failure_bytes: int) -> None:
-    """Put the beginning and the end of large errors of the turns before the cut in their place."""
+    """Replace large errors of the turns before the cut by their beginning and end."""
     _check("failure_bytes", failure_bytes, 2 * SHORTEST)
     for result in history.results:
         content = result.answered.content
@@ -156,7 +156,7 @@ def bounding(history: History, cut: int, changes: Changes, failure_bytes: int) -
 
 
 def _ends(text: str, limit_bytes: int) -> str:
-    """The beginning and the end of a text, with a line between them, in at most so many bytes."""
+    """Return the beginning and the end of a text, with a line between them, in at most ``limit_bytes``."""
     half = (limit_bytes - SHORTEST) // 2
     begin = text[:half].encode("utf-8", "replace")[:half].decode("utf-8", "ignore")
     end = text[-half:].encode("utf-8", "replace")[-half:].decode("utf-8", "ignore")

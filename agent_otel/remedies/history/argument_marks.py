@@ -1,4 +1,4 @@
-"""What is left of an oversized argument, and of an oversized error: the same for every copy of it, and for good."""
+"""Marks in the place of oversized arguments and errors; every copy of a value gets the same mark in every request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 
 SHORTEST: Final = 64
-"""Bytes below which nothing is worth a mark; a mark has less, so that it is never marked again."""
+"""Bytes below which no value gets a mark. A mark is shorter, so that it is never marked again."""
 
 _DEEPEST: Final = 8
 _BLANKS: Final = frozenset(" \n\t\r")
@@ -18,17 +18,18 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Marked(NamedTuple):
-    """Arguments with marks in them, and the UTF-8 bytes that they are less."""
+    """Arguments with marks, and the number of UTF-8 bytes removed."""
 
     arguments: Any
     removed_bytes: int
 
 
 def marked(arguments: Any, above_bytes: int) -> Marked | None:
-    """Return arguments whose values are at most so large, of the same keys; None when nothing changes.
+    """Return arguments of the same keys whose values have at most ``above_bytes``; None when nothing changes.
 
-    A mapping, or JSON text of one; in a text everything else stays as it was written. A text above the limit becomes a
-    mark, a list or mapping has its texts marked, and where it is still above becomes a mark itself.
+    ``arguments`` is a mapping, or the JSON text of one, of which all other characters stay. A text above the limit
+    becomes a mark. In a list or mapping above the limit, texts become marks; if it is still above, it becomes a mark
+    itself.
     """
     if type(arguments) is str:
         return _marked_text(arguments, above_bytes) if text_bytes(arguments) > above_bytes else None
@@ -42,7 +43,7 @@ def marked(arguments: Any, above_bytes: int) -> Marked | None:
 
 
 def marked_free(text: Any, above_bytes: int) -> Marked | None:
-    """The same for arguments that are one text."""
+    """Return the same as `marked` for arguments that are one text."""
     if type(text) is not str:
         return None
     made, removed = _value(text, above_bytes)
@@ -50,7 +51,7 @@ def marked_free(text: Any, above_bytes: int) -> Marked | None:
 
 
 def parsed(arguments: Any) -> Any:
-    """The arguments as a mapping; None where they are none."""
+    """Return the arguments as a mapping; None when they are not one."""
     if type(arguments) is str:
         try:
             arguments = json.loads(arguments, strict=False)
@@ -60,13 +61,13 @@ def parsed(arguments: Any) -> Any:
 
 
 def _value(value: Any, above: int) -> tuple[Any, int]:
-    """A value, or what stands for it, and the bytes that this is less."""
+    """Return a value or its mark, and the number of bytes removed."""
     if type(value) is str:
         size = text_bytes(value) if len(value) > above // 4 else 0
         return (value, 0) if size <= above else _mark(size)
     if not (type(value) is dict or is_list(value)):
         return value, 0
-    nodes = above // 2 + 1  # each has a byte and a comma, so that more of them are above the limit
+    nodes = above // 2 + 1  # a node has at least a byte and a comma: more nodes are above the limit
     size, exact = json_size(value, nodes)
     if size <= above:
         return value, 0
@@ -83,7 +84,7 @@ def _mark(size: int, *, exact: bool = True) -> tuple[str, int]:
 
 
 def _inside(value: Any, above: int, deep: int) -> tuple[Any, int]:
-    """A list or mapping with its texts marked."""
+    """Return a list or mapping with marks in the place of its large texts, and the number of bytes removed."""
     if type(value) is str:
         return _value(value, above)
     if not deep or not (type(value) is dict or is_list(value)):
@@ -105,13 +106,13 @@ def _marked_text(text: str, above: int) -> Marked | None:
             if less:
                 pieces += (text[done:begin], _written(new))
                 done, removed = end, removed + less
-    except (ValueError, IndexError, RecursionError):  # not JSON: whatever it is, it stays
+    except (ValueError, IndexError, RecursionError):  # not JSON: the text stays
         return None
     return Marked("".join((*pieces, text[done:])), removed) if removed else None
 
 
 def _spans(text: str) -> list[tuple[int, int, Any]]:
-    """Begin, end and value of each value of a JSON object, read by the decoder in C."""
+    """Return begin, end and value of each value of a JSON object, parsed by the decoder in C."""
     found = []
     at = _expect(text, 0, "{")
     while text[at] != "}":
@@ -131,7 +132,7 @@ def _spans(text: str) -> list[tuple[int, int, Any]]:
 
 
 def _expect(text: str, at: int, sign: str) -> int:
-    """The place of what follows a sign; blanks do not matter."""
+    """Return the position after a sign and the blanks around it; ValueError without the sign."""
     at = _skip(text, at)
     if text[at] != sign:
         raise ValueError(at)
@@ -150,7 +151,7 @@ def _written(value: Any) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether there is no half of a surrogate pair in it, which may be written as an escape only."""
+    """Return True for a text without lone surrogates, which JSON can only hold as escapes."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
-"""What frameworks answer for a call that never had a result, so that a provider takes the history.
+"""Placeholders: answers that frameworks write for calls without a result, because providers require one.
 
-A call that is answered like this is not completed: its arguments may be needed still. Read in the packages that are
-named beside each text, November 2026.
+A call with a placeholder is not completed: its arguments may still be needed. The texts are from the packages named
+beside them, as of November 2026.
 """
 
 from __future__ import annotations
@@ -28,6 +28,6 @@ _LONGEST: Final = 1024
 
 
 def is_placeholder(content: Any) -> bool:
-    """Whether a result's content is what a framework writes in the place of one."""
+    """Return True when a result's content is a framework's placeholder."""
     text = text_of(content)
     return text is not None and len(text) <= _LONGEST and _PLACEHOLDER.match(text) is not None

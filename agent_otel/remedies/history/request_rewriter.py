@@ -1,4 +1,4 @@
-"""The views of a history, applied to each request as it leaves for a model: the stored history is never touched."""
+"""Rewriting of model requests: each gets the views of its history; the stored history is not changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Requests:
-    """The views that are switched on for requests to models."""
+    """The enabled views for requests to models."""
 
     def __init__(self, chosen: Settings) -> None:
         self._views = Views(
@@ -24,7 +24,7 @@ class Requests:
         )
 
     def rewrite(self, out: Telemetry, reader: ModelReader, asked: Asked) -> None:
-        """Put the view of the history into a request; it stays as it is where nothing in it is old or large."""
+        """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
         def view(messages: Any) -> Any:
             made = self._views.of(messages)

@@ -1,6 +1,6 @@
-"""Summarising: what is old in a long history becomes one call and its answer, written by a model of the program's.
+"""Summarising: a model of the program's summarises the old part of a long history as one call and its result.
 
-The originals go to the claim store, where `get_tool_result` reads them. Off unless it is called.
+The originals go to the claim store, where `get_tool_result` reads them. The remedy runs only when it is called.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.turns import History
 
 CHUNK_TOKENS: Final = 8_000
-"""Of a transcript, for one call of the model."""
+"""Tokens of a transcript in one call of the model."""
 
 _MOST_ROUNDS: Final = 5
 _ID_DIGITS: Final = 16
@@ -37,7 +37,7 @@ _SYSTEMS: Final = ("system", "developer")
 
 
 class _Plan(NamedTuple):
-    """Where the old part of a history begins and ends, its tokens, and its texts, chunk by chunk."""
+    """The begin, end and messages of the old part of a history, and its texts in chunks."""
 
     first: int
     end: int
@@ -54,15 +54,16 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
     chunk_tokens: int = CHUNK_TOKENS,
     keep_turns: int = KEEP_TURNS,
 ) -> list[Any]:
-    """Return the messages, the old ones summarised when all are above ``above_tokens``.
+    """Return the messages with the old ones summarised, when all have more than ``above_tokens`` tokens.
 
-    ``summarize`` gets a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns a
-    shorter text; it is asked again with what it said until that is at most ``target_tokens``, five times at most. The
-    messages before the model's first and the last ``keep_turns`` turns stay as they are, and no call is parted from its
-    result. Tokens are characters ÷ 4, or what ``token_counter`` was given. When ``summarize`` raises, the
-    messages come back untouched, which is counted and said once. For histories of OpenAI (chat and responses),
-    Anthropic, Gemini and LangChain; any other comes back untouched. TypeError when ``messages`` is no sequence of
-    messages.
+    ``summarize`` takes a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns
+    a shorter text. It is called again with its own output until that has at most ``target_tokens``, in five rounds at
+    most. The messages before the model's first and the last ``keep_turns`` turns stay unchanged, and no call is
+    separated from its result. Tokens are characters ÷ 4, or counted by the function of ``token_counter``.
+
+    When ``summarize`` raises, the messages come back unchanged; the failure is counted and logged once. Supported are
+    histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain; any other comes back unchanged. Raises
+    TypeError when ``messages`` is no sequence of messages.
     """
     plan = _plan(messages, above_tokens, chunk_tokens, keep_turns)
     if plan is None:
@@ -89,7 +90,7 @@ async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
     chunk_tokens: int = CHUNK_TOKENS,
     keep_turns: int = KEEP_TURNS,
 ) -> list[Any]:
-    """As `summarize_history`, with a coroutine function."""
+    """Return the same as `summarize_history`, with ``summarize`` a coroutine function."""
     plan = _plan(messages, above_tokens, chunk_tokens, keep_turns)
     if plan is None:
         return list(messages)
@@ -119,14 +120,14 @@ def _plan(messages: Sequence[Any], above_tokens: int, chunk_tokens: int, keep_tu
 
 
 def _end_of_old(history: History, keep_turns: int) -> int:
-    """The place before which everything is old: no call before it is open, or has its result after it."""
+    """Return the end of the old part: every call before it has its result before it, too."""
     kept = [call.at for call in history.calls if call.turn >= history.turns - keep_turns]
     kept += [call.at for call in history.calls if call.answer is None]
     return min(kept, default=0)
 
 
 def _chunks(history: History, texts: list[str], first: int, end: int, chunk_tokens: int) -> Iterator[str]:
-    """The old part as texts; one is longer than a chunk only where a call and its result are."""
+    """Yield the old part as texts of at most ``chunk_tokens``; longer only for a single call with its result."""
     piece, size = list[str](), 0
     for start, stop in _units(history, first, end):
         more = sum(map(tokens, texts[start:stop]))
@@ -140,7 +141,7 @@ def _chunks(history: History, texts: list[str], first: int, end: int, chunk_toke
 
 
 def _units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
-    """Messages that belong together: a call, its result, and what stands between them."""
+    """Yield ranges of messages that must stay together: a call, its result, and the messages between them."""
     last = {at: at for at in range(first, end)}
     for call in history.calls:
         if call.at in last and call.answer is not None:
@@ -156,7 +157,7 @@ def _units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _too_long(texts: list[str], target_tokens: int, chunk_tokens: int) -> list[str] | None:
-    """What is to be summarised once more; None when it is short enough, or one text that is left as it is."""
+    """Return the texts to summarise again; None when they are short enough."""
     if tokens("\n".join(texts)) <= target_tokens:
         return None
     merged: list[str] = []
@@ -184,7 +185,7 @@ def _summarised(messages: Sequence[Any], plan: _Plan, texts: list[str]) -> list[
 
 @errors.guarded("remedies.summarize")
 def _tell(removed_bytes: int, old_messages: int) -> None:
-    """An event on the span around it, and the bytes on the metric."""
+    """Add an event to the current span, and the removed bytes to the metric."""
     if not env.active:
         return
     from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - nothing is set up while the package is off
@@ -195,13 +196,13 @@ def _tell(removed_bytes: int, old_messages: int) -> None:
 
 
 def _is_opening(message: Any, seen: Seen) -> bool:
-    """Whether a message sets the task, and is what providers want first: a system's, or a user's without results."""
+    """Return True for an opening message, which providers want first: a system's, or a user's without results."""
     known = fields(message)
     return (known.get("role") or known.get("type")) in _SYSTEMS or (seen.by_user and not seen.answered)
 
 
 def _text(message: Any) -> str:
-    """A message as the model that summarises is to read it."""
+    """Return a message as text for the model that summarises."""
     if isinstance(message, dict):
         return json.dumps(message, ensure_ascii=False, default=str)
     return raw_of(message).text or ""

@@ -1,4 +1,4 @@
-"""The one line that is left of an old result: that it was trimmed, its tool, how it ended, and where it is kept."""
+"""The line that replaces an old result: its size, its tool, its status, and the references to its stored copy."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 LINE_CHARACTERS: Final = 150
 SHORTEST_LINE: Final = 60
-"""Characters that the line has at least: what it always says, and some of the tool's name."""
+"""Minimum characters of a line: its fixed parts, and some of the tool's name."""
 
 _LEAST_NAME: Final = 8
-_MOST_NODES: Final = 200  # of a structured result that are weighed: 0.1 ms
+_MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 ms
 
-_WINDOW: Final = 1024  # characters at both ends of a result in which references are looked for
+_WINDOW: Final = 1024  # characters at both ends of a result that are searched for references
 _MOST_HITS: Final = 32
 _SHORTEST: Final = len("ref=1")
 _STEMS: Final = {
@@ -50,7 +50,7 @@ _FAILED: Final = re.compile(
 
 
 class Weight(NamedTuple):
-    """Characters and UTF-8 bytes of what a model reads of a result as text; a lower bound if not exact."""
+    """Characters and UTF-8 bytes of a result's text for the model; a lower bound if not exact."""
 
     characters: int
     bytes: int
@@ -58,7 +58,7 @@ class Weight(NamedTuple):
 
 
 def weight(content: Any) -> Weight:
-    """Weigh a result's content: a text, the text and JSON blocks among blocks, a structured value as JSON."""
+    """Measure a result's content: a text, the text and JSON blocks of a list, or a structured value as JSON."""
     if type(content) is str:
         return Weight(len(content), text_bytes(content))
     if is_list(content):
@@ -72,7 +72,7 @@ def weight(content: Any) -> Weight:
 
 
 def _only(content: Any) -> str | None:
-    """The text in an object of one key around it."""
+    """Return the text of an object with one key; None for any other object."""
     if not issubclass(type(content), dict) or len(known := fields(content)) != 1:
         return None
     [inner] = known.values()
@@ -80,7 +80,7 @@ def _only(content: Any) -> str | None:
 
 
 def _block(block: Any) -> Weight | None:
-    """None for what is no text to the model: an image, a document."""
+    """Return the weight of a block; None for an image, a document, or another block without text."""
     text = block if type(block) is str else block_text(block)
     if text is not None:
         return Weight(len(text), text_bytes(text))
@@ -94,14 +94,14 @@ def _structured(value: Any) -> Weight:
 
 
 def replaced(content: Any, line: str) -> Any:
-    """Return the content with one text in the place of its texts; what is no text is kept."""
+    """Return the content with one text in the place of all its texts; other blocks stay."""
     if type(content) is str:
         return line
     if not is_list(content):
         known = fields(content)
         return {next(iter(known)) if len(known) == 1 else "result": line}
     texts = [place for place, block in enumerate(content) if _block(block) is not None]
-    # A provider's cache ends where a block says so, and that is to be said by what is left.
+    # A block's ``cache_control`` sets the end of a provider's cache, so that a block with it has to remain.
     kept = next((place for place in texts if "cache_control" in fields(content[place])), texts[0])
     blocks = [
         _with_text(block, line) if place == kept else block
@@ -118,7 +118,7 @@ def _with_text(block: Any, line: str) -> Any:
 
 
 def text_of(content: Any) -> str | None:
-    """The first text of a content."""
+    """Return the first text of a content."""
     if type(content) is str:
         return content
     if is_list(content):
@@ -132,7 +132,7 @@ def text_of(content: Any) -> str | None:
 
 
 def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what the message says of itself
-    """Whether a result is an error: what its message says, else how its text begins, as tools and frameworks write."""
+    """Return True for an error: by the message's flag, else by the usual beginnings of error texts."""
     if said is not None:
         return said
     text = text_of(content)
@@ -140,10 +140,10 @@ def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what 
 
 
 def line(content: Any, weight: Weight, tool: str | None, *, failed: bool, characters: int) -> str:
-    """The line for a result, at most so many characters; a reference that does not fit is left out whole.
+    """Return the line for a result, of at most ``characters``; a reference that does not fit is left out as a whole.
 
-    Not that of a claim check, which is all there is to get the result back with: where it alone is too long, the line
-    has no name and is as long as it must be.
+    Claim-check references are never left out, because only they resolve to the result. When such a reference alone
+    exceeds the limit, the line has no tool name and is longer than the limit.
     """
     begin = f"{TRIMMED}{weight.bytes}{'' if weight.exact else '+'} bytes] "
     status = "error" if failed else "success"
@@ -165,12 +165,12 @@ def _printable(name: str) -> str:
 
 
 def _is_other(reference: str) -> bool:
-    """Whether it is not a claim check's; those come first."""
+    """Return True for a reference other than a claim check's; claim checks are sorted first."""
     return not reference.startswith("claim:")
 
 
 def is_line(content: Any) -> bool:
-    """Whether a result has been trimmed already."""
+    """Return True for a result that is trimmed already."""
     text = text_of(content)
     if text is None or not text.startswith(TRIMMED):
         return False
@@ -178,10 +178,10 @@ def is_line(content: Any) -> bool:
 
 
 def references(content: Any) -> list[str]:
-    """The references to what is kept elsewhere, in the order in which they stand, each once.
+    """Return the references to data stored elsewhere, in their order, without duplicates.
 
-    Claim checks (``claim:v2:…``, ``claim://…``) and the values of keys such as ``ref``, ``ref_id``, ``resultRef``,
-    ``artifact_id`` and ``full_payload_id``. Of a text, 1,024 characters at both ends are looked at.
+    References are claim checks (``claim:v2:…``, ``claim://…``) and the values of keys such as ``ref``, ``ref_id``,
+    ``resultRef``, ``artifact_id`` and ``full_payload_id``. Of a text, only 1,024 characters at both ends are searched.
     """
     return list(dict.fromkeys(_references(content)))
 
@@ -209,7 +209,7 @@ def _in_text(text: str) -> Iterator[str]:
     if len(text) < _SHORTEST:
         return
     ends = text if len(text) <= 2 * _WINDOW else f"{text[:_WINDOW]}\n{text[-_WINDOW:]}"
-    # Looking for a stem costs a tenth of what its pattern does, and most results have none.
+    # A search for a stem costs a tenth of its pattern's search, and most results have no stem.
     stems = [pattern for stem, pattern in _STEMS.items() if stem in ends]
     hits = {_word(ends, hit.start()) for stem in stems for hit in islice(stem.finditer(ends), _MOST_HITS)}
     for start in sorted(hits):
@@ -218,7 +218,7 @@ def _in_text(text: str) -> Iterator[str]:
             yield claim[0].rstrip(".:")
             continue
         named = _NAMED.match(ends, start)
-        # Prose has a colon, too: "ref: see below".
+        # Prose may contain a colon, too: "ref: see below".
         if named is not None and _is_reference(named["key"]) and "claim:" not in named[0]:
             value = named["value"].rstrip(".:")
             if named["quoted"] or named["is"] == "=" or any(map(str.isdigit, value)):

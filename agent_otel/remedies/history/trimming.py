@@ -1,6 +1,6 @@
-"""Views of a history for a request: old results as one line each, and no message twice.
+"""Views of a history for a request: old results as one line each, and no duplicate messages.
 
-What is stored is not touched.
+The stored history is not changed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEDUPLICATE: Final = "deduplicate"
 
 
 class View(NamedTuple):
-    """Messages for a request, and the UTF-8 bytes that are not in them any more, by strategy."""
+    """Messages for a request, and the UTF-8 bytes that each strategy removed."""
 
     messages: list[Any]
     removed_bytes: Mapping[str, int]
@@ -48,14 +48,14 @@ def trim(
 ) -> list[Any]:
     """Return the messages with old results as one line of at most ``line_characters`` characters each.
 
-    The line says that it was trimmed and how many bytes were there, the tool's name, success or error, and references
-    to what is kept elsewhere. The last ``keep_turns`` turns stay as they are, with up to ``step_turns - 1`` before
-    them: the cut moves ``step_turns`` turns at a time, so that in between a request begins with all of the one before,
-    and a prompt cache keeps hitting. A turn is what a model asks for and what answers it.
+    The line gives the removed bytes, the tool's name, success or error, and references to data stored elsewhere. The
+    last ``keep_turns`` turns stay unchanged, and up to ``step_turns - 1`` turns before them: the cut moves
+    ``step_turns`` turns at a time. Between two steps a request begins with the whole previous request, and a prompt
+    cache keeps hitting. A turn is a model's calls and their results.
 
-    Left as they are: results that are not longer than a line, images and what else is no text, results without a call,
-    messages of unknown type. Messages that do not change are the same objects, those that do are copies. Raises
-    TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
+    These stay unchanged: results not longer than a line, images and other blocks without text, results without a call,
+    and messages of unknown type. Unchanged messages are the same objects, changed ones are copies. Raises TypeError
+    when ``messages`` is not a sequence, ValueError for options that are too small.
     """
     history = turns.read(messages)
     changes = Changes()
@@ -64,7 +64,7 @@ def trim(
 
 
 def trimming(history: History, cut: int, changes: Changes, line_characters: int) -> None:
-    """Put lines in the place of the results of the turns before the cut."""
+    """Replace the results of the turns before the cut by lines."""
     if line_characters < SHORTEST_LINE:
         raise ValueError(f"line_characters is at least {SHORTEST_LINE}, not {line_characters}")
     for result in history.results:
@@ -84,11 +84,11 @@ def _trim(result: Result, changes: Changes, line_characters: int) -> None:
 
 
 def deduplicate(messages: Sequence[Any]) -> list[Any]:
-    """Return the messages without those that a restored checkpoint has doubled; the first of each stays.
+    """Return the messages without those that a restored checkpoint has duplicated; the first of each stays.
 
-    A message is doubled when one before it has its id and is equal to it, a result also when one before it answers the
-    same call with the same content. Two different messages with the same id both stay, and so does whatever a call or a
-    result that stays belongs to. Raises TypeError when ``messages`` is not a sequence.
+    A message is a duplicate when an earlier one has its id and is equal to it. A result is also a duplicate when an
+    earlier one answers the same call with the same content. Two different messages with the same id both stay. A call
+    stays with its result, and a result with its call. Raises TypeError when ``messages`` is not a sequence.
     """
     history = turns.read(messages)
     places = doubled(history)
@@ -96,7 +96,7 @@ def deduplicate(messages: Sequence[Any]) -> list[Any]:
 
 
 def doubled(history: History) -> set[int]:
-    """The places of messages that can be left out without separating a call from its result."""
+    """Return the places of duplicates whose removal separates no call from its result."""
     found = _doubled(history)
     if not found:
         return found
@@ -115,7 +115,7 @@ def doubled(history: History) -> set[int]:
 
 def _doubled(history: History) -> set[int]:
     found: set[int] = set()
-    known: dict[object, tuple[int, ...]] = {}  # the first message with a key, and the last
+    known: dict[object, tuple[int, ...]] = {}  # the first and the last message with a key
     for place, seen in enumerate(history.seen):
         keys: list[object] = [("id", seen.id)] if seen.id is not None else []
         calls = tuple([answered.id for answered in seen.answered]) if seen.answered else (None,)
@@ -132,16 +132,16 @@ def _doubled(history: History) -> set[int]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two messages are equal but for their ids, which a restored result may have anew."""
+    """Return True when two messages are equal except for their ids, which a restored result may have renewed."""
     if type(one) is not type(other):
         return False
     left, right = ({key: value for key, value in fields(each).items() if key != "id"} for each in (one, other))
     try:
         return bool(left == right)
-    except Exception:  # values that cannot be compared are not known to be the same
+    except Exception:  # values that cannot be compared count as different
         return False
 
 
 def removed_size(history: History, places: set[int]) -> int:
-    """UTF-8 bytes of messages, as text where they are text."""
+    """Return the UTF-8 bytes of messages, of their text where they are text."""
     return sum(size(history.messages[place]).bytes for place in places)

@@ -1,6 +1,6 @@
-"""The turns of a history, which result answers which call, and how far back a view may rewrite.
+"""The turns of a history, the matching of results to calls, and the cut up to which a view may rewrite.
 
-Everything follows from the messages alone, so that the same history always has the same view, in every process.
+All of it depends on the messages only, so that the same history has the same view in every process.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from agent_otel.messages.fields import Path
 
 KEEP_TURNS: Final = 2
-"""The last turns that are never rewritten."""
+"""Number of last turns that are never rewritten."""
 
 STEP_TURNS: Final = 5
 """Turns that are rewritten together.
 
-A provider's prompt cache ends at the first byte that changed. Every step costs once more what the kept turns cost;
-between steps up to four more turns are carried, from the cache. With cached input at a tenth of the price and writing
-the cache at a quarter above it, as Anthropic has it, the sum is least at 7 turns; with cached input at a quarter of the
-price, as OpenAI had it, at 3.
+A provider's prompt cache ends at the first changed byte. Every step pays for the kept turns once more; between two
+steps, up to four more turns are sent from the cache. With cached input at a tenth of the price and cache writes a
+quarter above it, as at Anthropic, the sum is least at 7 turns; with cached input at a quarter of the price, as formerly
+at OpenAI, at 3.
 """
 
 
 class Call:
-    """A call in its history. ``at`` is the place of its message, ``turn`` counts from 0."""
+    """A call in its history. ``at`` is the place of its message; ``turn`` counts from 0."""
 
     __slots__ = ("answer", "asked", "at", "turn")
 
@@ -41,7 +41,7 @@ class Call:
 
 
 class Result:
-    """A result in its history; an orphan has no call."""
+    """A result in its history; an orphaned one has no call."""
 
     __slots__ = ("answered", "at", "call", "turn")
 
@@ -53,12 +53,12 @@ class Result:
 
     @property
     def name(self) -> str | None:
-        """The tool's name, as the call or else the result says it."""
+        """The tool's name from the call, else from the result."""
         return (self.call.asked.name if self.call is not None else None) or self.answered.name
 
 
 class History:
-    """Messages with what was read of each; a message of unknown type asks and answers nothing."""
+    """Messages with their parsed calls and results; a message of unknown type has neither."""
 
     def __init__(self, messages: Sequence[Any], seen: list[Seen]) -> None:
         self.messages = messages
@@ -69,24 +69,24 @@ class History:
         self._match()
 
     def cut(self, keep_turns: int, step_turns: int) -> int:
-        """The turns, from the first on, that may be rewritten: a multiple of ``step_turns``.
+        """Return the number of first turns that may be rewritten: a multiple of ``step_turns``.
 
-        ``keep_turns`` is how many of the last are not. Raises ValueError when one of the two is less than 1.
+        The last ``keep_turns`` turns are never rewritten. Raises ValueError when either is less than 1.
         """
         if keep_turns < 1 or step_turns < 1:
             raise ValueError(f"keep_turns and step_turns are at least 1, not {keep_turns} and {step_turns}")
         return max(self.turns - keep_turns, 0) // step_turns * step_turns
 
     def without(self, places: set[int]) -> History:
-        """The history without some of its messages."""
+        """Return the history without some of its messages."""
         left = [place for place in range(len(self.messages)) if place not in places]
         return History([self.messages[place] for place in left], [self.seen[place] for place in left])
 
     def _match(self) -> None:
-        """Each result answers the first open call with its id in the latest turn that has one.
+        """Match each result to the first open call with its id in the latest turn that has one.
 
-        A turn is what a model asks for until something answers: the items of one response are one turn. An id that
-        comes again in a later turn is another call's, which the older one, if it is still open, never gets back.
+        A turn is a model's calls until the first answer: the items of one response are one turn. When a later turn uses
+        an id again, the id belongs to the later call; the older call, if it is still open, stays open.
         """
         answering = True
         waiting: dict[tuple[str, str | None], list[Call]] = {}
@@ -109,7 +109,7 @@ class History:
 
 
 def _wait(waiting: dict[tuple[str, str | None], list[Call]], call: Call) -> None:
-    """Calls wait under their id, if they have one, and under their tool's name: results may lack the id."""
+    """Register a call under its id, if it has one, and under its tool's name: results may lack the id."""
     for key in (("id", call.asked.id), ("name", call.asked.name)):
         if key[1] is not None:
             others = waiting.get(key)
@@ -125,38 +125,38 @@ def _answered(waiting: dict[tuple[str, str | None], list[Call]], answered: Answe
 
 
 def read(messages: Sequence[Any]) -> History:
-    """Read a history; raise TypeError when it is not a sequence of messages."""
+    """Return the parsed history; raise TypeError when it is not a sequence of messages."""
     if isinstance(messages, str | bytes | bytearray) or not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a sequence of messages, not {type(messages).__name__}")
     return History(messages, [_seen(message) for message in messages])
 
 
 def _seen(message: Any) -> Seen:
-    """What a message asks for and answers: nothing, when it cannot be read."""
+    """Return a message's calls and results; none for a message that cannot be read."""
     try:
         known = fields(message)
         return contents.read(known) or items.read(known) or messages.read(known) or NOTHING
-    except Exception:  # a message that raises when it is read stays as it is, and so does its history's meaning
+    except Exception:  # a message that raises when it is read stays unchanged, like the rest of the history
         return NOTHING
 
 
 class Changes:
-    """New values for places in messages, by message; the bytes that each strategy removes."""
+    """New values for places in messages, and the bytes that each strategy removes."""
 
     def __init__(self) -> None:
         self._at: dict[int, dict[Path, Any]] = {}
         self._removed: dict[int, list[tuple[str, int]]] = {}
 
     def put(self, at: int, path: Path, value: Any) -> None:
-        """Put a value in the place of another."""
+        """Record a new value for a place in a message."""
         self._at.setdefault(at, {})[path] = value
 
     def count(self, at: int, strategy: str, removed_bytes: int) -> None:
-        """Remember what is saved in a message."""
+        """Record the bytes that a strategy removes from a message."""
         self._removed.setdefault(at, []).append((strategy, removed_bytes))
 
     def apply(self, messages: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
-        """Return the messages, with copies of those that change, and the bytes removed by strategy."""
+        """Return the messages, with copies of those that change, and the bytes removed by each strategy."""
         made = list(messages)
         removed: dict[str, int] = {}
         for at, changes in self._at.items():

@@ -1,4 +1,4 @@
-"""All views of a history in one reading: what the model boundary applies when a setting asks for it."""
+"""All views of a history in one pass, for requests to models; settings enable them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """Which views are wanted, with the options of `history.trim` and `arguments.compact`."""
+    """The enabled views, with the options of `history.trim` and `arguments.compact`."""
 
     trim: bool = True
     compact: bool = True
@@ -29,9 +29,9 @@ class Views:
     failure_bytes: int = FAILURE_BYTES
 
     def of(self, messages: Sequence[Any]) -> View:
-        """The view of a history: the same as one after the other, in about the time of one.
+        """Return the view of a history: the same as one view after the other, in about the time of one.
 
-        Nothing is kept from one call to the next. Raises what the single functions raise.
+        Calls keep no state. Raises the errors of the single functions.
         """
         history, removed = turns.read(messages), {}
         places = doubled(history) if self.deduplicate else set()

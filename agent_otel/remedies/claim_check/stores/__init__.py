@@ -1,6 +1,6 @@
-"""Where the claim check puts results: one protocol, and a store for each scheme of a URL.
+"""Stores of the claim check: one protocol, and a store for each URL scheme.
 
-A library is imported when its store is opened, never before.
+A store's library is imported when the store is opened.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["SCHEMES", "ClaimStore", "Head", "NotFoundError", "StoreError", "TooL
 
 
 def open_store(url: str, timeout: float = 0.25) -> ClaimStore:
-    """Open the store that a URL names; nothing is connected to yet.
+    """Open the store of a URL, without connecting to it yet.
 
     ``memory:`` · ``file:///folder`` · ``redis://host:6379/0`` · ``s3://bucket/prefix``, ``gs://…``, ``az://…`` ·
-    ``dapr://component``. ``timeout`` is in seconds, for one request of those that wait for a server. StoreError when
-    the URL names none, or its library is not installed; the message holds nothing of the URL but its scheme.
+    ``dapr://component``. ``timeout`` is in seconds, for one request to a server. Raises StoreError for any other URL,
+    or when the library is not installed; the message contains only the URL's scheme.
     """
     try:
         opener = _OPENERS[urlsplit(url).scheme]
@@ -83,5 +83,5 @@ _OPENERS: dict[str, Callable[[str, float], ClaimStore]] = {
     "az": _objects,
     "dapr": _dapr,
 }
-#: The schemes that ``open_store`` knows.
+#: The schemes that ``open_store`` supports.
 SCHEMES = tuple(_OPENERS)

@@ -1,4 +1,4 @@
-"""What every store offers, and how it says that it cannot."""
+"""The protocol of stores and their errors."""
 
 from __future__ import annotations
 
@@ -17,77 +17,77 @@ _workers = Workers("stores", 8)
 
 
 class StoreError(Exception):
-    """A store could not do what it was asked: it is down, full, refuses, or is not installed."""
+    """A failed operation: the store is down, full, refuses, or is not installed."""
 
 
 class NotFoundError(StoreError, LookupError):
-    """Nothing is stored under this key, or no longer, or it is not the reader's."""
+    """A missing value: nothing is stored under the key, it has expired, or the reader is not its owner."""
 
 
 class TooLargeError(StoreError):
-    """The store takes no value of this size. It is well otherwise."""
+    """A value above the store's maximum size; the store is healthy otherwise."""
 
 
 class Head(NamedTuple):
-    """What a store knows of a value without reading it: its bytes, and when it ends in seconds since 1970."""
+    """The size of a value in bytes and its expiry in seconds since 1970, available without reading the value."""
 
     size: int
     expires_at: float | None
 
 
 def group_of(key: str) -> str:
-    """Return what the keys of one execution's results have in common: all but the node and the call."""
+    """Return the common prefix of one execution's keys: all but the node and the call."""
     return key.rsplit("/", 2)[0]
 
 
 @runtime_checkable
 class ClaimStore(Protocol):
-    """Bytes in, bytes out, for a time.
+    """A key-value store of bytes with a TTL.
 
-    ``ttl`` is in seconds, and every write sets it anew. A write replaces the whole value at once: a reader sees the old
-    one or the new one. A range is from byte ``start`` up to but not including ``end``; what is beyond the value is left
-    out. Deleting what is not there is no error. Whatever goes wrong is a StoreError; a missing key, a NotFoundError.
+    ``ttl`` is in seconds, and every write renews it. A write replaces the whole value at once: a reader gets the old
+    value or the new one. A range is from byte ``start`` up to but not including ``end``; bytes beyond the value are
+    left out. Deleting a missing key is no error. Every failure is a StoreError, a missing key a NotFoundError.
     """
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group (see `group_of`); return how many values that were."""
+        """Delete all keys of a group (see `group_of`); return the number of values."""
 
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
 
     async def aget(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
 
     async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
 
     async def ahead(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
 
     async def adelete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
 
     async def adelete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
 
 
 class Threaded:
-    """The asynchronous half of a store whose other half blocks: each call in a thread."""
+    """The asynchronous methods of a blocking store: each call runs in a thread."""
 
     put: Callable[[str, bytes, float], None]
     get: Callable[[str], bytes]
@@ -101,23 +101,23 @@ class Threaded:
         await _in_thread(lambda: self.put(key, data, ttl))
 
     async def aget(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         return await _in_thread(lambda: self.get(key))
 
     async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         return await _in_thread(lambda: self.get_range(key, start, end))
 
     async def ahead(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         return await _in_thread(lambda: self.head(key))
 
     async def adelete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         await _in_thread(lambda: self.delete(key))
 
     async def adelete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         return await _in_thread(lambda: self.delete_group(group))
 
 
@@ -127,7 +127,7 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
 
 @contextlib.contextmanager
 def translated(store: str) -> Iterator[None]:
-    """Make a StoreError, of one line, of whatever a library raises."""
+    """Translate every exception of a library into a StoreError of one line."""
     try:
         yield
     except StoreError:
@@ -138,7 +138,7 @@ def translated(store: str) -> Iterator[None]:
 
 
 def library(module: str, extra: str) -> Any:
-    """Import a third-party module when it is first needed; StoreError that says how to get it."""
+    """Import a third-party module on first use; StoreError with the install command when it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""A state store of Dapr, through its SDK and the sidecar."""
+"""A Dapr state store, through Dapr's SDK and the sidecar."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _index = Index()
 
 
 class DaprStore(Threaded):
-    """The component of this name.
+    """A Dapr state store component.
 
-    How large a value may be is up to the component and to the sidecar (4 MiB unless ``--max-body-size`` says
-    otherwise); so is whether it removes what has expired. What has is not given out any more in any case. A range is
-    cut from the whole value, because Dapr has none.
+    The component and the sidecar limit the size of a value (4 MiB unless ``--max-body-size`` sets another). Some
+    components do not remove expired values; this store never returns them. Dapr has no range reads: a range is cut from
+    the whole value.
     """
 
     def __init__(self, component: str) -> None:
@@ -43,29 +43,29 @@ class DaprStore(Threaded):
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
-        self._list(key, ttl)  # first: what is stored can be found
+        self._list(key, ttl)  # the index is first, so that every stored key can be found
         self._put(key, data, ttl)
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         return unframe(self._get(key))
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         return self.get(key)[start:end]
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         framed = self._get(key)
         return Head(len(framed) - FRAME_BYTES, end(framed))
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with translated("dapr"):
             self._connected().delete_state(self._component, key)
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values were stored that have not expired."""
+        """Delete all keys of a group; return the number of values that had not expired."""
         keys: set[str] = set()
         for entry in entries_of(group):
             listed = self._listed(entry)
@@ -76,7 +76,7 @@ class DaprStore(Threaded):
         return len(keys)
 
     def _list(self, key: str, ttl: float) -> None:
-        """Add a key to the index: Dapr has no way to list keys that all components know."""
+        """Add a key to the index: Dapr has no call to list keys that all components support."""
         entry = _index.entry_of(key)
         with self._listing:
             more = added(self._listed(entry), key, ttl)
@@ -85,7 +85,7 @@ class DaprStore(Threaded):
             self.delete(each)
 
     def _listed(self, entry: str) -> dict[str, float]:
-        """Return the keys that an entry lists, even if it has expired: the component may have kept what it lists."""
+        """Return the keys of an index entry, even an expired one: the component may still hold the listed values."""
         with translated("dapr"), contextlib.suppress(NotFoundError):
             return keys_in(self._get(entry)[FRAME_BYTES:])
         return {}
@@ -108,7 +108,7 @@ class DaprStore(Threaded):
         return found
 
     def _connected(self) -> Any:
-        """The client; making one waits until the sidecar is healthy."""
+        """Return the client; its creation waits until the sidecar is healthy."""
         with self._lock:
             if self._client is None:
                 self._client = self._clients.DaprClient()

@@ -1,4 +1,4 @@
-"""A folder: one file for each key, named by digests of it, so that no key can lead anywhere else."""
+"""A folder with one file per key; file names are digests, so that no key can lead out of the folder."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-#: How old an unfinished file is when its writer has died.
+#: Age of an unfinished file after which its writer counts as dead.
 _UNFINISHED_SECONDS: Final = 3600.0
 
 #: Digests of the group and of the whole key; an unfinished file has a random suffix.
@@ -29,11 +29,11 @@ _STAMP: Final = "swept"
 
 
 class FileStore(Threaded):
-    """Files in a sub-folder of ``root`` that the store makes, owns and never leaves; this user alone may read it.
+    """Files in a sub-folder of ``root`` that the store creates and owns; only this user may read it.
 
-    Whatever else lies in ``root`` is not touched, nor is what has not the exact form of the store's own files. A file
-    appears under its name only when it is complete; a write that fails leaves nothing. It is not forced onto the disk:
-    what a power cut takes is a result that can no longer be read, and the digest in it is checked.
+    The store does not touch other files in ``root``, nor files whose names have another form than its own. A file gets
+    its name only when it is complete; a failed write leaves no file. Writes are not synced to disk: after a power cut a
+    result may be unreadable, which its digest reveals.
     """
 
     def __init__(self, root: Path) -> None:
@@ -51,46 +51,46 @@ class FileStore(Threaded):
             sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         with self._open(key) as (file, _):
             return file.read()
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         with self._open(key) as (file, _):
             file.seek(FRAME_BYTES + start)
             return file.read(max(0, end - start))
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         with self._open(key) as (file, expires_at):
             return Head(os.fstat(file.fileno()).st_size - FRAME_BYTES, expires_at)
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         name = _name(key)
         with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(name) as folder:
             _remove(folder, name)
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group, unfinished writes too; return how many values that were."""
+        """Delete all keys of a group, including unfinished writes; return the number of values."""
         prefix = f"{_group_digest(group)}-"
         removed = 0
         with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(prefix) as folder:
             for name in folders.names(folder):
                 form = _NAME.fullmatch(name)
                 if form is not None and name.startswith(prefix):
-                    with contextlib.suppress(FileNotFoundError):  # expired, and swept, in this moment
+                    with contextlib.suppress(FileNotFoundError):  # the sweeper has just removed it
                         removed += _remove(folder, name) and not form["unfinished"]
         return removed
 
     def sweep(self) -> int:
-        """Remove what has expired or was never finished, and return how many files that were."""
+        """Remove expired and unfinished files, and return their number."""
         with folders.own(self._root) as own:
             return sum(_sweep(own, shard) for shard in folders.shards(own))
 
     def sweep_if_due(self, every: float) -> None:
-        """Sweep, unless a process has done so within the last ``every`` seconds."""
+        """Sweep, unless any process has done so within the last ``every`` seconds."""
         with contextlib.suppress(FileNotFoundError):
             with folders.own(self._root) as own:
                 is_due = _is_sweep_due(own, every)
@@ -150,7 +150,7 @@ def _remove(folder: int, name: str) -> bool:
 
 
 def _is_sweep_due(own: int, every: float) -> bool:
-    """Return True, once per ``every`` seconds for all processes."""
+    """Return True once per ``every`` seconds, across all processes."""
     now = time.time()
     try:
         stamp = folders.regular(own, _STAMP)
@@ -166,20 +166,20 @@ def _is_sweep_due(own: int, every: float) -> bool:
 
 
 def _sweep(own: int, shard: str) -> int:
-    """Sweep one folder; what cannot be read or removed is left."""
+    """Sweep one folder; files that cannot be read or removed stay."""
     removed = 0
     with contextlib.suppress(OSError, StoreError), folders.inner(own, shard) as folder:
         for name in folders.names(folder):
             form = _NAME.fullmatch(name)
             if form is not None and _shard(name) == shard:
                 remove = _remove_if_left_over if form["unfinished"] else _remove_if_expired
-                with contextlib.suppress(OSError, StoreError):  # gone already, no regular file, or not ours to read
+                with contextlib.suppress(OSError, StoreError):  # removed already, no regular file, or unreadable
                     removed += remove(folder, name)
     return removed
 
 
 def _remove_if_left_over(folder: int, name: str) -> bool:
-    """Remove the beginning of a file whose writer has long died."""
+    """Remove an unfinished file whose writer is dead."""
     status = folders.regular(folder, name)
     return status is not None and time.time() - status.st_mtime >= _UNFINISHED_SECONDS and _remove(folder, name)
 
@@ -187,12 +187,13 @@ def _remove_if_left_over(folder: int, name: str) -> bool:
 def _remove_if_expired(folder: int, name: str) -> bool:
     if not _has_expired(folder, name):
         return False
-    # What has its name in this very moment may be new: it is taken aside, looked at again, and put back if so.
+    # A writer may replace the file between check and removal. So the file is renamed, checked again, and renamed back
+    # when it is new.
     aside = _beside(name)
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     expired = _has_expired(folder, aside)
     if not expired:
-        with contextlib.suppress(FileExistsError):  # newer still
+        with contextlib.suppress(FileExistsError):  # a still newer file has the name
             os.link(aside, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     os.unlink(aside, dir_fd=folder)
     return expired

@@ -1,7 +1,7 @@
-"""Folders of the file store's own, inside a folder that belongs to the program and may hold anything.
+"""The file store's own folders, inside a folder of the program that may hold other files.
 
-Each is opened by its descriptor, and never through a link: what is removed in it is removed there, wherever the path
-leads by then.
+Each is opened by its descriptor and never through a link: files are removed from the opened folder even if its path
+changes meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-#: The sub-folder that the store makes and owns.
+#: The sub-folder that the store creates and owns.
 OWN: Final = "agent-otel-claims-v1"
 
 _SHARD: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
@@ -30,9 +30,9 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 
 @contextlib.contextmanager
 def own(given: Path, *, make: bool = False) -> Iterator[int]:
-    """Open the store's own folder in the given one, and make both if ``make`` asks for that.
+    """Open the store's own folder in the given one; ``make`` creates both.
 
-    FileNotFoundError where it is absent; StoreError where another user may write to it or put another in its place.
+    Raises FileNotFoundError when it is absent, StoreError when another user may write to it or replace it.
     """
     if make:
         given.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,23 +53,23 @@ def inner(parent: int, name: str, *, make: bool = False) -> Iterator[int]:
             raise StoreError(f"files: {name} belongs to user {status.st_uid}, this process to {os.geteuid()}")
         if status.st_mode & stat.S_IWOTH:
             raise StoreError(f"files: every user may write to {name}; remove it, the store makes it anew")
-        if status.st_mode & stat.S_IWGRP:  # Kubernetes gives a volume to the group of the pod each time it mounts it
+        if status.st_mode & stat.S_IWGRP:  # Kubernetes makes a volume group-writable at each mount
             os.fchmod(folder, 0o700)
         yield folder
 
 
 def shards(folder: int) -> Iterator[str]:
-    """Return the names of the folders in the store's own folder that have the form of the store's."""
+    """Return the names of the sub-folders that have the form of the store's."""
     return filter(_SHARD.fullmatch, names(folder))
 
 
 def names(folder: int) -> list[str]:
-    """Return the names of all that a folder holds."""
+    """Return the names of all entries of a folder."""
     return os.listdir(folder)
 
 
 def open_file(folder: int, name: str) -> int:
-    """Open a file for reading; FileNotFoundError, and StoreError for what is no regular file. Never waits."""
+    """Open a file for reading without blocking; FileNotFoundError, and StoreError when it is no regular file."""
     file = os.open(name, _FILE, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
@@ -78,12 +78,12 @@ def open_file(folder: int, name: str) -> int:
 
 
 def new_file(folder: int, name: str) -> int:
-    """Make a file that this user alone may read, and open it for writing."""
+    """Create a file that only this user may read, and open it for writing."""
     return os.open(name, _NEW_FILE, 0o600, dir_fd=folder)
 
 
 def regular(folder: int, name: str) -> os.stat_result | None:
-    """Return what is known of a regular file; None for anything else."""
+    """Return the status of a regular file; None for anything else."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     return status if stat.S_ISREG(status.st_mode) else None
 
@@ -94,7 +94,7 @@ def _open(parent: int, name: str, *, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    with contextlib.suppress(FileExistsError):  # another process was first
+    with contextlib.suppress(FileExistsError):  # another process has created it
         os.mkdir(name, 0o700, dir_fd=parent)
     return os.open(name, _FOLDER, dir_fd=parent)
 

@@ -1,4 +1,4 @@
-"""An end of its own for each value, for stores that do not let values end, or cannot be relied on to."""
+"""TTL header for stores without reliable expiry."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import time
 
 from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError
 
-_FRAME = struct.Struct(">4sd")  # a mark, and seconds since 1970
+_FRAME = struct.Struct(">4sd")  # mark; expiry in seconds since 1970
 _MARK = b"aot1"
-#: Bytes before a value.
+#: Bytes of the header.
 FRAME_BYTES = _FRAME.size
 
 
 def frame(ttl: float) -> bytes:
-    """Return what stands before a value that ends ``ttl`` seconds from now."""
+    """Return the header of a value that expires ``ttl`` seconds from now."""
     return _FRAME.pack(_MARK, time.time() + ttl)
 
 
 def end(framed: bytes) -> float:
-    """Return when a framed value ends; NotFoundError when that is over, StoreError when this is no such value."""
+    """Return the expiry of a framed value; NotFoundError when it has expired, StoreError for any other value."""
     if framed[:4] != _MARK or len(framed) < FRAME_BYTES:
         raise StoreError("what is stored under this key was written by somebody else")
     expires_at: float = _FRAME.unpack_from(framed)[1]
@@ -29,6 +29,6 @@ def end(framed: bytes) -> float:
 
 
 def unframe(framed: bytes) -> bytes:
-    """Return a framed value, as ``end`` does its end."""
+    """Return the value without its header; raises as ``end``."""
     end(framed)
     return framed[FRAME_BYTES:]

@@ -1,7 +1,7 @@
-"""Entries that list the keys of a group, for stores that cannot list their keys themselves.
+"""Index entries that list the keys of a group, for stores that cannot list their keys.
 
-Such a store has no common way to change an entry only if nobody else has meanwhile. So a group has several entries, and
-each process writes to one of them, chosen at random: two that write at the same moment rarely write to the same.
+These stores have no common compare-and-set operation. So a group has several entries, and each process writes to one of
+them, chosen at random: concurrent writers rarely share an entry.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from agent_otel.remedies.claim_check.stores.base import group_of
 _ENTRIES: Final = 16
 
 
-#: So many are dropped with each write: the caller waits for it.
+#: Expired keys that one write removes at most, because the caller waits for it.
 _MOST_EXPIRED: Final = 8
 
 
 class Added(NamedTuple):
-    """An entry, its own TTL in seconds, which is that of its last key, and the keys to delete that it lists no more."""
+    """An entry, its TTL in seconds, which is that of its last key, and the expired keys to delete."""
 
     entry: bytes
     ttl: float
@@ -30,7 +30,7 @@ class Added(NamedTuple):
 
 
 class Index:
-    """The part of an index that this process writes."""
+    """The index entries that this process writes."""
 
     def __init__(self) -> None:
         self._choose()
@@ -40,23 +40,23 @@ class Index:
         self._number = secrets.randbelow(_ENTRIES)
 
     def entry_of(self, key: str) -> str:
-        """Return the key of the entry in which this process lists a key."""
+        """Return the key of the entry in which this process lists ``key``."""
         return _entry(group_of(key), self._number)
 
 
 def entries_of(group: str) -> list[str]:
-    """Return the keys of all entries of a group, whichever processes write them."""
+    """Return the keys of all entries of a group, from all processes."""
     return [_entry(group, number) for number in range(_ENTRIES)]
 
 
 def keys_in(entry: bytes) -> dict[str, float]:
-    """Return the keys that an entry lists, with their ends in seconds since 1970; expired ones may be among them."""
+    """Return the keys of an entry with their expiry in seconds since 1970, including expired keys."""
     keys: dict[str, float] = json.loads(entry)
     return keys
 
 
 def added(listed: dict[str, float], key: str, ttl: float) -> Added:
-    """Return an entry with one more key than are listed, and without some that have expired."""
+    """Return an entry with ``key`` added and some expired keys removed."""
     now = time.time()
     keys = {**listed, key: now + ttl}
     expired = [each for each, end in keys.items() if end <= now and each != key][:_MOST_EXPIRED]

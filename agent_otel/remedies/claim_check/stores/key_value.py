@@ -1,4 +1,4 @@
-"""Any store of py-key-value-aio, as an adapter: a program that has one already need not set up another."""
+"""An adapter for any py-key-value-aio store, for programs that have one already."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _index = Index()
 
 
 class KeyValueStore:
-    """A store of py-key-value-aio, wrapped as it likes; ``KeyValueStore(RedisStore(url=…))``.
+    """A py-key-value-aio store, with any wrappers: ``KeyValueStore(RedisStore(url=…))``.
 
-    Such a store holds JSON, so bytes become base64, and some of them do not take every key, so keys are hashed. Its
-    connections belong to one event loop: the store is used in one that is the adapter's own, in a thread that is
-    started at first use. Values expire as the store lets them; one that can ``cull`` expired values is made to.
+    These stores hold JSON, so bytes are encoded as base64. Some do not accept every key, so keys are hashed. A store's
+    connections belong to one event loop, so the adapter runs the store in its own loop, in a thread that the first use
+    starts. The store expires values itself; if it has ``cull``, the sweeper calls that.
     """
 
     def __init__(self, store: Any, collection: str = "tool-results") -> None:
@@ -47,27 +47,27 @@ class KeyValueStore:
         self._wait(self._put(key, data, ttl))
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         return self._wait(self._get(key))
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         return self.get(key)[start:end]
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         return self._wait(self._head(key))
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         self._wait(self._delete(key))
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         return self._wait(self._delete_group(group))
 
     def sweep_if_due(self, _: float) -> None:
-        """Have the store remove what has expired."""
+        """Have the store remove expired values."""
         self._wait(self._store.cull())
 
     async def aput(self, key: str, data: bytes, ttl: float) -> None:
@@ -75,27 +75,27 @@ class KeyValueStore:
         await self._elsewhere(self._put(key, data, ttl))
 
     async def aget(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         return await self._elsewhere(self._get(key))
 
     async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         return (await self.aget(key))[start:end]
 
     async def ahead(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         return await self._elsewhere(self._head(key))
 
     async def adelete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         await self._elsewhere(self._delete(key))
 
     async def adelete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         return await self._elsewhere(self._delete_group(group))
 
     async def _put(self, key: str, data: bytes, ttl: float) -> None:
-        await self._list(key, ttl)  # first: what is stored can be found
+        await self._list(key, ttl)  # the index is first, so that every stored key can be found
         await self._put_value(key, data, ttl)
         if hasattr(self._store, "cull"):
             sweeper.expect(self, ttl)
@@ -105,7 +105,7 @@ class KeyValueStore:
         await self._store.put(_hashed(key), value, collection=self._collection, ttl=ttl)
 
     async def _list(self, key: str, ttl: float) -> None:
-        """Add a key to the index: not every store can list its keys, and they are hashed."""
+        """Add a key to the index: some stores cannot list their keys, and keys are hashed."""
         entry = _index.entry_of(key)
         async with self._listing:
             more = added(await self._listed(entry), key, ttl)

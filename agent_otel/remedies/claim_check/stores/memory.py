@@ -1,4 +1,4 @@
-"""In this process: for tests and for programs that read where they wrote."""
+"""A store in this process's memory: for tests, and for programs that read in the process that wrote."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent_otel.remedies.claim_check.stores.sweeper import sweeper
 
 
 class MemoryStore(Threaded):
-    """At most ``max_bytes`` of values; the one that was not asked for the longest time goes first."""
+    """Values of at most ``max_bytes`` in total; the least recently used value is dropped first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
@@ -37,25 +37,25 @@ class MemoryStore(Threaded):
         sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         return self._find(key)[0]
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         return self._find(key)[0][start:end]
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         data, expires_at = self._find(key)
         return Head(len(data), expires_at)
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with self._lock:
             self._drop(key)
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         with self._lock:
             keys = [key for key in self._values if group_of(key) == group]
             for key in keys:
@@ -63,7 +63,7 @@ class MemoryStore(Threaded):
         return len(keys)
 
     def sweep_if_due(self, _: float) -> None:
-        """Remove what has expired."""
+        """Remove expired values."""
         now = time.time()
         with self._lock:
             for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:

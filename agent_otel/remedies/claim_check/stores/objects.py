@@ -1,4 +1,4 @@
-"""Object stores through obstore: Amazon S3 and what speaks its protocol, Google Cloud Storage, Azure Blob Storage."""
+"""Object stores through obstore: Amazon S3 and compatible stores, Google Cloud Storage, Azure Blob Storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, fra
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: How many times the limit on connecting a whole request may take.
+#: Factor between the timeout of a connection and that of a whole request.
 _REQUEST = 20
 
 _used_by: set[int] = set()
@@ -23,10 +23,10 @@ _used_by: set[int] = set()
 class ObjectStore:
     """A bucket or container, and a prefix in it: ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
 
-    Credentials, endpoint and region come from the environment, as obstore reads it (``AWS_ACCESS_KEY_ID``,
-    ``AWS_ENDPOINT_URL`` …). ``timeout`` is in seconds, for connecting; a whole request, which may be for many bytes,
-    has 20 times that. Nothing is tried twice. What has expired is not given out any more, but it stays where it is
-    until a lifecycle rule of the bucket removes it. A process that has used it cannot be forked and use it there.
+    obstore reads credentials, endpoint and region from the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL`` …).
+    ``timeout`` is in seconds, for connecting; a whole request, which may transfer many bytes, has 20 times that.
+    Requests are not retried. Expired values are never returned, but remain until a lifecycle rule of the bucket removes
+    them. A process that has used the store cannot be forked to use it in the child.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
@@ -57,12 +57,12 @@ class ObjectStore:
             self._obstore.put(self._bucket, key, frame(ttl) + data, use_multipart=False)
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         with _asking(key):
             return unframe(bytes(self._obstore.get(self._bucket, key).bytes()))
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         size = self.head(key).size
         if start >= min(end, size):
             return b""
@@ -70,18 +70,18 @@ class ObjectStore:
             return bytes(self._obstore.get_range(self._bucket, key, **_span(start, min(end, size))))
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         with _asking(key):
             answer = self._obstore.get(self._bucket, key, options=_FRAME)
             return _head(answer.meta["size"], bytes(answer.bytes()))
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with _asking(key, missing_ok=True):
             self._obstore.delete(self._bucket, key)
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         removed = 0
         with _asking(group):
             for found in self._obstore.list(self._bucket, prefix=group):
@@ -96,13 +96,13 @@ class ObjectStore:
             await self._obstore.put_async(self._bucket, key, frame(ttl) + data, use_multipart=False)
 
     async def aget(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         with _asking(key):
             answer = await self._obstore.get_async(self._bucket, key)
             return unframe(bytes(await answer.bytes_async()))
 
     async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         size = (await self.ahead(key)).size
         if start >= min(end, size):
             return b""
@@ -110,18 +110,18 @@ class ObjectStore:
             return bytes(await self._obstore.get_range_async(self._bucket, key, **_span(start, min(end, size))))
 
     async def ahead(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         with _asking(key):
             answer = await self._obstore.get_async(self._bucket, key, options=_FRAME)
             return _head(answer.meta["size"], bytes(await answer.bytes_async()))
 
     async def adelete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with _asking(key, missing_ok=True):
             await self._obstore.delete_async(self._bucket, key)
 
     async def adelete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were."""
+        """Delete all keys of a group; return the number of values."""
         removed = 0
         with _asking(group):
             async for found in self._obstore.list(self._bucket, prefix=group):
@@ -144,7 +144,7 @@ def _head(size: int, framed: bytes) -> Head:
 
 @contextlib.contextmanager
 def _asking(key: str, *, missing_ok: bool = False) -> Iterator[None]:
-    # obstore's threads do not survive a fork: a child of a process that used it would wait for them for ever.
+    # obstore's threads do not survive a fork: the child would wait for them forever.
     _used_by.add(os.getpid())
     if len(_used_by) > 1:
         raise StoreError("objects: used before this process was forked; obstore does not survive that")

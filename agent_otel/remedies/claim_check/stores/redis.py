@@ -1,4 +1,4 @@
-"""Redis, and what speaks its protocol: a value ends by itself, and a range is read on the server."""
+"""Redis and compatible servers: the server expires values and reads ranges."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, library, translated
 
-#: How many keys Redis looks at before it answers other clients, when it goes through all of them.
+#: Keys that Redis scans in one step; it serves other clients between the steps.
 _SCANNED: Final = 1000
 
 
 class RedisStore:
-    """A database named by a URL: ``redis://``, ``rediss://`` or ``unix://``, with redis-py's options in its query.
+    """A Redis database: ``redis://``, ``rediss://`` or ``unix://``, with redis-py's options in the URL's query.
 
-    ``timeout`` is in seconds, for connecting and for each answer. Nothing is tried twice: whoever waits for the outcome
-    has no time for that.
+    ``timeout`` is in seconds, for connecting and for each response. Requests are not retried: the caller's time budget
+    is too short.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
@@ -30,9 +30,9 @@ class RedisStore:
         retry = library("redis.retry", "redis").Retry(self._never, 0)
         try:
             self._client = redis.Redis.from_url(url, retry=retry, **self._options)
-        except Exception:  # what it says may quote the password
+        except Exception:  # its message may contain the password
             raise StoreError("redis: not the URL of a database, as in redis://host:6379/0") from None
-        #: Connections belong to the event loop they were made in.
+        #: Connections belong to the event loop that created them.
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = weakref.WeakKeyDictionary()
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
@@ -41,27 +41,27 @@ class RedisStore:
             self._client.set(key, data, px=_milliseconds(ttl))
 
     def get(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         with translated("redis"):
             return _found(key, self._client.get(key))
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         with translated("redis"), self._client.pipeline() as both:
             return _part(key, start, end, both.exists(key).getrange(key, start, max(end - 1, 0)).execute())
 
     def head(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         with translated("redis"), self._client.pipeline() as both:
             return _head(key, both.strlen(key).pttl(key).execute())
 
     def delete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with translated("redis"):
             self._client.delete(key)
 
     def delete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were. Goes through all keys of the database."""
+        """Delete all keys of a group, scanning all keys of the database; return the number of values."""
         with translated("redis"):
             found = self._client.scan_iter(match=_pattern(group), count=_SCANNED)
             return sum(self._client.delete(key) for key in found)
@@ -72,29 +72,29 @@ class RedisStore:
             await self._client_here().set(key, data, px=_milliseconds(ttl))
 
     async def aget(self, key: str) -> bytes:
-        """Return what is stored."""
+        """Return the value of a key."""
         with translated("redis"):
             return _found(key, await self._client_here().get(key))
 
     async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a part of what is stored."""
+        """Return a byte range of a value."""
         with translated("redis"):
             async with self._client_here().pipeline() as both:
                 return _part(key, start, end, await both.exists(key).getrange(key, start, max(end - 1, 0)).execute())
 
     async def ahead(self, key: str) -> Head:
-        """Return the size of what is stored, and its end."""
+        """Return the size and the expiry of a value."""
         with translated("redis"):
             async with self._client_here().pipeline() as both:
                 return _head(key, await both.strlen(key).pttl(key).execute())
 
     async def adelete(self, key: str) -> None:
-        """Forget a key."""
+        """Delete a key."""
         with translated("redis"):
             await self._client_here().delete(key)
 
     async def adelete_group(self, group: str) -> int:
-        """Forget all keys of a group; return how many values that were. Goes through all keys of the database."""
+        """Delete all keys of a group, scanning all keys of the database; return the number of values."""
         removed = 0
         with translated("redis"):
             client = self._client_here()
@@ -103,7 +103,7 @@ class RedisStore:
         return removed
 
     def close(self) -> None:
-        """Close the connections of the blocking half."""
+        """Close the connections of the blocking methods."""
         self._client.close()
 
     async def aclose(self) -> None:

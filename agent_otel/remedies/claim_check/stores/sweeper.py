@@ -1,4 +1,4 @@
-"""The daemon thread that removes what has expired from this process's stores; the first write starts it."""
+"""The daemon thread that removes expired values from this process's stores; the first write starts it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Final, Protocol
 from agent_otel._internal import errors, fork
 
 SWEEP_SECONDS: Final = 300.0
-"""The time between two sweeps; a quarter of the shortest TTL where that is less, and one second at least."""
+"""Maximum seconds between two sweeps; with a short TTL a quarter of the shortest, at least one second."""
 
 _SHORTEST_SECONDS: Final = 1.0
 _PART_OF_TTL: Final = 4
 
 
 class Sweepable(Protocol):
-    """A store that does not lose expired values by itself."""
+    """A store without expiry of its own."""
 
     def sweep_if_due(self, every: float) -> None:
-        """Remove what has expired, unless another process has done so within the last ``every`` seconds."""
+        """Remove expired values, unless another process has done so within the last ``every`` seconds."""
 
 
 class Sweeper:
-    """One thread for all stores of a process; a forked child has none until it writes."""
+    """The sweeper of all stores of a process: one thread, which a forked child starts at its first write."""
 
     def __init__(self) -> None:
         self._reset()
@@ -38,7 +38,7 @@ class Sweeper:
         self._is_running = False
 
     def expect(self, store: Sweepable, ttl: float) -> None:
-        """Have a store swept in time for a value that it is given for ``ttl`` seconds; never raises."""
+        """Sweep a store at least as often as a value of ``ttl`` seconds needs; never raises."""
         every = min(SWEEP_SECONDS, max(_SHORTEST_SECONDS, ttl / _PART_OF_TTL))
         if every < self._every or store not in self._stores:
             self._add(store, every)
@@ -72,5 +72,5 @@ def _sweep(store: Sweepable, every: float) -> None:
     store.sweep_if_due(every)
 
 
-#: The one of this process.
+#: The sweeper of this process.
 sweeper = Sweeper()
