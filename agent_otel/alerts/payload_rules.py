@@ -77,8 +77,9 @@ def near_cap(query: Query) -> Alert:
         CRITICAL,
         f"{_utilization_record(query)} > {chosen.payload_near_ratio:g}\nand\n{near} > 0",
         summary=f"A payload of workflow {WORKFLOW} is near its cap",
-        description=f"A payload ({DIRECTION}) of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} has filled up to {SHARE} of "
-        f"its cap within {chosen.payload_window}. One that is refused ends the run, or is retried for ever.",
+        description=f"A payload ({DIRECTION}) of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} has reached {SHARE} of its "
+        f"cap within {chosen.payload_window}. Above the cap the runtime rejects it, and the run fails or retries "
+        "forever. End or compact the execution now.",
         dashboard=on_payload(),
         keep=chosen.keep_firing,
     )
@@ -97,8 +98,9 @@ def over_cap(query: Query) -> Alert:
         CRITICAL,
         f"{over} > 0\nor\n{rejected} > 0",
         summary=f"Payloads of workflow {WORKFLOW} are over their cap",
-        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} over their cap, or "
-        f"refused, within {window}: {COUNT}.",
+        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} over their cap or "
+        f"rejected within {window}: {COUNT}. Their runs fail or stall, and a retry sends the same bytes. Terminate or "
+        "reset them.",
         dashboard=on_payload(activity=semconv.ACTIVITY),
         keep=chosen.keep_firing,
     )
@@ -113,8 +115,8 @@ def few_turns_left(query: Query) -> Alert:
         WARNING,
         f"{query.events(query.counter(semconv.FEW_TURNS_LEFT), window, *_WORKFLOW)} > 0",
         summary=f"Executions of workflow {WORKFLOW} have few turns left",
-        description=f"Executions of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} that came within {window} to where fewer "
-        f"than 3 more turns fit under the cap, at their recent growth: {COUNT}.",
+        description=f"Executions of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} that reached, within {window}, fewer than "
+        f"3 turns to their cap at their recent growth: {COUNT}. End or compact them before the runtime rejects them.",
         dashboard=on_payload(),
         keep=chosen.keep_firing,
     )
@@ -128,9 +130,9 @@ def stuck_retries(query: Query) -> Alert:
         "AgentWorkflowStuckRetries",
         CRITICAL,
         f"{query.events(query.counter(semconv.STUCK_RETRIES), window, *_BOUNDARY)} > 0",
-        summary=f"Workflow {WORKFLOW} retries what cannot succeed",
-        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} refused again "
-        f"within {window}: {COUNT}. The runtime sends the same once more each time, and cannot succeed.",
+        summary=f"Workflow {WORKFLOW} retries rejected payloads",
+        description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} rejected again "
+        f"within {window}: {COUNT}. Each retry sends the same bytes and cannot succeed. Terminate the executions.",
         dashboard=on_payload(activity=semconv.ACTIVITY),
         keep=chosen.keep_firing,
     )
@@ -153,8 +155,8 @@ def dapr_near_stall(query: Query) -> Alert:
         CRITICAL,
         f"{workflow} > {chosen.dapr_ratio:g}\nor\n{activity} > {chosen.dapr_ratio:g}",
         summary=f"daprd is about to stall workflow {name}",
-        description=f"A dispatch of workflow {name}{of_activity} of app {app} has filled up to {SHARE} of "
-        f"--max-body-size within {chosen.dapr_window}; daprd stalls what is above 95 %.",
+        description=f"A dispatch of workflow {name}{of_activity} of app {app} has reached {SHARE} of --max-body-size "
+        f"within {chosen.dapr_window}. Above 95 % daprd stalls the workflow without an error. Raise --max-body-size.",
         dashboard=link("agent-otel-payload", workflow=DAPR_LABELS[2]),
         keep=chosen.keep_firing,
     )

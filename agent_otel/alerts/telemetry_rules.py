@@ -45,9 +45,9 @@ def history_lost(query: Query) -> Alert:
         "AgentHistoryLost",
         WARNING,
         promql.at_least(lost, chosen.history_lost_min),
-        summary="Model requests have lost their history",
-        description=f"Requests{agent}{IN_JOB}, from the second turn on, without any of the earlier turns' messages "
-        f"within {window}: {COUNT}.",
+        summary="Model requests lack the earlier turns",
+        description=f"Requests{agent}{IN_JOB} after the first turn without any message of the earlier turns within "
+        f"{window}: {COUNT}. The model does not see the conversation. Check the checkpointer and the session ids.",
         dashboard=on_executions(),
         keep=chosen.keep_firing,
     )
@@ -62,9 +62,9 @@ def limit_hit(query: Query) -> Alert:
         "AgentLimitHit",
         WARNING,
         promql.at_least(hit, chosen.limit_hit_min),
-        summary=f"Executions ran into the limit {value_of(semconv.LIMIT)}",
+        summary=f"Executions reached the limit {value_of(semconv.LIMIT)}",
         description=f"Calls skipped{IN_JOB} within {window} because their execution had reached the limit "
-        f"{value_of(semconv.LIMIT)}: {COUNT}.",
+        f"{value_of(semconv.LIMIT)}: {COUNT}. Look for calls that repeat; without any, raise the limit.",
         dashboard=on_executions(),
         keep=chosen.keep_firing,
     )
@@ -82,10 +82,10 @@ def claim_check_failing(query: Query) -> Alert:
         CRITICAL,
         f"{promql.at_least(failed, chosen.claim_check_min_errors)}\n"
         f"and\n{promql.share(failed, every)} > {chosen.claim_check_errors_ratio:g}",
-        summary="The claim store fails",
+        summary="Operations on the claim store fail",
         description=f"Failed operations ({value_of(by_operation)}) on the claim store{IN_JOB} within {window}: "
-        f"{COUNT}, more than {chosen.claim_check_errors_ratio * 100:g}% of all. What is not stored is carried along; "
-        "what is stored may be out of reach.",
+        f"{COUNT}, more than {chosen.claim_check_errors_ratio * 100:g}% of all. New results are not stored, and "
+        "stored ones may be unreadable. Check the store that AGENT_OTEL_CLAIM_CHECK names.",
         dashboard=on_executions(),
         wait=chosen.claim_check_for,
     )
@@ -101,8 +101,8 @@ def unresolved_refs(query: Query) -> Alert:
         WARNING,
         promql.at_least(missed, chosen.unresolved_min),
         summary="References to stored results do not resolve",
-        description=f"References{IN_JOB} without a stored result behind them ({value_of(semconv.RESULT)}) within "
-        f"{window}: {COUNT}.",
+        description=f"Reads of stored results{IN_JOB} that returned none ({value_of(semconv.RESULT)}) within {window}: "
+        f"{COUNT}. The agent cannot read the rest of a result. Compare TTL, store and keys of the workers.",
         dashboard=on_executions(),
         keep=chosen.keep_firing,
     )
@@ -130,9 +130,9 @@ def telemetry_gone(query: Query) -> Alert:
         "AgentTelemetryGone",
         WARNING,
         f"last_over_time({_steady_record(query)}[{chosen.gone_memory}])\nunless\n{now}",
-        summary="The telemetry of agents is gone",
-        description=f"Processes{IN_JOB} that reported until their telemetry went: {COUNT}. None does now. This alert "
-        f"stays until one does, for {chosen.gone_memory} at most.",
+        summary="Agents report no telemetry",
+        description=f"Processes{IN_JOB} that reported before: {COUNT}. None reports now, and no other alert of this "
+        f"job can fire. Check that they run and are scraped. This alert ends after {chosen.gone_memory} at the latest.",
         dashboard=on_health(),
         wait=chosen.gone_for,
     )
@@ -147,9 +147,9 @@ def self_errors(query: Query) -> Alert:
         "AgentTelemetrySelfErrors",
         WARNING,
         promql.at_least(errors, chosen.self_errors_min),
-        summary="agent_otel fails in places",
-        description=f"Failures of agent_otel itself in {value_of(semconv.WHERE)}{IN_JOB} within {window}: {COUNT}. "
-        "The agent is not affected; what it says of itself is incomplete.",
+        summary="agent_otel has internal errors",
+        description=f"Internal errors of agent_otel in {value_of(semconv.WHERE)}{IN_JOB} within {window}: {COUNT}. "
+        "The agent is not affected, but its telemetry is incomplete. Its log has one warning for each place.",
         dashboard=on_health(),
         keep=chosen.keep_firing,
     )

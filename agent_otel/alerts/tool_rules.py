@@ -99,8 +99,9 @@ def too_large(query: Query) -> Alert:
         "AgentToolResultTooLarge",
         INFO,
         promql.at_least(large, chosen.large_results_min),
-        summary=f"Tool {TOOL} gave large results",
-        description=f"Results of tool {TOOL}{IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within {window}: {COUNT}.",
+        summary=f"Tool {TOOL} returned large results",
+        description=f"Results of tool {TOOL}{IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within {window}: {COUNT}. "
+        "Every later turn carries them. Give the tool a limit or pages.",
         dashboard=on_tools(),
         keep=chosen.keep_firing,
     )
@@ -119,7 +120,7 @@ def mostly_large(query: Query) -> Alert:
         f"{share} > {chosen.mostly_large_ratio}\nand\n{enough}",
         summary=f"Many results of tool {TOOL} are large",
         description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} were above AGENT_OTEL_LARGE_RESULT_BYTES in the "
-        f"last {window}.",
+        f"last {window}. Every later turn carries them. Give the tool a limit or pages.",
         dashboard=on_tools(),
         wait=chosen.mostly_large_for,
     )
@@ -133,9 +134,9 @@ def truncation_high(query: Query) -> Alert:
         "AgentToolTruncationHigh",
         INFO,
         f"{_truncated_record(query)} > {chosen.truncated_ratio}\nand\n{enough}",
-        summary=f"Most results of tool {TOOL} are cut",
-        description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} were cut in the last {chosen.truncated_window}: "
-        "the model works on fragments.",
+        summary=f"Most results of tool {TOOL} are truncated",
+        description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} were truncated in the last "
+        f"{chosen.truncated_window}: the model works on fragments. The dashboard shows the layer that truncates.",
         dashboard=on_tools(),
         wait=chosen.truncated_for,
     )
@@ -152,8 +153,9 @@ def first_truncation(query: Query) -> Alert:
         f"{_cuts_record(query)} > 0\n"
         f"unless\nmax_over_time({_cuts_record(query)}[{history}] offset {window}) > 0\n"
         f"and\nround(sum_over_time({_results_record(query)}{known})) >= {chosen.first_cut_min_results}",
-        summary=f"Results of tool {TOOL} are cut, which they never were",
-        description=f"Results of tool {TOOL}{IN_JOB} cut within {window}: {COUNT}. None was in {history} before.",
+        summary=f"Results of tool {TOOL} are truncated for the first time in {history}",
+        description=f"Results of tool {TOOL}{IN_JOB} truncated within {window}: {COUNT}; none in the {history} before. "
+        "The model sees only a part of them. Check for larger results, or for an update of the tool or its framework.",
         dashboard=on_tools(),
         keep=chosen.keep_firing,
     )
@@ -169,10 +171,11 @@ def grown(query: Query) -> Alert:
         "AgentToolResultGrown",
         WARNING,
         f"{record} > {chosen.grown_factor:g} * {before}\nand\n{record} > {chosen.grown_min_bytes}\nand\n{enough}",
-        summary=f"Results of tool {TOOL} have grown more than {chosen.grown_factor:g} times",
-        description=f"The 95th percentile of the results of tool {TOOL}{IN_JOB} is {BYTES} over {chosen.p95_window}, "
-        f"more than {chosen.grown_factor:g} times the highest of {chosen.grown_baseline_window} that ended "
-        f"{chosen.grown_baseline_offset} ago.",
+        summary=f"Results of tool {TOOL} are more than {chosen.grown_factor:g} times as large as last week",
+        description=f"The 95th percentile of the result size of tool {TOOL}{IN_JOB} is {BYTES} over "
+        f"{chosen.p95_window}, more than {chosen.grown_factor:g} times the highest of the "
+        f"{chosen.grown_baseline_window} that ended {chosen.grown_baseline_offset} ago. Look for new data, a new field "
+        "or a query without a limit.",
         dashboard=on_tools(),
         wait=chosen.grown_for,
     )
@@ -186,8 +189,9 @@ def error_rate(query: Query) -> Alert:
         "AgentToolErrorRateHigh",
         WARNING,
         f"{_errors_record(query)} > {chosen.errors_ratio}\nand\n{enough}",
-        summary=f"Calls of tool {TOOL} fail",
-        description=f"{SHARE} of the calls of tool {TOOL}{IN_JOB} failed in the last {chosen.errors_window}.",
+        summary=f"Many calls of tool {TOOL} fail",
+        description=f"{SHARE} of the calls of tool {TOOL}{IN_JOB} failed in the last {chosen.errors_window}. "
+        "The dashboard lists the errors by type.",
         dashboard=on_tools(),
         wait=chosen.errors_for,
     )

@@ -49,8 +49,8 @@ NEAR_CAP = {
     },
     "annotations": {
         "summary": "A payload of workflow DurableAgent is near its cap",
-        "description": f"A payload (state) of {_WORKFLOW} has filled up to 85% of its cap within 20s. One that is "
-        "refused ends the run, or is retried for ever.",
+        "description": f"A payload (state) of {_WORKFLOW} has reached 85% of its cap within 20s. Above the cap the "
+        "runtime rejects it, and the run fails or retries forever. End or compact the execution now.",
         "dashboard": _PAYLOAD_PAGE,
         "runbook_url": "https://runbooks.example.org/AgentWorkflowPayloadNearCap",
     },
@@ -60,7 +60,8 @@ OVER_CAP = {
     "labels": {**NEAR_CAP["labels"], "alertname": "AgentWorkflowPayloadOverCap"},
     "annotations": {
         "summary": "Payloads of workflow DurableAgent are over their cap",
-        "description": f"Payloads (state) of {_WORKFLOW} over their cap, or refused, within 10s: 3.",
+        "description": f"Payloads (state) of {_WORKFLOW} over their cap or rejected within 10s: 3. Their runs fail or "
+        "stall, and a retry sends the same bytes. Terminate or reset them.",
         "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
         "runbook_url": "https://runbooks.example.org/AgentWorkflowPayloadOverCap",
     },
@@ -68,9 +69,9 @@ OVER_CAP = {
 STUCK = {
     "labels": {**NEAR_CAP["labels"], "alertname": "AgentWorkflowStuckRetries"},
     "annotations": {
-        "summary": "Workflow DurableAgent retries what cannot succeed",
-        "description": f"Payloads (state) of {_WORKFLOW} refused again within 10s: 2. The runtime sends the same once "
-        "more each time, and cannot succeed.",
+        "summary": "Workflow DurableAgent retries rejected payloads",
+        "description": f"Payloads (state) of {_WORKFLOW} rejected again within 10s: 2. Each retry sends the same bytes "
+        "and cannot succeed. Terminate the executions.",
         "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
         "runbook_url": "https://runbooks.example.org/AgentWorkflowStuckRetries",
     },

@@ -122,7 +122,7 @@ def test_an_alert_that_fires(engine: Prometheus) -> None:
     (alert,) = _report(engine)["alerts"]
     labels = {"component": "agent_otel", "gen_ai_tool_name": "search", "job": "agents", "severity": "info"}
     assert ("AgentToolResultTooLarge", "firing", labels) == (alert["name"], alert["state"], alert["labels"])
-    assert "Tool search gave large results" == alert["summary"]
+    assert "Tool search returned large results" == alert["summary"]
 
 
 def test_what_a_person_reads(engine: Prometheus) -> None:
