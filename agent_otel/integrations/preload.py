@@ -50,11 +50,20 @@ def _providers(chosen: Settings) -> None:
 def _remedies(chosen: Settings) -> None:
     if chosen.claim_check:
         importlib.import_module("encodings.idna")  # with which the name of a server is looked up
-    if chosen.remedies or chosen.limits:
-        tool_results = importlib.import_module("agent_otel.remedies.tool_results")
-        remedy_hooks.make_result_remedies = tool_results.Remedies
-        remedy_hooks.result_remedies()
-    if chosen.rewrites:
-        request_rewriter = importlib.import_module("agent_otel.remedies.history.request_rewriter")
-        remedy_hooks.make_request_remedies = request_rewriter.Requests
-        remedy_hooks.request_remedies()
+    remedy_hooks.result_remedies()
+    remedy_hooks.request_remedies()
+
+
+def _result_remedies(chosen: Settings) -> remedy_hooks.ResultRemedies:
+    remedies: remedy_hooks.ResultRemedies = importlib.import_module("agent_otel.remedies.tool_results").Remedies(chosen)
+    return remedies
+
+
+def _request_remedies(chosen: Settings) -> remedy_hooks.RequestRemedies:
+    rewriter = importlib.import_module("agent_otel.remedies.history.request_rewriter")
+    remedies: remedy_hooks.RequestRemedies = rewriter.Requests(chosen)
+    return remedies
+
+
+remedy_hooks.make_result_remedies = _result_remedies
+remedy_hooks.make_request_remedies = _request_remedies

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pkgutil
+import sys
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -40,17 +42,25 @@ class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
     def __deepcopy__(self, _: dict[int, Any]) -> Proxy:
         return self
 
-    def __reduce_ex__(self, _: Any) -> str:
-        """Pickle as functions do: by name."""
-        name: str = self.__wrapped__.__qualname__
-        return name
+    def __reduce_ex__(self, _: Any) -> str | tuple[Any, ...]:
+        """Pickle as functions do: by name, also where this stands under another name than the function's own."""
+        function = self.__wrapped__
+        name: str = function.__qualname__
+        if "<" in name or getattr(sys.modules.get(function.__module__), name, self) is self:
+            return name
+        return pkgutil.resolve_name, (f"{function.__module__}:{name}",)
 
 
 def stand_in(original: Any, wrapper: Wrapper, parent: Any) -> Any:
     """Return what stands in the place of a function in its module, or of a method in its class."""
     kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
+    if kind is FunctionType and isinstance(parent, type):
+        return _of_method(original, wrapper)
     if kind is FunctionType:
-        return _of_method(original, wrapper) if isinstance(parent, type) else _of_function(original, wrapper)
+        function = _of_function(original, wrapper)
+        # A plain function is pickled by the name of its own module, where the original stands.
+        is_alias = original.__module__ != getattr(parent, "__name__", None)
+        return Proxy(original, function) if is_alias and type(function) is FunctionType else function
     if kind is staticmethod and type(original.__func__) is FunctionType:
         return staticmethod(_of_function(original.__func__, wrapper))
     if kind is classmethod and type(original.__func__) is FunctionType:

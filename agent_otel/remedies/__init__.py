@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.limits import token_counter
     from agent_otel.remedies.pagination import paginate, paginated
     from agent_otel.remedies.result_ceiling import result_hint
-    from agent_otel.remedies.result_summary import result_summary, summarize_result
+    from agent_otel.remedies.result_summaries import result_summary, summarize_result
 
 __all__ = [
     "LeanRecord",
@@ -57,10 +57,10 @@ _EXPORTS = {
     "paginated": "agent_otel.remedies.pagination",
     "resolve": "agent_otel.remedies.claim_check.policy",
     "result_hint": "agent_otel.remedies.result_ceiling",
-    "result_summary": "agent_otel.remedies.result_summary",
+    "result_summary": "agent_otel.remedies.result_summaries",
     "results_app": "agent_otel.remedies.claim_check.policy",
     "summarize_history": "agent_otel.remedies.history.summarization",
-    "summarize_result": "agent_otel.remedies.result_summary",
+    "summarize_result": "agent_otel.remedies.result_summaries",
     "temporal_storage_driver": "agent_otel.remedies.claim_check.temporal",
     "token_counter": "agent_otel.remedies.limits",
     "trim_history": "agent_otel.remedies.history.trimming:trim",

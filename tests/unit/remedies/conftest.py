@@ -8,6 +8,7 @@ import pytest
 
 from agent_otel import settings
 from agent_otel.core import remedy_hooks
+from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import limits, pagination
 from agent_otel.remedies.claim_check import policy
 

@@ -89,7 +89,7 @@ def test_a_process_that_is_measured_counts_what_went_through(
 
 
 def test_it_wants_a_key(environment: Callable[[str], Environment]) -> None:
-    code = "from agent_otel.remedies.durabletask_store import *; durabletask_payload_store('memory:')"
+    code = "from agent_otel.remedies.claim_check.durabletask import *; durabletask_payload_store('memory:')"
     done = environment("durabletask").run(code)
     assert done.stderr.splitlines()[-1].startswith("ValueError: no key is given")
 

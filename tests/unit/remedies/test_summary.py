@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_otel
-from agent_otel.remedies import result_summary
+from agent_otel.remedies import result_summaries
 from agent_otel.remedies.claim_check.lean_record import LeanRecord, shown
-from agent_otel.remedies.result_summary import summary_of
+from agent_otel.remedies.result_summaries import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_whatever_is_summarised_has_a_shape(value: object, expected: dict[str, A
 
 
 def test_a_tool_may_have_a_summary_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_summary, "_summaries", {})
+    monkeypatch.setattr(result_summaries, "_summaries", {})
 
     @agent_otel.remedies.result_summary("ci")
     def summarise(value: Any) -> dict[str, Any]:

@@ -102,7 +102,7 @@ def test_where_the_store_fails_the_activity_fails(child: Callable[..., Any], tmp
 
 
 def test_an_sdk_without_external_storage_says_so(environment: Callable[[str], Environment]) -> None:
-    code = "from agent_otel.remedies.temporal_driver import *; temporal_storage_driver('memory:', key='k' * 16)"
+    code = "from agent_otel.remedies.claim_check.temporal import *; temporal_storage_driver('memory:', key='k' * 16)"
     done = environment("temporal-1.20").run(code)
     assert done.stderr.splitlines()[-1] == "ImportError: temporalio has external storage from version 1.24 on"
 
