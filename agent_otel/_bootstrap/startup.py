@@ -48,7 +48,7 @@ def activate() -> None:
             sigterm.install()
     except (Exception, SystemExit) as error:
         env.active = False
-        _complain(f"not active, {type(error).__name__}: {error}")
+        _complain(f"not active, {_described(error)}")
 
 
 def _imported(module: str) -> None:
@@ -61,7 +61,7 @@ def _imported(module: str) -> None:
 
             lookup.imported(module)
     except Exception as error:
-        _complain(f"{module} is not measured, {type(error).__name__}: {error}")
+        _complain(f"{module} is not measured, {_described(error)}")
 
 
 def deactivate() -> None:
@@ -73,6 +73,15 @@ def deactivate() -> None:
     wrapping = sys.modules.get("agent_otel.integrations.wrappers")
     if wrapping is not None:
         wrapping.restore()
+
+
+def _described(error: BaseException) -> str:
+    """Return the class of an exception and where it was raised, never its text, in which values may stand."""
+    found = error.__traceback__
+    while found is not None and found.tb_next is not None:
+        found = found.tb_next
+    place = f" at {os.path.basename(found.tb_frame.f_code.co_filename)}:{found.tb_lineno}" if found is not None else ""  # noqa: PTH119 - pathlib is not loaded yet
+    return f"{type(error).__name__}{place}"
 
 
 def _complain(message: str) -> None:

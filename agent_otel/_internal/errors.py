@@ -22,6 +22,7 @@ _R = TypeVar("_R")
 _log = logging.getLogger("agent_otel")
 _said: set[str] = set()
 _FRAMES_SHOWN = 3
+_errno = OSError.__dict__["errno"].__get__
 
 #: Internal failures by place since the start of the process.
 errors: Counter[str] = Counter()
@@ -31,19 +32,24 @@ def _count_and_log(where: str) -> None:
     errors[where] += 1
     warn_once(
         f"error in {where}",
-        f"agent_otel failed in {where}: {_origin(sys.exc_info()[1])}. Your program is not affected and goes on. "
+        f"agent_otel failed in {where}: {described(sys.exc_info()[1])}. Your program is not affected and goes on. "
         "This is logged once per place.",
     )
 
 
-def _origin(error: BaseException | None) -> str:
-    """Return the class of an exception and the place that raised it; never its text, which may contain user data."""
+def described(error: BaseException | None) -> str:
+    """Return the class of an exception and the place that raised it; never its text, which may contain user data.
+
+    An error number of the operating system is put into the system's own words.
+    """
+    number = _errno(error, type(error)) if issubclass(type(error), OSError) else None
+    words = f" ({os.strerror(number)})" if type(number) is int else ""
     found = None if error is None else error.__traceback__
     places = []
     while found is not None:
         places.append(f"{found.tb_frame.f_code.co_filename.rpartition(os.sep)[2]}:{found.tb_lineno}")
         found = found.tb_next
-    return f"{type(error).__qualname__} at {' > '.join(places[-_FRAMES_SHOWN:])}"
+    return f"{type(error).__qualname__}{words} at {' > '.join(places[-_FRAMES_SHOWN:])}"
 
 
 #: Handles an internal failure; called inside the ``except`` block.

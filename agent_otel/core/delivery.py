@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context
+from agent_otel.core import execution_context, tool_names
 from agent_otel.core.execution_state import Noted
 from agent_otel.core.executions import ledger
 from agent_otel.core.types import Request
@@ -51,6 +51,8 @@ def take(out: Telemetry, request: Request) -> None:
     sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
     for one in sized:
         sizes[one.part.part] += one.bytes
+        if one.part.part == semconv.TOOLS:
+            tool_names.note_definitions(one.part.value, one.print)
     out.metrics.request(sizes)
     if execution is not None:
         _probe(out, execution, sized)

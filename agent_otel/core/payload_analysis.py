@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel.core.tool_names import is_tool
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.preview import clean
 
@@ -65,7 +66,7 @@ def look_into(carried: Carried, explanation: Explanation) -> None:
     found = None
     try:
         if carried.value is not None:
-            found = breakdown_object(carried.value, explanation.tool_of)
+            found = breakdown_object(carried.value, explanation.tool_of, is_tool)
     finally:
         explanation.found(found)
 
@@ -154,7 +155,7 @@ def _analyse(slot: tuple[Any, Explanation] | None) -> float:
     data, explanation = slot
     found = None
     try:
-        found = breakdown_text(data, explanation.tool_of)
+        found = breakdown_text(data, explanation.tool_of, is_tool)
     except Exception:
         errors.report_error("analysis.text")
     try:

@@ -10,7 +10,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
-from agent_otel.core import execution_context
+from agent_otel.core import execution_context, tool_names
 from agent_otel.core.executions import ledger
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.types import PRODUCED
@@ -95,6 +95,7 @@ class Record:
         if series is None:  # not seen before, not clean or over the limit
             self.agent = clean(agent) if agent else None
             self.name = clean(call.name)
+            tool_names.note(self.name)
             series = out.metrics.tool(self.name, self.agent, also_timed_by)
         self.series = series
         self.tracing = out.is_tracing()

@@ -53,6 +53,7 @@ _base: Callable[[type], type] = type.__dict__["__base__"].__get__
 _basicsize: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
 _members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
 class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+_short_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 _POINTER: Final = tuple.__itemsize__
 _RUNNING: Final = ("__next__", "__anext__", "__await__")
@@ -258,3 +259,44 @@ _BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
 def elements(shape: Shape, value: Any, most: int) -> list[Any]:
     """At most that many elements of an ARRAY or SET."""
     return list(islice(shape.read(value), most))
+
+
+def fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a dictionary or of an object; none of anything else.
+
+    A key with a class of its own may compare itself by code, so that its text stands in its place.
+    """
+    cls = type(value)
+    if issubclass(cls, dict):
+        found = value
+    else:
+        shape = shape_of(cls)
+        if shape.kind is not RECORD or shape.namespace is None:
+            return {}
+        found = shape.namespace(value)
+    if has_plain_keys(found):
+        return found if type(found) is dict else dict.copy(found)
+    return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
+
+
+def has_plain_keys(value: dict[Any, Any]) -> bool:
+    """Return whether a look-up in a dictionary runs no code: each of its keys is a plain text."""
+    for cls in map(type, dict.keys(value)):  # noqa: SIM110 - all() with a generator takes twice as long
+        if cls is not str:
+            return False
+    return True
+
+
+def plain_text(value: object) -> str | None:
+    """Return a plain text; None for anything that is no text by its class."""
+    if type(value) is str:
+        return value
+    return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
+
+
+def is_named(value: object, *names: str) -> bool:
+    """Return whether the class of a value, or a base of it, has one of these names."""
+    for cls in _mro(type(value)):  # noqa: SIM110 - as above
+        if _short_name(cls) in names:
+            return True
+    return False

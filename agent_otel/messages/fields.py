@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agent_otel.measure.object_kinds import RECORD, shape_of
+from agent_otel.measure.object_kinds import fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,18 +13,7 @@ if TYPE_CHECKING:
     #: Where a value stands in a message: keys, names of attributes and places in lists, from the outside in.
     Path: TypeAlias = tuple[str | int, ...]
 
-_NO_FIELDS: Final[dict[str, Any]] = {}
-
-
-def fields(value: Any) -> Mapping[str, Any]:
-    """The fields of a dictionary or of an object, without running code of it; none of anything else."""
-    cls = type(value)
-    if cls is dict:
-        return value  # type: ignore[no-any-return]
-    if issubclass(cls, dict):
-        return dict(dict.items(value))
-    shape = shape_of(cls)
-    return shape.namespace(value) if shape.kind is RECORD and shape.namespace is not None else _NO_FIELDS
+__all__ = ["changed", "fields", "is_list", "listed", "text"]
 
 
 def is_list(value: Any) -> bool:

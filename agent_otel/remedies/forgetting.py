@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel.remedies.claim_check import payload_store, policy
-from agent_otel.remedies.claim_check.stores import StoreError
+from agent_otel.remedies.claim_check.stores.base import StoreError, said
 
 if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.keys import Claims
@@ -67,7 +67,7 @@ def _stores(execution: str) -> list[Claims]:
 
 def _reported(claims: Claims, error: Exception, started: float) -> StoreError:
     claims.report("delete", "error", 0, started)
-    return error if isinstance(error, StoreError) else StoreError(f"{type(error).__name__}: {error}")
+    return error if isinstance(error, StoreError) else StoreError(said(error))
 
 
 def _concluded(removed: int, failed: list[StoreError]) -> int:

@@ -178,7 +178,7 @@ class _Endpoint:
 
 def _say(host: str, port: int, error: Exception) -> None:
     if getattr(error, "errno", None) != errno.EADDRINUSE:
-        reason = getattr(error, "strerror", None) or error
+        reason = errors.described(error)
         errors.warn_once(f"port {port}", f"agent_otel cannot serve metrics on {host}:{port}: {reason}")
         return
     errors.warn_once(

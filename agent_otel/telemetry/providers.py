@@ -208,5 +208,5 @@ def _say_unusable(signal: str, name: str, error: Exception) -> None:
     errors.warn_once(
         f"exporter {signal} {name}",
         f"The OTEL_* variables ask for a {signal.lower()} exporter that cannot be made, {name!r}; nothing is pushed "
-        f"through it: {type(error).__name__}: {error}",
+        f"through it: {errors.described(error)}",
     )

@@ -73,6 +73,8 @@ class Contract:
     flagged: ClassVar[str] = BROKEN
     #: Whether there is an outer function, which hands back.
     outer: ClassVar[bool] = True
+    #: Whether the text that the framework makes of an exception is read without an outer function.
+    reads_failures: ClassVar[bool] = False
     #: Spans that others open right inside of the tool's: here that of the tool itself.
     inside: ClassVar[tuple[str, ...]] = ("looking up",)
     #: Variables of both children.
@@ -204,7 +206,8 @@ class Contract:
     def expected(self, record: Record, runs: Runs) -> Record:
         """Return a record with what only this integration or the wire can say."""
         if record.handed_back == WIRE:
-            told = len(runs.wire[str(record.call_id)].encode()) if self.outer else None
+            is_read = self.outer or self.reads_failures
+            told = len(runs.wire[str(record.call_id)].encode()) if is_read else None
             record = replace(record, handed_back=told)
         call_id = record.call_id if self.knows_ids else None
         agent = self.agent_name if record.agent is None else record.agent

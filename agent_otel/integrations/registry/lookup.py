@@ -64,7 +64,7 @@ def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
 
             errors.warn_once(
                 "load",
-                f"agent_otel cannot measure anything: {type(error).__name__}: {error}. Is it installed with its "
+                f"agent_otel cannot measure anything: {errors.described(error)}. Is it installed with its "
                 "dependencies?",
             )
             return

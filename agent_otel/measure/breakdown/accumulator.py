@@ -69,7 +69,7 @@ class Fields:
 class Tally:
     """Adds up a payload. Values of one path are looked at together, a column at a time: a tenth of the cost."""
 
-    def __init__(self, tool_of: Callable[[str], str | None], gap: int = 0) -> None:
+    def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool], gap: int = 0) -> None:
         self.form = PLAIN
         self.paths = Paths()
         self.copies = Copies()
@@ -78,7 +78,7 @@ class Tally:
         """Bytes of what was decoded; its punctuation is estimated, with so many blanks after each sign."""
         self.root = Spot(self.paths.root, None)
         self._gap = gap
-        self.results = Results(tool_of)
+        self.results = Results(tool_of, is_tool)
 
     # What a reader tells.
 

@@ -35,8 +35,8 @@ _CONSTANTS: Final = {True: "true", False: "false", None: "null"}
 class LiveTally(Tally):
     """Adds up a live object: values of any class, seen no more often than the budget allows."""
 
-    def __init__(self, tool_of: Callable[[str], str | None]) -> None:
-        super().__init__(tool_of)
+    def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool]) -> None:
+        super().__init__(tool_of, is_tool)
         self._left = NODE_BUDGET
         self._room = 2 * NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
 

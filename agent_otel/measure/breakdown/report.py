@@ -58,13 +58,16 @@ class Breakdown:
 
 
 def breakdown_text(
-    data: bytes | bytearray | memoryview | str, tool_of: Callable[[str], str | None]
+    data: bytes | bytearray | memoryview | str,
+    tool_of: Callable[[str], str | None],
+    is_tool: Callable[[str], bool] = bool,
 ) -> Breakdown | None:
     """Return what a serialised payload is made of, or None if it is not JSON.
 
     Also JSON whose content is JSON in a string, a list of such arguments, and one JSON text after another. Cut-off
-    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id. Takes less than 1 MB beside the
-    payload, and other threads run meanwhile. No text makes it raise.
+    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id, ``is_tool`` which names in
+    the payload are tools'. Takes less than 1 MB beside the payload, and other threads run meanwhile. No text makes it
+    raise.
     """
     if isinstance(data, memoryview):
         data = data.cast("B")
@@ -72,7 +75,7 @@ def breakdown_text(
     window = Window(chunks_of(data))
     if not window.peek():
         return None
-    tally = Tally(tool_of, gap=1 if '": ' in window.text[:_HEAD] else 0)
+    tally = Tally(tool_of, is_tool, gap=1 if '": ' in window.text[:_HEAD] else 0)
     reason = Reader(window, tally).read(tally.root)
     read = window.read()
     if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
@@ -80,12 +83,14 @@ def breakdown_text(
     return _breakdown(tally, total, whole=reason is None and read == total)
 
 
-def breakdown_object(value: object, tool_of: Callable[[str], str | None]) -> Breakdown | None:
+def breakdown_object(
+    value: object, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool] = bool
+) -> Breakdown | None:
     """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
 
     Takes no more than 50,000 steps: a value is one, and a long text is more. Never runs code of the value.
     """
-    tally = LiveTally(tool_of)
+    tally = LiveTally(tool_of, is_tool)
     try:
         tally.values(tally.root, (value,))
     except (RuntimeError, ValueError):  # changed by another thread meanwhile

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.measure.breakdown.json_window import unescaped
-from agent_otel.measure.breakdown.paths import HEAD, SHORTEST, largest
+from agent_otel.measure.breakdown.paths import HEAD, OTHER, SHORTEST, largest
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ _NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
 class Results:
     """The results in one payload, and what is known of the calls that had them."""
 
-    def __init__(self, tool_of: Callable[[str], str | None]) -> None:
+    def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool]) -> None:
         self.complete = True
         self._tool_of = tool_of
+        self._is_tool = is_tool
         self._names: dict[str, str] = {}
         self._results: list[Scope] = []
         self._early: dict[str, int] = {}  # bytes by tool, of those beyond the results that are remembered
@@ -67,11 +68,19 @@ class Results:
             self._early[tool] = self._early.get(tool, 0) + scope.bytes
 
     def _tool(self, scope: Scope) -> str | None:
-        """Return the tool of a result: what the ledger knows, what stands beside it, what its call says elsewhere."""
+        """Return the tool of a result: what the ledger knows, what stands beside it, what its call says elsewhere.
+
+        A name that is no tool's may be a value: an object with the id of a call is then another tool's result, and one
+        with any id is no result.
+        """
         call = scope.call
         if call is None:
             return None
-        name = self._tool_of(call) or scope.name or self._names.get(call)
+        name = self._tool_of(call)
+        if not name:
+            name = scope.name or self._names.get(call)
+            if name and not self._is_tool(name):
+                name = OTHER if scope.certain else None
         return clean(name, _LONGEST_NAME) if name else None
 
     def tools(self, groups: Iterable[list[tuple[Scope | None, int]]]) -> dict[str, int]:

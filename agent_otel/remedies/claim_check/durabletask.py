@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import errors
 from agent_otel.remedies.claim_check.payload_store import KEEP_SECONDS, TIMEOUT_SECONDS, open_payloads
-from agent_otel.remedies.claim_check.stores import StoreError
+from agent_otel.remedies.claim_check.stores.base import StoreError, said
 
 if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.payload_store import Payloads
@@ -96,5 +96,5 @@ class _Store:
 
 def _inline(data: bytes, error: StoreError) -> str:
     """Return the payload itself: durabletask puts the returned text into the message."""
-    errors.warn_once("payload store", f"Large payloads stay in durabletask's messages: {error}")
+    errors.warn_once("payload store", f"Large payloads stay in durabletask's messages: {said(error)}")
     return data.decode()

@@ -21,6 +21,7 @@ from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved
 from agent_otel.remedies.claim_check.serialization import BINARY
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError, open_store
+from agent_otel.remedies.claim_check.stores.base import said
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -98,7 +99,7 @@ class Payloads:
         try:
             return _workers.submit(lambda: self._write(data, execution, node))
         except RuntimeError as error:
-            raise StoreError(f"a payload could not be stored: {error}") from error
+            raise StoreError(f"a payload could not be stored: {said(error)}") from error
 
     def _write(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload, in a worker thread."""
@@ -113,7 +114,7 @@ class Payloads:
         self._claims.report("put", "timeout" if timed_out else "error", 0, started)
         if timed_out:
             raise StoreError(f"a payload could not be stored: no answer within {self._timeout:g} s") from None
-        raise StoreError(f"a payload could not be stored: {error}") from error
+        raise StoreError(f"a payload could not be stored: {said(error)}") from error
 
     def _gone(self, reference: str) -> NotFoundError:
         return NotFoundError(

@@ -19,7 +19,7 @@ from agent_otel.remedies.claim_check.cipher import CorruptError
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved, owner_segment
-from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError
+from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,7 +176,7 @@ class ClaimReader:
         try:
             return self._workers.submit(lambda: _answer(read))
         except RuntimeError as error:
-            raise StoreError(f"the result could not be read: {error}") from error
+            raise StoreError(f"the result could not be read: {said(error)}") from error
 
     def _concluded(self, operation: Operation, reading: Future[_Answer[_T]], started: float) -> _T:
         if reading.cancel() or not reading.done():

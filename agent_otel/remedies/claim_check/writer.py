@@ -16,7 +16,7 @@ from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
-from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError
+from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -207,7 +207,7 @@ class ClaimWriter:
         except TooLargeError:
             return NotStored("too_large")
         except Exception as error:
-            errors.warn_once("claim check", f"{_FAILED} {error}")
+            errors.warn_once("claim check", f"{_FAILED} {said(error)}")
             return NotStored("error")
         return Stored(sealed.reference, len(raw.data), raw.text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
@@ -25,6 +25,7 @@ class TestAgno(Delivery):
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     origin = None
     outer = False
+    reads_failures = True
     reformatted: ClassVar = ("structured",)
     own: ClassVar = {
         "two megabytes": WHOLE,
@@ -35,7 +36,13 @@ class TestAgno(Delivery):
         "in pieces": looked_up("in_pieces", "call_22"),
         "in pieces, sync": looked_up("in_pieces", "call_23", "sync"),
         "in pieces, later": looked_up("in_pieces_later", "call_24"),
-        "raises in a piece": failed("broken_in_pieces", "call_25", "sync", "tool_error"),
+        # What a generator has said before it raises is all that is read of it.
+        "raises in a piece": Case(
+            ("broken_in_pieces",),
+            (("call_25", "broken_in_pieces", KEY),),
+            (Record("broken_in_pieces", "call_25", error="tool_error"),),
+            "sync",
+        ),
         "a result of its own": looked_up("result", "call_26"),
         "between hooks that fail": looked_up("hooked", "call_28"),
         "stops the run": Case(

@@ -25,6 +25,7 @@ class TestStrands(Delivery):
     scope = "strands.telemetry.tracer"
     origin = None
     outer = False
+    reads_failures = True
     loads = ("wrapt",)
     own: ClassVar = {
         "two megabytes": WHOLE,

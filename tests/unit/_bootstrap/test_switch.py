@@ -140,7 +140,7 @@ def test_an_error_while_activating_is_one_line_and_python_starts(
 
     assert (_OFF, 0) == (state, code)
     assert 1 == len(complaints.splitlines())
-    assert complaints.startswith(f"agent_otel: not active, {error.split('(', maxsplit=1)[0]}: ")
+    assert complaints.startswith(f"agent_otel: not active, {error.split('(', maxsplit=1)[0]} at ")
 
 
 def test_an_error_while_importing_our_own_is_one_line_and_python_starts(

@@ -138,7 +138,7 @@ def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) 
         ("dapr://", "dapr: wants the name of a state store component, as in dapr://statestore"),
         (
             "dapr://statestore",
-            "dapr.clients cannot be imported (No module named 'dapr'); pip install 'agent-otel[dapr]'",
+            "dapr.clients cannot be imported; pip install 'agent-otel[dapr]'",
         ),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from tests.servers.model import ModelServer
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -97,3 +99,67 @@ def test_keys_that_are_data_stay_inside(environment: Callable[[str], Environment
     changes = [event for event in events if "keys.added" in event]
     assert changes
     assert {"*", "one.*"} >= {key for event in changes for keys in event.values() for key in keys}
+
+
+_NAMES = ("Jane Doe", "Erika Mustermann", "hunter2", "Max Moritz", "Lieschen Müller", "never_a_tool")
+
+_RECORDS = """
+import json, sys
+from openai import OpenAI
+
+import agent_otel
+
+jane, erika, hunter, max_, lieschen, never = json.loads(sys.argv[1])
+client = OpenAI(base_url=sys.argv[2], api_key="none")
+client.chat.completions.create(
+    model="scripted",
+    messages=[{"role": "user", "content": "go"}],
+    tools=[{"type": "function", "function": {"name": "offered", "parameters": {"type": "object", "properties": {}}}}],
+)
+for turn in range(6):
+    with agent_otel.execution(f"run-{turn}", workflow="by_hand"):
+        with agent_otel.tool_call("search", {}, call_id=f"c-{turn}") as call:
+            result = call.result("found " * 2000)
+        for number, state in enumerate((
+            {"patients": [{"id": "p-1", "name": jane, "result": "v" * 30_000}]},
+            {"patients": [{"id": "p-2", "tool": erika, "output": "w" * 30_000}]},
+            {"centre": [{"call_id": "k-1", "name": hunter, "content": "x" * 30_000}]},
+            {"messages": [{"role": "tool", "tool_call_id": "t-1", "name": never, "content": "y" * 30_000}]},
+            {"asked": [{"id": "t-2", "name": max_, "args": {}}], "said": [{"id": "t-2", "result": "z" * 30_000}]},
+            {"parts": [{"functionResponse": {"id": "t-3", "name": lieschen, "response": {"result": "q" * 30_000}}}]},
+            {"messages": [{"role": "tool", "tool_call_id": "t-4", "name": "search", "content": result}]},
+            {"messages": [{"role": "tool", "tool_call_id": "t-5", "name": "offered", "content": "u" * 30_000}]},
+        )):
+            run = f"{turn}-{number}"
+            agent_otel.payload(state, runtime="mine", activity="object", direction="output", execution=f"object-{run}")
+            text = json.dumps(state)
+            agent_otel.payload(text, runtime="mine", activity="text", direction="output", execution=f"text-{run}")
+
+from prometheus_client import REGISTRY
+from prometheus_client.openmetrics.exposition import generate_latest
+print(generate_latest(REGISTRY).decode())
+"""
+
+
+def test_a_name_in_a_payload_leaves_only_if_it_is_a_tool_s(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    env = {
+        "AGENT_OTEL": "1",
+        "AGENT_OTEL_METRICS": "both",
+        "AGENT_OTEL_CAPS": "mine.payload=10KiB",
+        "OTEL_BSP_MAX_QUEUE_SIZE": "100000",
+        **receiver.environment(),
+    }
+    with ModelServer(lambda _: "done") as server:
+        run = environment("openai-agents").run
+        child = run(_RECORDS, json.dumps(_NAMES), server.base_url, env=env, timeout=100, check=True)
+
+    receiver.wait_for_metric("agent_otel.workflow.payload.by_tool", 60)
+    spans = list(receiver.spans)
+    sent = repr(spans) + repr(receiver.points) + child.stdout + child.stderr
+    assert [] == [name for name in _NAMES if name in sent or repr(name)[1:-1] in sent]
+    tools = {span.attributes.get("workflow.payload.largest_tool") for span in spans}
+    assert {"search", "offered", "_other"} == tools - {None}
+    points = receiver.latest("agent_otel.workflow.payload.by_tool")
+    assert {"search", "offered", "_other"} == {point.attributes["gen_ai.tool.name"] for point in points}

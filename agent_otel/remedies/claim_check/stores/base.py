@@ -7,6 +7,7 @@ import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import Workers
 
 if TYPE_CHECKING:
@@ -127,14 +128,18 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
 
 @contextlib.contextmanager
 def translated(store: str) -> Iterator[None]:
-    """Translate every exception of a library into a StoreError of one line."""
+    """Translate every exception of a library into a StoreError without its text, which may hold a value or a password."""
     try:
         yield
     except StoreError:
         raise
     except Exception as error:
-        said = (str(error).splitlines() or [""])[0][:300]
-        raise StoreError(f"{store}: {type(error).__name__}: {said}") from error
+        raise StoreError(f"{store}: {errors.described(error)}") from error
+
+
+def said(error: BaseException) -> str:
+    """Return the text of an error of ours; of any other its class and its place."""
+    return str(error) if type(error) in (StoreError, NotFoundError, TooLargeError) else errors.described(error)
 
 
 def library(module: str, extra: str) -> Any:
@@ -142,4 +147,4 @@ def library(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise StoreError(f"{module} cannot be imported ({error}); pip install 'agent-otel[{extra}]'") from error
+        raise StoreError(f"{module} cannot be imported; pip install 'agent-otel[{extra}]'") from error

@@ -1,0 +1,64 @@
+"""Names of tools that this process has seen in use: called here, or offered to a model.
+
+What stands as a tool's name in a payload may be a value, such as the name of a patient. It leaves the process only if
+it is the name of a tool that was seen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel.core.plain import fields, listed, plain_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_MOST: Final = 2_048
+_MOST_DEFINITIONS: Final = 1_024
+_DEEPEST: Final = 3
+#: Where definitions of tools have what is named: OpenAI, Bedrock, Gemini, Mistral.
+_INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
+
+_seen: dict[str, None] = {}
+_definitions: dict[int, None] = {}
+
+
+def note(name: str) -> None:
+    """Remember the name of a tool; of too many the first is forgotten."""
+    _seen[name] = None
+    if len(_seen) > _MOST:
+        _drop_first(_seen)
+
+
+def is_tool(name: str) -> bool:
+    """Return whether a tool of this name was seen."""
+    return name in _seen
+
+
+def note_definitions(definitions: object, fingerprint: int) -> None:
+    """Remember the names in a model request's definitions of tools, unless the same were read before."""
+    if fingerprint in _definitions:
+        return
+    _definitions[fingerprint] = None
+    if len(_definitions) > _MOST_DEFINITIONS:
+        _drop_first(_definitions)
+    for name in _names(definitions, _DEEPEST):
+        note(name)
+
+
+def _names(value: Any, depth: int) -> Iterator[str]:
+    """Yield the names in definitions: each is a dictionary or an SDK's object, or a list of such inside of one."""
+    if not depth:
+        return
+    for definition in listed(value)[:_MOST] or (value,):
+        known = fields(definition)
+        name = plain_text(known.get("name"))
+        if name:
+            yield name
+        for key in _INNER:
+            if key in known:
+                yield from _names(known[key], depth - 1)
+
+
+def _drop_first(names: dict[Any, None]) -> None:
+    names.pop(next(iter(names), None), None)
