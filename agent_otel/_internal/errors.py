@@ -43,7 +43,7 @@ def described(error: BaseException | None) -> str:
     An error number of the operating system is put into the system's own words.
     """
     number = _errno(error, type(error)) if issubclass(type(error), OSError) else None
-    words = f" ({os.strerror(number)})" if type(number) is int else ""
+    words = f": {os.strerror(number)}" if type(number) is int else ""
     found = None if error is None else error.__traceback__
     places = []
     while found is not None:

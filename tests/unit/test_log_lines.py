@@ -25,7 +25,7 @@ def test_a_place_stands_for_the_text() -> None:
 
 def test_an_error_of_the_operating_system_is_in_its_words() -> None:
     error = OSError(errno.ENOENT, "canary", "/srv/canary")
-    assert errors.described(error).startswith("FileNotFoundError (No such file or directory) at ")
+    assert errors.described(error).startswith("FileNotFoundError: No such file or directory at ")
 
 
 def test_what_a_library_says_is_no_part_of_an_error_of_a_store() -> None:

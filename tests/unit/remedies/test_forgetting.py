@@ -146,7 +146,7 @@ def test_a_store_that_fails_is_an_error_after_all_others_were_asked(
     for forget in (remedies.forget, awaited):
         reference = str(payloads.put(b"payload", "run", "node"))
         reports.clear()
-        with pytest.raises(StoreError, match=r"^not everything could be erased: OSError: read-only$"):
+        with pytest.raises(StoreError, match=r"^not everything could be erased: OSError at .*test_forgetting.py:"):
             forget("run")
         with pytest.raises(NotFoundError):
             payloads.get(reference)

@@ -201,7 +201,7 @@ def test_memory_forgets_what_was_not_asked_for_the_longest_time() -> None:
 def test_a_redis_that_is_not_there_is_an_error_in_both_halves() -> None:
     store = open_store(f"redis://127.0.0.1:{starting.free_port()}/0")
 
-    with pytest.raises(StoreError, match=r"^redis: ConnectionError: Error 111"):
+    with pytest.raises(StoreError, match=r"^redis: ConnectionError at "):
         store.put("a", b"x", 60)
     with contextlib.closing(Asynchronous(store)) as other, pytest.raises(StoreError, match=r"^redis: ConnectionError"):
         other.get("a")
@@ -226,7 +226,7 @@ def test_a_bucket_that_hangs_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{silent.getsockname()[1]}")
         store = open_store("s3://results", timeout=0.01)
 
-        with pytest.raises(StoreError, match=r"^objects: GenericError: Generic S3 error"):
+        with pytest.raises(StoreError, match=r"^objects: GenericError at "):
             store.get("a")
 
 
