@@ -22,7 +22,7 @@ def listed(value: Any) -> list[Any]:
     """Return a list or a tuple as a list; nothing of anything else, such as the sentinels of omitted keys."""
     cls = type(value)
     if issubclass(cls, list):
-        return list.__getitem__(value, slice(None))  # type: ignore[no-any-return]
+        return list.__getitem__(value, slice(None))
     return list(tuple.__iter__(value)) if issubclass(cls, tuple) else []
 
 

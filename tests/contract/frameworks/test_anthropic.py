@@ -74,6 +74,7 @@ class TestAnthropicOld(TestAnthropic):
     """anthropic 0.125."""
 
     environment = "anthropic-0.125"
+    reads_failures = False  # the tools' own functions are wrapped, and the runner's text is made outside of them
 
 
 class TestRunner(Delivery):
@@ -89,6 +90,7 @@ class TestRunner(Delivery):
     span = "anthropic.custom_tool_use {tool}"
     scope = "com.anthropic.sdk.python"
     outer = False
+    reads_failures = True
     origin = None
     own: ClassVar = {
         "two megabytes": WHOLE,
@@ -109,6 +111,7 @@ class TestRunnerOld(TestRunner):
     """The tool runner of anthropic 0.125, which has no spans, nor anything to run while the model is speaking."""
 
     environment = "anthropic-0.125"
+    reads_failures = False  # the tools' own functions are wrapped, and the runner's text is made outside of them
     integrations: ClassVar = {
         **TestRunner.integrations,
         "anthropic-runner": "anthropic.lib.tools._beta_runner:BaseToolRunner.__init__",

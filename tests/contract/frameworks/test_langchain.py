@@ -25,6 +25,7 @@ class TestLangChain(Contract):
         "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._iter_v2_events",
     }
     outer = False
+    reads_failures = True
     own: ClassVar = {
         "outside of an agent": Case(
             ("lookup",),
