@@ -128,7 +128,7 @@ async def _in_thread(call: Callable[[], _T]) -> _T:
 
 @contextlib.contextmanager
 def translated(store: str) -> Iterator[None]:
-    """Translate every exception of a library into a StoreError without its text, which may hold a value or a password."""
+    """Translate every exception of a library into a StoreError without its text, which may hold a value."""
     try:
         yield
     except StoreError:
