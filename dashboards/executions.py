@@ -1,4 +1,4 @@
-"""Agent executions: what a whole run costs, what its requests are made of, and what keeps it within bounds."""
+"""Agent executions: the cost of a run, the parts of its requests, and its limits and remedies."""
 
 from __future__ import annotations
 
@@ -40,60 +40,59 @@ def _mean_of(metric: semconv.Metric, *by: str) -> str:
 _GLANCE = glance(
     stat_of(
         "Executions",
-        "Executions that ended in the time range. None although agents run: no framework tells where an execution "
-        "ends; name it with agent_otel.execution(...).",
+        "Executions that ended in the time range. None while agents run: the framework does not mark the end of an "
+        "execution; name it with agent_otel.execution(...).",
         or_zero(S.sum(semconv.EXECUTION_TOOL_CALLS, "_count")),
         COUNT,
     ),
     stat_of(
         "Tool calls, p95",
-        "Of twenty executions, one makes more tool calls than this. Far above the median: some of them go in circles.",
+        "5 % of the executions make more tool calls than this. Far above the median: some executions loop.",
         S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS),
         COUNT,
     ),
     stat_of(
         "Tool results, p95",
-        "Bytes that the tools of one execution produced. This, and not a single request, is what a question "
-        "costs: every later request carries it again.",
+        "Bytes that the tools of one execution produced. Every later request carries them again: they, not a single "
+        "request, are the cost of a question.",
         S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE),
         BYTES,
     ),
     stat_of(
         "Lost histories",
-        "Requests from the second turn on without any earlier message: the agent has forgotten what it did. Any "
-        "is a fault in how the conversation is kept.",
+        "Requests after the first turn without any earlier message: the model does not see the conversation. Check "
+        "the checkpointer, the session ids and the history window.",
         or_zero(S.sum(semconv.HISTORY_LOST)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Doubled histories",
-        "Requests that hold the same message or result twice. Paid twice, and the model is told that it asked "
-        "twice. Look for two places that append.",
+        "Requests that hold the same message or result twice. Both copies are paid for. Find the two places that "
+        "append.",
         or_zero(S.sum(semconv.HISTORY_DOUBLED)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Stable prefix",
-        "Share of a request that is the beginning of the one before, on average. Providers cache only that. Low: "
-        "something at the top changes each time, such as the date or the order of tools.",
+        "Mean share of a request that equals the beginning of the previous one. Providers cache only that part. Low: "
+        "the top of the prompt changes each time, such as a date or the order of tools.",
         _mean_of(semconv.REQUEST_STABLE),
         SHARE,
         _PREFIX,
     ),
     stat_of(
         "Limits hit",
-        "Calls skipped because their execution had reached a limit that you set. Any: the agent went in circles, "
-        "or the limit is too low for real work.",
+        "Calls skipped because their execution had reached a limit. Either the agent loops, or the limit is too low.",
         or_zero(S.sum(semconv.LIMITS_HIT)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Claim checks that failed",
-        "Share of operations on the claim store that did not end well. A failed put hands the model the beginning "
-        "only; a failed get, nothing. See Claim check.",
+        "Share of failed operations on the claim store. After a failed put the model gets only the beginning; after "
+        "a failed get, nothing. See Claim check.",
         share(
             or_zero(S.sum(semconv.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
             S.sum(semconv.CLAIM_CHECK_OPERATIONS),
@@ -108,8 +107,7 @@ _COST = Row(
     (
         graph_of(
             "Tool calls of an execution",
-            "How many calls a whole run makes. p95 that leaves p50 behind: some runs do not come to an end by "
-            "themselves; set a limit.",
+            "Tool calls of a whole run. A p95 far above p50: some runs do not end by themselves; set a limit.",
             [
                 Line(S.quantile(at, semconv.EXECUTION_TOOL_CALLS, over=WINDOW), name)
                 for at, name in ((0.5, "p50"), (0.95, "p95"), (1, "most"))
@@ -118,8 +116,8 @@ _COST = Row(
         ),
         graph_of(
             "Tool results of an execution",
-            "Bytes that the tools of a whole run produced. Twice the bytes are more than twice the cost: each request "
-            "carries all that came before.",
+            "Bytes that the tools of a whole run produced. Twice the bytes cost more than twice: each request "
+            "carries all earlier results.",
             [
                 Line(S.quantile(at, semconv.EXECUTION_RESULT_SIZE, over=WINDOW), name)
                 for at, name in ((0.5, "p50"), (0.95, "p95"), (1, "most"))
@@ -129,21 +127,21 @@ _COST = Row(
         ),
         heatmap_of(
             "Executions by bytes",
-            "Executions by what their tools produced. The band on top is few runs and most of the cost; compare it "
-            "with that of single results, which looks harmless.",
+            "Executions by the bytes of their tool results. The band on top is few runs and most of the cost; sizes "
+            "of single results do not show it.",
             S.buckets(semconv.EXECUTION_RESULT_SIZE),
             BYTES,
         ),
         heatmap_of(
             "Executions by tool calls",
-            "Executions by how many calls they made. A band at a power of two that nothing exceeds is a limit at work.",
+            "Executions by number of tool calls. A sharp upper edge: a limit is in force.",
             S.buckets(semconv.EXECUTION_TOOL_CALLS),
             COUNT,
         ),
         table_of(
             "Executions by workflow and agent",
-            "All numbers of a kind of execution in the time range. Many bytes at few calls: large results; few bytes "
-            "at many calls: an agent that searches in vain.",
+            "All numbers of a workflow and agent in the time range. Many bytes with few calls: large results; few "
+            "bytes with many calls: searches without matches.",
             {WORKFLOW: "Workflow", AGENT: "Agent"},
             [
                 Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
@@ -165,9 +163,9 @@ _REQUEST = Row(
     "Model requests",
     (
         graph_of(
-            "What a request is made of",
-            "Mean text bytes of a request by part. tool_results on top: the conversation carries what tools returned; "
-            "tools on top: too many tools are offered, in every request.",
+            "Parts of a request",
+            "Mean text bytes of a request by part. tool_results largest: the conversation carries tool results; "
+            "tools largest: every request offers too many tools.",
             [
                 Line(
                     mean(
@@ -182,16 +180,16 @@ _REQUEST = Row(
         ),
         graph_of(
             "Size of a part, p95",
-            "The larger requests, part by part. tool_results that climbs within hours: conversations grow longer; at "
-            "once: one tool. A model's context ends at about 4 bytes a token.",
+            "p95 of a request's size by part. tool_results that rises over hours: conversations grow longer; that "
+            "jumps: one tool returns more. A context window holds about 4 bytes per token.",
             [Line(S.quantile(0.95, semconv.REQUEST_SIZE, by=_PART, over=WINDOW), legend(semconv.PART))],
             BYTES,
             logarithmic=True,
         ),
         graph_of(
             "Stability of the prefix",
-            "Share of a request that is the beginning of the one before. p10 near 0: some requests begin anew, and "
-            "nothing of them is cached. A fall after a release: a prompt with a time or an id at its top.",
+            "Share of a request that equals the beginning of the previous one. p10 near 0: some requests have a new "
+            "beginning and are not cached. A drop after a release: the prompt has a time or an id at its top.",
             [
                 Line(S.quantile(at, semconv.REQUEST_STABLE, over=WINDOW), name)
                 for at, name in ((0.1, "p10"), (0.5, "p50"))
@@ -202,16 +200,16 @@ _REQUEST = Row(
         ),
         graph_of(
             "Cached tokens a second",
-            "Tokens that providers say they had cached: prompts that cost a fraction. Falls while requests "
-            "do not: the prefix became unstable, see the graph on the left.",
+            "Tokens that providers read from their cache, at a fraction of the price. A drop while requests "
+            "continue: the prefix became unstable, see the graph on the left.",
             [Line(S.sum(semconv.CACHED_TOKENS, over=WINDOW, function="rate"), "cached tokens")],
             COUNT,
             span=8,
         ),
         events_of(
             "Lost and doubled histories",
-            "Requests without the earlier turns, and requests that hold something twice. Both are faults of how the "
-            "conversation is kept, by agent.",
+            "Requests without the earlier turns, and requests that hold a message or result twice, by agent. Both "
+            "are faults of the code that stores the conversation.",
             [
                 Line(S.events(semconv.HISTORY_LOST, by=(AGENT,)), f"lost {legend(AGENT)}"),
                 Line(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,)), f"doubled {legend(AGENT)}"),
@@ -226,14 +224,14 @@ _REMEDIES = Row(
     (
         events_of(
             "Calls skipped, by limit",
-            "Calls that were not made because their execution had reached a limit. Bars that go on: the agent does "
-            "not take no for an answer; stop the execution.",
+            "Calls that did not run because their execution had reached a limit. Bars that go on: the agent ignores "
+            "the limit's error; stop the execution.",
             [Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT))],
         ),
         graph_of(
-            "Bytes kept from the model, by remedy",
-            "What ceiling, claim check and the pruning of histories took out of requests. Flat at 0 although a remedy "
-            "is switched on: nothing was large enough, or it is not in force.",
+            "Bytes removed by remedies",
+            "Bytes that remedies removed from requests. Flat at 0 with a remedy on: no result was large enough, or "
+            "the remedy is not in force.",
             [
                 Line(
                     S.sum(semconv.CONTEXT_REMOVED, by=(semconv.STRATEGY,), over=WINDOW, function="rate"),
@@ -251,15 +249,15 @@ _CLAIM = Row(
     "Claim check",
     (
         events_of(
-            "Operations by how they ended",
-            "What is put into the store and taken out. timeout or open: the store is slow or down, and results go on "
-            "without it. expired: AGENT_OTEL_CLAIM_CHECK_TTL is too short. denied: another key.",
+            "Operations by result",
+            "Writes and reads of the store by result. timeout or open: the store is slow or down, and results are "
+            "not stored. expired: AGENT_OTEL_CLAIM_CHECK_TTL is too short. denied: another key or owner.",
             [Line(S.events(semconv.CLAIM_CHECK_OPERATIONS, by=_ENDED), legend(*_ENDED))],
         ),
         graph_of(
             "References that were not resolved",
-            "Share of reads of the store that gave nothing. The model asked for the rest of a result and got nothing. "
-            "Keep results longer, or share one store among all workers.",
+            "Share of reads that returned no result: the model could not read the rest. Raise the TTL, or share one "
+            "store among all workers.",
             [
                 Line(
                     share(
@@ -273,8 +271,8 @@ _CLAIM = Row(
         ),
         graph_of(
             "Duration of operations, p95",
-            "Seconds that a tool call waits for the store, up to AGENT_OTEL_CLAIM_CHECK_BUDGET. Near it, results "
-            "begin to go on without being stored.",
+            "Seconds that a tool call waits for the store, up to AGENT_OTEL_CLAIM_CHECK_BUDGET. Near the budget, "
+            "some results are not stored.",
             [
                 Line(
                     S.quantile(0.95, semconv.CLAIM_CHECK_DURATION, by=(semconv.OPERATION,), over=WINDOW),
@@ -285,8 +283,8 @@ _CLAIM = Row(
         ),
         graph_of(
             "Bytes to and from the store",
-            "Much put and little got: the beginning of a result is enough for the model. More got than put: it "
-            "fetches all of it; raise AGENT_OTEL_CLAIM_CHECK_BYTES.",
+            "Far more put than get: the beginning of a result is enough for the model. More get than put: the model "
+            "reads whole results; raise AGENT_OTEL_CLAIM_CHECK_BYTES.",
             [
                 Line(
                     S.sum(semconv.CLAIM_CHECK_IO, by=(semconv.OPERATION,), over=WINDOW, function="rate"),
@@ -302,7 +300,7 @@ _CLAIM = Row(
 DASHBOARD = Frame(
     uid=links.EXECUTIONS,
     title="Agents: executions",
-    description="What a whole run of an agent costs, what its requests are made of, and what keeps it within bounds.",
+    description="The cost of an agent's run, the parts of its requests, and its limits and remedies.",
     rows=(_GLANCE, _COST, _REQUEST, _REMEDIES, _CLAIM),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),

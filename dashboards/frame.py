@@ -50,8 +50,8 @@ def glance(*tiles: stat.Panel) -> Row:
     """Return the first row: whether anything reports at all, whether an alert fires, then a dashboard's own tiles."""
     processes = stat_of(
         "Processes reporting",
-        "Processes that report now. No data: nothing on this dashboard is true. Fewer than you run: AGENT_OTEL is not "
-        "set in some, or their port is not scraped.",
+        "Processes that report now. No data: the other panels show no current data. Fewer than you run: AGENT_OTEL "
+        "is not set in some, or their port is not scraped.",
         f"count({PROCESSES})",
         COUNT,
     )
@@ -123,7 +123,7 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
     yield (
         dashboard.CustomVariable("window")
         .label("Window")
-        .description("How long the stretch is over which graphs add up or average. Few calls need a long one.")
+        .description("Window over which graphs sum or average. With few calls choose a long one.")
         .values(",".join(_WINDOWS))
         .options([d.VariableOption(text=one, value=one, selected=one == _WINDOW) for one in _WINDOWS])
         .current(d.VariableOption(text=_WINDOW, value=_WINDOW, selected=True))
@@ -135,7 +135,7 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
                 dashboard.DatasourceVariable(name)
                 .label(title)
                 .type(kind)
-                .description("Where links to traces lead. May be empty.")
+                .description("Data source that links to traces open. Optional.")
                 .hide(d.VariableHide.HIDE_VARIABLE)
             )
 

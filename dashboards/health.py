@@ -1,4 +1,4 @@
-"""Instrumentation health: whether what the other dashboards show is all there is."""
+"""Instrumentation health: completeness of the other dashboards' data."""
 
 from __future__ import annotations
 
@@ -75,55 +75,54 @@ def _all_folded() -> str:
 _GLANCE = glance(
     stat_of(
         "Versions",
-        "Versions of agent_otel that report now. More than one for longer than a release takes: a worker was "
-        "forgotten; see Versions in use.",
+        "Versions of agent_otel that report now. More than one for longer than a rollout: a worker was not updated; "
+        "see Versions in use.",
         f"count(count by ({semconv.VERSION}) ({S.select(semconv.BUILD_INFO)}))",
         COUNT,
         ((None, "green"), (2, "orange")),
     ),
     stat_of(
         "Integrations matched",
-        "Frameworks, SDKs and runtimes whose functions were found and wrapped. Fewer than you use: their calls "
-        "are not seen; see the table.",
+        "Frameworks, SDKs and runtimes that are wrapped. Fewer than you use: calls of the others are not measured; "
+        "see the table.",
         or_zero(_integrations(_MATCHED, semconv.INTEGRATION)),
         COUNT,
     ),
     stat_of(
         "Integrations unmatched",
-        "Frameworks that are installed and whose functions are not where they used to be: nothing of them is "
-        "measured. Upgrade agent_otel, or pin the framework, and report the version.",
+        "Installed frameworks whose functions were not found: none of their calls are measured. Upgrade agent_otel, "
+        "or pin the framework, and report the version.",
         or_zero(_integrations(_UNMATCHED, semconv.INTEGRATION, semconv.VERSION)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Internal errors",
-        "Failures of agent_otel itself. Your program did not notice, and some numbers are missing. The log says "
-        "where, once for each place; please report it.",
+        "Internal errors of agent_otel. Your program is not affected, but some numbers are missing. The log has one "
+        "warning for each place; please report it.",
         or_zero(S.sum(semconv.INTERNAL_ERRORS)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Unmatched results",
-        "Results in model requests that belong to no tool call seen. Many: tools run in another process, or in a "
+        "Results in model requests without a measured tool call. Many: tools run in another process, or in a "
         "framework without an integration, and their sizes are missing.",
         or_zero(S.sum(semconv.RESULTS_UNMATCHED)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
-        "Under other names",
-        "Calls and payloads recorded under `_other`, since their tool, workflow or activity was one name too "
-        "many. Their numbers are right and their names are lost: see Names.",
+        "Recorded as _other",
+        "Calls and payloads recorded as `_other`, because the limit of distinct tool, workflow or activity names was "
+        "reached. Their sum is right, their names are lost: see Names.",
         _all_folded(),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Time series",
-        "Series of this package in the store. Tens of thousands: names that hold ids. Look under Names for the "
-        "label that is full.",
+        "Time series of this package. Tens of thousands: names contain ids. See Names for the label at its limit.",
         f'count({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})',
         COUNT,
         _SERIES,
@@ -135,8 +134,8 @@ _INTEGRATIONS = Row(
     (
         table_of(
             "Integrations",
-            "Each framework that was imported: the version found and the function that was wrapped. `unmatched` means "
-            "that it is not measured. One that you use and that is not here was not imported, or is switched off.",
+            "Imported frameworks with their version and the wrapped function. `unmatched`: not measured. A framework "
+            "that is missing here was not imported, or its integration is switched off.",
             {
                 semconv.INTEGRATION: "Integration",
                 semconv.VERSION: "Version",
@@ -156,8 +155,8 @@ _INTEGRATIONS = Row(
         ),
         table_of(
             "Versions in use",
-            "Versions of agent_otel and of Python. One version everywhere is what you want; numbers may mean other "
-            "things in another.",
+            "Versions of agent_otel and of Python. Use one version everywhere: numbers may have another meaning in "
+            "another version.",
             {JOB: "Job", semconv.VERSION: "Version", semconv.PYTHON: "Python"},
             [
                 Column(
@@ -172,16 +171,15 @@ _INTEGRATIONS = Row(
         ),
         graph_of(
             "Processes by job",
-            "Processes that report. A line that ends: the job stopped, or its metrics did; agents that run unseen "
-            "show on no other dashboard.",
+            "Processes that report. A line that ends: the job stopped, or its metrics did. Agents that do not report "
+            "appear on no other dashboard.",
             [Line(_alive(JOB), legend(JOB))],
             COUNT,
             whole=True,
         ),
         graph_of(
             "Integrations by job",
-            "Integrations that matched and that did not. A step down after a release: a framework moved what is "
-            "wrapped.",
+            "Matched and unmatched integrations. A drop after a release: a framework moved a wrapped function.",
             [
                 Line(
                     f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_MATCHED)})",
@@ -204,14 +202,14 @@ _ERRORS = Row(
     (
         events_of(
             "Internal errors by place",
-            "Where agent_otel itself failed. What is missing from then on is that station: `model_request` loses what "
-            "was delivered, a runtime's name its payloads.",
+            "Internal errors by place. From then on that stage is missing: `model_request` loses delivered sizes, a "
+            "runtime's name its payloads.",
             [Line(S.events(semconv.INTERNAL_ERRORS, by=(semconv.WHERE,)), legend(semconv.WHERE))],
         ),
         graph_of(
             "Unmatched results of a model request",
-            "Results that belong to no tool call seen, in a request on average. A constant level: a tool in another "
-            "process. A rise: a tool that was moved, or an integration that no longer matches.",
+            "Mean number of results in a request without a measured tool call. A constant level: a tool in another "
+            "process. A rise: a tool was moved, or an integration no longer matches.",
             [
                 Line(
                     mean(
@@ -237,8 +235,8 @@ _NAMES = Row(
     (
         bars_of(
             "Names in use, of those allowed",
-            "Distinct values of a label in the process that has most, of the limit. From 100 % on, the rest is "
-            "`_other`. A label that fills up holds ids: give tools and workflows names that stay the same.",
+            "Distinct values of a label ÷ its limit, in the process with the most. From 100 % on, new names become "
+            "`_other`. A label near its limit contains ids: use fixed names for tools and workflows.",
             worst(
                 " or ".join(f'label_replace({_named(name)}, "label", "{name}", "", "")' for name in semconv.NAME_LIMITS)
             ),
@@ -249,7 +247,7 @@ _NAMES = Row(
         ),
         events_of(
             "Recorded under _other",
-            "What was recorded for names above the limit. Their sum is right; which of them it is cannot be told.",
+            "Calls and payloads whose names are above the limit. Their sum is right; their names are lost.",
             [Line(or_zero(_folded(name, WINDOW), WINDOW), name) for name in semconv.NAME_LIMITS],
         ),
     ),
@@ -260,16 +258,16 @@ _VOLUME = Row(
     (
         graph_of(
             "Time series by job",
-            "Series of this package. They grow with tools, agents, workflows and processes, up to the limits of "
-            "names; then they stay. Growth without end is a label of your own scrape configuration.",
+            "Time series of this package. They grow with tools, agents, workflows and processes up to the limits of "
+            "names. Growth without end comes from a label of your scrape configuration.",
             [Line(f'count by ({JOB}) ({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
             COUNT,
             whole=True,
         ),
         graph_of(
             "Records",
-            "Tool calls, model requests and payloads recorded a second: how busy the instrumentation is. Multiply by "
-            "the cost of one in the documentation to know its share.",
+            "Tool calls, model requests and payloads recorded per second. Multiply by the documented cost of one to "
+            "get the instrumentation's share.",
             [
                 Line(S.sum(semconv.ARGS_SIZE, "_count", over=WINDOW, function="rate"), "tool calls"),
                 Line(
@@ -293,7 +291,7 @@ _VOLUME = Row(
 DASHBOARD = Frame(
     uid=links.HEALTH,
     title="Agents: instrumentation health",
-    description="Whether what the other dashboards show is all there is: what was found, what failed, what is missing.",
+    description="Completeness of the other dashboards' data: wrapped frameworks, internal errors, missing names.",
     rows=(_GLANCE, _INTEGRATIONS, _ERRORS, _NAMES, _VOLUME),
     traces=False,
 )

@@ -1,4 +1,4 @@
-"""Workflow payload: how near to its cap, how fast it comes nearer, and who fills it."""
+"""Workflow payload: its utilization, its growth, and the tools and paths that fill it."""
 
 from __future__ import annotations
 
@@ -77,63 +77,62 @@ def _turns_left() -> str:
 _GLANCE = glance(
     stat_of(
         "Worst payload",
-        "The largest share of its cap that a payload took, as the upper bound of its bucket. From "
-        f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime refuses it or stalls. Look "
-        "under What fills it.",
+        "The highest share of its cap that a payload reached, as the upper bound of its bucket. From "
+        f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime rejects the payload or stalls. "
+        "See What fills it.",
         S.quantile(1, semconv.UTILIZATION),
         SHARE,
         NEAR,
     ),
     stat_of(
         "Room left",
-        "Bytes that the payload nearest to its cap has left. Red: less than one large result, and the next call "
-        "of a tool may end the execution. What fills it says whose results to drop or to store.",
+        "Free bytes of the payload nearest to its cap. Red: less than one large result; the next tool call may end "
+        "the execution. What fills it shows the results to drop or to store.",
         f"min({_room(1)})",
         BYTES,
         _ROOM,
     ),
     stat_of(
         "Fewest turns left",
-        "Turns that fit at the mean growth, for the workflow that has fewest, from the p95 of its payloads. Below "
-        "3: drop old results from the state, or store them and carry a reference. None: nothing grows.",
+        "Turns left at the mean growth, for the workflow with the fewest, from the p95 of its payloads. Below 3: "
+        "drop old results from the state, or store them and carry a reference. No data: no payload grows.",
         f"min({_turns_left()})",
         COUNT,
         _FEW,
     ),
     stat_of(
-        "Executions near their end",
-        "Executions whose own payload had room for fewer than 3 more turns. Each is one that dies if it goes on.",
+        "Executions with few turns left",
+        "Executions whose payload had room for fewer than 3 more turns. Each fails if it continues: end or compact it.",
         or_zero(S.sum(semconv.FEW_TURNS_LEFT)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Near the cap",
-        f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. A warning with "
-        "time left.",
+        f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. There is time to act.",
         or_zero(S.sum(semconv.PAYLOAD_NEAR_CAP)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Over the cap",
-        "Payloads above their cap: refused, stalled, or taken by an engine that is configured for more (set "
-        "AGENT_OTEL_CAPS then).",
+        "Payloads above their cap. The runtime rejects them or stalls, or its real cap is higher: then set "
+        "AGENT_OTEL_CAPS.",
         or_zero(S.sum(semconv.PAYLOAD_OVER_CAP)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
-        "Refused",
-        "Payloads that the runtime refused. The execution has failed, or is about to be retried in vain.",
+        "Rejected",
+        "Payloads that the runtime rejected. The execution has failed, or its retries will fail.",
         or_zero(S.sum(semconv.PAYLOADS_REJECTED)),
         COUNT,
         NONE_IS_GOOD,
     ),
     stat_of(
         "Stuck retries",
-        "Refusals of what the same execution had refused before. No retry can succeed: end the execution, then "
-        "make its state smaller.",
+        "Rejected payloads that the same execution had sent before. No retry can succeed: terminate the execution, "
+        "then make its state smaller.",
         or_zero(S.sum(semconv.STUCK_RETRIES)),
         COUNT,
         NONE_IS_GOOD,
@@ -141,12 +140,12 @@ _GLANCE = glance(
 )
 
 _CAP = Row(
-    "Against the cap",
+    "Utilization of the cap",
     (
         graph_of(
             "Worst payload by workflow",
-            "Share of the cap that each workflow's largest payload took. Dashed: near and at the cap. A sawtooth is "
-            "an agent that is restarted; a line that only climbs ends at the cap. Dots lead to traces.",
+            "Share of the cap that each workflow's largest payload reached. Dashed: near and at the cap. A sawtooth: "
+            "executions restart; a line that only rises ends at the cap. Dots lead to traces.",
             [
                 Line(
                     S.quantile(1, semconv.UTILIZATION, by=PER_WORKFLOW, over=WINDOW),
@@ -160,8 +159,8 @@ _CAP = Row(
         ),
         graph_of(
             "Payload size, p95, and the caps",
-            "Sizes by workflow; dashed in red the caps of the chosen runtimes, by direction. The distance is the room "
-            "left. A line that meets its cap names the workflow to shrink.",
+            "Sizes by workflow; dashed red lines are the caps of the chosen runtimes, by direction. The distance is "
+            "the free room. Shrink a workflow whose line reaches its cap.",
             [
                 Line(
                     S.quantile(0.95, semconv.PAYLOAD_SIZE, by=PER_WORKFLOW, over=WINDOW),
@@ -176,16 +175,16 @@ _CAP = Row(
         ),
         heatmap_of(
             "Distribution of utilization",
-            f"Payloads by share of their cap. Few cells above {NEAR_RATIO:.0%} are single executions that die; a band "
-            "that moves up is all of them.",
+            f"Payloads by share of their cap. Few cells above {NEAR_RATIO:.0%}: single executions are at risk; a band "
+            "that moves up: all are.",
             S.buckets(semconv.UTILIZATION),
             SHARE,
             exemplars=True,
         ),
         bars_of(
             "Worst payload by runtime and direction",
-            "Upper bound of the largest share of the cap in the time range. input, state and history carry the whole "
-            "conversation again and again; output is one result. Red: over the cap.",
+            "Upper bound of the highest share of the cap in the time range. input, state and history carry the whole "
+            "conversation in each turn; output is one result. Red: over the cap.",
             worst(drawn(S.quantile(1, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))),
             legend(WORKFLOW, DIRECTION, RUNTIME),
             SHARE,
@@ -200,8 +199,8 @@ _GROWTH = Row(
     (
         graph_of(
             "Growth per turn",
-            "Bytes that a turn adds to the payload nearest to its cap, on average. A jump is a tool that began to "
-            "return more, or a second copy in the state.",
+            "Mean bytes that a turn adds to the payload nearest to its cap. A jump: a tool began to return more, or "
+            "the state holds a second copy.",
             [
                 Line(
                     mean(
@@ -217,8 +216,8 @@ _GROWTH = Row(
         ),
         bars_of(
             "Turns left to the cap",
-            "Turns that fit into the cap at the mean growth, from the p95 of each workflow's payloads. Below 3 (red) "
-            "an execution of usual length ends at the cap. Single executions are counted on the right.",
+            "Turns left to the cap at the mean growth, from the p95 of each workflow's payloads. Below 3 (red) an "
+            "execution of usual length reaches the cap. The panel on the right counts single executions.",
             f"sort({_turns_left()})",
             legend(*PER_WORKFLOW),
             COUNT,
@@ -229,8 +228,8 @@ _GROWTH = Row(
         ),
         events_of(
             "Fewer than 3 turns left",
-            "Single executions whose own growth meets the cap within 3 turns, counted once each. Any: look up their "
-            "traces, and what fills them below.",
+            "Executions whose own growth reaches the cap within 3 turns, each counted once. Look up their traces, "
+            "and the tools that fill them below.",
             [Line(S.events(semconv.FEW_TURNS_LEFT, by=PER_WORKFLOW), legend(*PER_WORKFLOW))],
             span=8,
             links=LINKS,
@@ -241,7 +240,7 @@ _GROWTH = Row(
 DASHBOARD = Frame(
     uid=links.PAYLOAD,
     title="Agents: workflow payload",
-    description="How near the payloads of durable runtimes are to their caps, how fast they grow, and who fills them.",
+    description="Payloads of durable runtimes: utilization, growth, and the tools and paths that fill them.",
     rows=(_GLANCE, _CAP, _GROWTH, FILL, BOUNDARIES, HISTORIES, DAPR, TRACES),
     variables={
         "runtime": (semconv.PAYLOAD_SIZE, semconv.RUNTIME),

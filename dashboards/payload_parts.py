@@ -1,4 +1,4 @@
-"""Workflow payload, the parts that explain: what fills payloads, which boundary makes them, what the runtime says."""
+"""Workflow payload, detail rows: the contents of payloads, their boundaries, and the runtime's own metrics."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ FILL = Row(
     (
         graph_of(
             "Share by JSON path",
-            "Which parts of the payload hold its bytes, from the payloads that were taken apart (half of the cap, or "
-            "1 MiB, and more). A path that you do not need in the next turn should not be in the state.",
+            "Share of the payload's bytes by JSON path, for analysed payloads (from half of the cap, or 1 MiB). "
+            "Remove paths from the state that the next turn does not need.",
             [
                 Line(
                     f"topk(10, {_filled(semconv.COMPONENT)})",
@@ -80,17 +80,17 @@ FILL = Row(
         ),
         bars_of(
             "Bytes by tool",
-            "Whose results the payloads are made of; `_other` is what belongs to no tool: messages, settings, "
-            "wrapping. The first tool is the one to page, filter or store.",
+            "Bytes of payloads by the tool whose results they are; `_other`: messages, settings and wrapping. Give "
+            "the top tool pages or a filter, or store its results.",
             worst(S.sum(semconv.PAYLOAD_BY_TOOL, by=(WORKFLOW, TOOL))),
             legend(TOOL, WORKFLOW),
             BYTES,
             links=_TOOL_LINKS,
         ),
         graph_of(
-            "Share that is there twice",
-            "Bytes that a payload holds a second time, of all its bytes. Above a tenth: the state keeps a result "
-            "beside the message that holds it, often once whole and once cut. Keep one.",
+            "Share of duplicate bytes",
+            "Duplicate bytes ÷ all bytes of a payload. Above 10 %: the state holds a result beside the message with "
+            "the same result, often once truncated. Keep one.",
             [
                 Line(
                     share(
@@ -106,8 +106,8 @@ FILL = Row(
         ),
         bars_of(
             "Bytes by JSON path",
-            "The paths with most bytes in the time range, over all payloads that were taken apart. The same path on "
-            "top of every workflow is the framework's; on one of them, yours.",
+            "Paths with the most bytes in the time range, over all analysed payloads. A path on top of every "
+            "workflow belongs to the framework; on top of one, to your state.",
             worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_COMPONENT, by=(WORKFLOW, semconv.COMPONENT))})"),
             legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
@@ -125,8 +125,8 @@ BOUNDARIES = Row(
     (
         table_of(
             "Boundaries",
-            "Each place where a runtime makes bytes of a value, in the time range. Near, over or refused beside a "
-            "small p95: single executions, not the usual one.",
+            "Each place where a runtime serialises a value, in the time range. Near, over or rejected beside a small "
+            "p95: single executions only.",
             {RUNTIME: "Runtime", WORKFLOW: "Workflow", ACTIVITY: "Activity", DIRECTION: "Direction"},
             [
                 Column("Payloads", _of_boundary(semconv.PAYLOAD_SIZE, "_count"), COUNT),
@@ -143,7 +143,7 @@ BOUNDARIES = Row(
                 ),
                 Column("Near cap", _of_boundary(semconv.PAYLOAD_NEAR_CAP), COUNT, FEW_IS_GOOD),
                 Column("Over cap", _of_boundary(semconv.PAYLOAD_OVER_CAP), COUNT, NONE_IS_GOOD),
-                Column("Refused", _of_boundary(semconv.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
+                Column("Rejected", _of_boundary(semconv.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
                 Column("Stuck", _of_boundary(semconv.STUCK_RETRIES), COUNT, NONE_IS_GOOD),
             ],
             "Bytes",
@@ -151,8 +151,8 @@ BOUNDARIES = Row(
         ),
         events_of(
             "Near and over the cap",
-            f"Payloads from {NEAR_RATIO:.0%} of their cap up to it, and above it. Over without refusals: the engine "
-            "takes more than the table of caps says; set AGENT_OTEL_CAPS.",
+            f"Payloads from {NEAR_RATIO:.0%} of their cap up to it, and above it. Over the cap without rejections: "
+            "the engine's real cap is higher; set AGENT_OTEL_CAPS.",
             [
                 Line(S.events(semconv.PAYLOAD_NEAR_CAP, by=PER_WORKFLOW), f"near {legend(*PER_WORKFLOW)}"),
                 Line(S.events(semconv.PAYLOAD_OVER_CAP, by=PER_WORKFLOW), f"over {legend(*PER_WORKFLOW)}"),
@@ -160,11 +160,11 @@ BOUNDARIES = Row(
             links=LINKS,
         ),
         events_of(
-            "Refusals and stuck retries",
-            "What the runtime refused, and how often it was offered the same again. Stuck bars that go on are a "
-            "worker that is busy for nothing.",
+            "Rejections and stuck retries",
+            "Rejected payloads, and those that were sent again. Stuck retries that go on occupy a worker and cannot "
+            "succeed: terminate the executions.",
             [
-                Line(S.events(semconv.PAYLOADS_REJECTED, by=PER_WORKFLOW), f"refused {legend(*PER_WORKFLOW)}"),
+                Line(S.events(semconv.PAYLOADS_REJECTED, by=PER_WORKFLOW), f"rejected {legend(*PER_WORKFLOW)}"),
                 Line(S.events(semconv.STUCK_RETRIES, by=PER_WORKFLOW), f"stuck {legend(*PER_WORKFLOW)}"),
             ],
             links=LINKS,
@@ -177,8 +177,8 @@ HISTORIES = Row(
     (
         graph_of(
             "Size of the history, p95, and its cap",
-            "All that a run has exchanged so far, where the runtime has a cap on it. It only grows: continue as new, "
-            "or start a child workflow, before it meets the dashed line.",
+            "Cumulative history of a run, for runtimes with a cap on it. It only grows: continue as new, or start a "
+            "child workflow, before it reaches the dashed line.",
             [
                 Line(S.quantile(0.95, semconv.HISTORY_SIZE, by=PER_WORKFLOW, over=WINDOW), legend(*PER_WORKFLOW)),
                 Line(
@@ -193,8 +193,8 @@ HISTORIES = Row(
         ),
         bars_of(
             "Largest history",
-            "Upper bound of the bucket of each workflow's longest history in the time range. Megabytes with few "
-            "steps: single steps are too large; with many: too many of them.",
+            "Upper bound of the bucket of each workflow's longest history in the time range. Large with few steps: "
+            "single steps are too large; with many steps: there are too many.",
             worst(drawn(S.quantile(1, semconv.HISTORY_SIZE, by=PER_WORKFLOW))),
             legend(*PER_WORKFLOW),
             BYTES,
@@ -213,13 +213,13 @@ _APP, _, _DAPR_NAME, _DAPR_STEP = DAPR_LABELS
 _DAPR_ONLY = (f'{RUNTIME}="dapr"',)
 _DAPR_STALL = ((None, "green"), (0.8, "orange"), (0.95, "red"))
 DAPR = Row(
-    "Dapr's own view",
+    "Dapr's own metrics",
     (
         graph_of(
             "Worst turn: Dapr's ratio beside ours",
-            "What daprd (1.17.7 and later) sends to a worker in one turn, as a share of --max-body-size; above 95 % "
-            "the workflow stalls without an error. Ours holds each payload against its own cap: an activity's input "
-            "has one of 2 MiB, whatever --max-body-size is. Dapr's alone is high: workers that are not watched.",
+            "daprd's ratio (1.17.7 and later): bytes sent to a worker in one turn ÷ --max-body-size. Above 95 % the "
+            "workflow stalls without an error. Ours: each payload ÷ its own cap, which is 2 MiB for an activity's "
+            "input whatever --max-body-size is. Only Dapr's is high: workers without agent_otel.",
             [
                 Line(
                     _dapr(DAPR_WORKFLOW, _APP, _DAPR_NAME),
@@ -235,8 +235,8 @@ DAPR = Row(
         ),
         graph_of(
             "Worst activity, by Dapr",
-            "What daprd sends to one activity, as a share of --max-body-size. An activity on top of this graph gets "
-            "too much handed over: give it a reference.",
+            "Bytes that daprd sends to one activity ÷ --max-body-size. The top activity receives too much input: "
+            "pass a reference instead.",
             [
                 Line(
                     _dapr(DAPR_ACTIVITY, _DAPR_NAME, _DAPR_STEP),
@@ -255,8 +255,8 @@ TRACES = Row(
     (
         traces_of(
             "Steps near their cap",
-            f"Spans of steps whose payload took {NEAR_RATIO:.0%} of its cap or more, from the data source chosen as "
-            "Tempo; empty without one. Each says which path and which tool fill it.",
+            f"Spans of steps whose payload reached {NEAR_RATIO:.0%} of its cap or more, from the data source chosen "
+            "as Tempo; empty without one. Each names the path and the tool that fill it.",
             f"{{ span.{semconv.PAYLOAD_UTILIZATION} >= {NEAR_RATIO} }} | select(span.{semconv.WORKFLOW_NAME}, "
             f"span.{semconv.PAYLOAD_UTILIZATION}, span.{semconv.PAYLOAD_LARGEST_TOOL}, "
             f"span.{semconv.PAYLOAD_LARGEST_PATH})",

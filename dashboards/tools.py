@@ -1,4 +1,4 @@
-"""Tool results: how big they are, who cuts them, what of them a model sees."""
+"""Tool results: their sizes, the layers that truncate them, and the part that models see."""
 
 from __future__ import annotations
 
@@ -64,55 +64,55 @@ _GLANCE = glance(
     ),
     stat_of(
         "Large results",
-        f"Results above AGENT_OTEL_LARGE_RESULT_BYTES, {_LARGE_BYTES:,} bytes unless set. Each is carried in "
-        "every later turn. Look up the tool under Worst tools and give it paging or a filter.",
+        f"Results above AGENT_OTEL_LARGE_RESULT_BYTES ({_LARGE_BYTES:,} bytes by default). Every later turn carries "
+        "them. Find the tool under Worst tools and give it pages or a filter.",
         or_zero(S.sum(semconv.RESULTS_LARGE, matchers=_WARN)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Largest result",
-        f"Upper bound of the bucket that holds the largest result. Orange: above {_LARGE_BYTES:,} bytes. From "
-        "about 100 KiB on, layers begin to cut, and durable runtimes to refuse.",
+        f"Upper bound of the bucket that holds the largest result. Orange: above {_LARGE_BYTES:,} bytes. From about "
+        "100 KiB on, frameworks and models truncate results, and durable runtimes reject payloads.",
         S.quantile(1, semconv.RESULT_SIZE),
         BYTES,
         _LARGE,
     ),
     stat_of(
-        "Cut results",
-        "Results that the model does not see whole. It answers from what is left and does not know. Find the "
-        "layer under Cuts: only some of them can be configured.",
+        "Truncated results",
+        "Results of which the model sees only a part; it answers from that part. Find the layer that truncates under "
+        "Truncation: some of the limits can be configured.",
         or_zero(_CUTS),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
-        "Share cut",
-        "Cut results of all results. Above a half, the model works on fragments most of the time: make the tool "
-        "return less, or in pages.",
+        "Share truncated",
+        "Truncated results ÷ all results. Above a half, the model works on fragments most of the time: make the tool "
+        "return less, or pages.",
         share(_CUTS, S.sum(semconv.RESULT_SIZE, "_count")),
         SHARE,
         _CUT,
     ),
     stat_of(
-        "Kept from the model",
-        "Share of the bytes that tools produced and no model was sent. High without cuts: the agent fetches what "
-        "it does not use. None where model requests are not seen.",
+        "Bytes not delivered",
+        "Share of the tools' bytes that no model received. High without truncation: the agent fetches data that it "
+        "does not use. No data: model requests are not measured.",
         f"clamp_min(1 - {mean(S.sum(semconv.RESULT_DELIVERED), S.sum(semconv.RESULT_PRODUCED))}, 0)",
         SHARE,
     ),
     stat_of(
         "Repeated calls",
-        "Calls with the same arguments again in one execution. The agent did not understand the answer, often "
-        "because it was cut.",
+        "Calls with the same arguments as an earlier call of the execution. Often the agent tries to see a truncated "
+        "result in full.",
         or_zero(S.sum(semconv.TOOL_REPEATS)),
         COUNT,
         FEW_IS_GOOD,
     ),
     stat_of(
         "Calls that failed",
-        "Share of calls that ended in an error. Above a fifth the agent mostly retries: see Errors and latency. "
-        "None where another instrumentation emits the durations.",
+        "Share of calls that ended in an error. Above 20 % the agent mostly retries: see Errors and latency. No "
+        "data: another instrumentation emits the durations.",
         share(
             or_zero(S.sum(semconv.TOOL_DURATION, "_count", matchers=_FAILURE)),
             S.sum(semconv.TOOL_DURATION, "_count"),
@@ -127,8 +127,8 @@ _SIZES = Row(
     (
         graph_of(
             "Result size",
-            "What the handlers of all chosen tools produced. Dashed: from where a result counts as large. A p99 that "
-            "pulls away from p50 is one tool or one kind of question: see the next graph.",
+            "Size of the results of all chosen tools. Dashed: the threshold of a large result. If p99 rises away "
+            "from p50, single tools or questions cause it: see the next graph.",
             [
                 Line(S.quantile(q, semconv.RESULT_SIZE, over=WINDOW), name, exemplars=name == "p99")
                 for q, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
@@ -139,8 +139,8 @@ _SIZES = Row(
         ),
         graph_of(
             "Result size by tool, p95",
-            "A tool that climbs returns more than it did: a changed back end, a wider question. Dots are calls: click "
-            "one for its trace, the line for the payloads that carry it.",
+            "A rising tool returns more than before: its back end changed, or its questions are wider. Dots are "
+            "calls: click one for its trace, the line for the payloads that carry its results.",
             [Line(S.quantile(0.95, semconv.RESULT_SIZE, by=_TOOL, over=WINDOW), legend(TOOL), exemplars=True)],
             BYTES,
             steps=_LARGE,
@@ -149,16 +149,16 @@ _SIZES = Row(
         ),
         heatmap_of(
             "Distribution of result sizes",
-            "Results by size over time. A second band far above the first is a mode of its own, such as a whole file "
-            "in place of a listing; averages hide it.",
+            "Results by size over time. A second band far above the first is a separate kind of result, such as a "
+            "whole file instead of a listing; averages hide it.",
             S.buckets(semconv.RESULT_SIZE),
             BYTES,
             exemplars=True,
         ),
         bars_of(
             "Largest result by tool",
-            "Upper bound of the bucket of each tool's largest result in the time range. Orange needs a limit at the "
-            "tool; click for the payloads that carry it.",
+            "Upper bound of the bucket of each tool's largest result in the time range. Give a tool in orange a "
+            "limit; click it for the payloads that carry its results.",
             worst(drawn(S.quantile(1, semconv.RESULT_SIZE, by=_TOOL))),
             legend(TOOL),
             BYTES,
@@ -173,9 +173,9 @@ _WORST = Row(
     (
         table_of(
             "Worst tools",
-            "All numbers of a tool in the time range, most bytes first. Much produced and little delivered: fetched "
-            "in vain. Many repeats beside cuts: the agent asks again for what was cut. Click a tool for its payloads "
-            "and traces.",
+            "All numbers of a tool in the time range, most bytes first. Many bytes and a low share delivered: data "
+            "fetched without use. Many repeats and truncations: the agent requests the missing part again. Click a "
+            "tool for its payloads and traces.",
             {TOOL: "Tool"},
             [
                 Column("Calls", S.sum(semconv.ARGS_SIZE, "_count", by=_TOOL), COUNT),
@@ -184,7 +184,7 @@ _WORST = Row(
                 Column("Largest", drawn(S.quantile(1, semconv.RESULT_SIZE, by=_TOOL)), BYTES, _LARGE),
                 Column("Large", S.sum(semconv.RESULTS_LARGE, by=_TOOL, matchers=_WARN), COUNT, FEW_IS_GOOD),
                 Column(
-                    "Cut",
+                    "Truncated",
                     share(
                         S.sum(semconv.RESULTS_TRUNCATED, by=_TOOL, matchers=_REAL_CUT),
                         S.sum(semconv.RESULT_SIZE, "_count", by=_TOOL),
@@ -216,12 +216,12 @@ _WORST = Row(
 
 
 _CUTTING = Row(
-    "Cuts",
+    "Truncation",
     (
         events_of(
-            "Cut results by layer",
-            "Who cut: the tool itself, the framework around it, the layer that builds the model's request, or a "
-            "remedy that you switched on. What you did not switch on is a default that you can change.",
+            "Truncated results by layer",
+            "Truncated results by layer: the tool itself, the framework around it, the layer that builds the model's "
+            "request, or a remedy. A layer other than remedy truncates by its default limit: raise it there.",
             [
                 Line(
                     S.events(semconv.RESULTS_TRUNCATED, by=(semconv.LAYER,), matchers=_REAL_CUT),
@@ -231,32 +231,33 @@ _CUTTING = Row(
             span=8,
         ),
         events_of(
-            "Cut results by reason",
-            "How a cut is known. marker: the text says so; cut_json: JSON ends in the middle; shrunk: fewer bytes "
-            "came out than went in; suspected: only the length equals a known cap, which counts nowhere else.",
+            "Truncated results by reason",
+            "Evidence of the truncation. marker: the text contains a marker; cut_json: JSON ends in the middle; "
+            "shrunk: fewer bytes came out than went in; suspected: only the length equals a known cap, which no "
+            "other panel counts.",
             [Line(S.events(semconv.RESULTS_TRUNCATED, by=(semconv.REASON,)), legend(semconv.REASON))],
             span=8,
         ),
         events_of(
-            "Cut results by tool",
-            "A tool that was never cut before and is now has grown past a limit. Make it return less, page it, or "
-            "raise the limit of the layer that cuts.",
+            "Truncated results by tool",
+            "A tool that appears here for the first time has grown past a limit. Make it return less, give it pages, "
+            "or raise the limit of the layer that truncates.",
             [Line(S.events(semconv.RESULTS_TRUNCATED, by=_TOOL, matchers=_REAL_CUT), legend(TOOL))],
             span=8,
             links=_LINKS,
         ),
         events_of(
             "Large results by tool",
-            "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES, `ceiling` the size from which "
-            "results are withheld. A withheld result means that the agent has to ask for less: check that it does, on "
-            "the right.",
+            "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES, `ceiling` the size above which "
+            "results are withheld. After a withheld result the agent has to request less: the panel on the right "
+            "shows whether it does.",
             [Line(S.events(semconv.RESULTS_LARGE, by=(TOOL, semconv.THRESHOLD)), legend(TOOL, semconv.THRESHOLD))],
             links=_LINKS,
         ),
         events_of(
-            "What the agent did after a cut",
-            "paginated and narrowed are what you want. ignored: it answered from a fragment; say in the tool's "
-            "description, or in the text at the cut, how to ask for the rest. repeated: it asked the same again.",
+            "Follow-ups to truncated results",
+            "Next call of a tool after a truncated result. paginated and narrowed are good. ignored: it answered "
+            "from a fragment; explain in the tool's description how to get the rest. repeated: the same call again.",
             [Line(S.events(semconv.TOOL_FOLLOWUPS, by=(semconv.OUTCOME,)), legend(semconv.OUTCOME))],
         ),
     ),
@@ -267,8 +268,8 @@ _DELIVERED = Row(
     (
         graph_of(
             "Produced and delivered",
-            "Bytes that handlers made, and bytes of them that models were sent, each result once. A gap that opens is "
-            "a cut that began; none at all is a healthy agent.",
+            "Bytes that handlers returned, and the part of them that models received, each result once. A growing "
+            "gap: a layer began to truncate. No gap is healthy.",
             [
                 Line(S.sum(semconv.RESULT_PRODUCED, over=WINDOW, function="rate"), "produced"),
                 Line(S.sum(semconv.RESULT_DELIVERED, over=WINDOW, function="rate"), "delivered"),
@@ -278,8 +279,8 @@ _DELIVERED = Row(
         ),
         graph_of(
             "Share delivered by tool",
-            "What of a tool's bytes reaches a model. Low: most of the tool's work is thrown away, and the model does "
-            "not see what it asked for.",
+            "Share of a tool's bytes that models receive. Low: most of the tool's work is wasted, and the model does "
+            "not see the result.",
             [
                 Line(
                     share(
@@ -295,8 +296,8 @@ _DELIVERED = Row(
         ),
         events_of(
             "Repeated calls by tool",
-            "The same arguments again in one execution. A tool on top of this graph confuses the agent: its answers "
-            "are cut, empty or unclear.",
+            "Calls with the same arguments as an earlier one of the execution. The agent cannot use the answers of "
+            "the top tools: they are truncated, empty or unclear.",
             [Line(S.events(semconv.TOOL_REPEATS, by=_TOOL), legend(TOOL))],
             span=8,
             links=_LINKS,
@@ -325,8 +326,8 @@ _ERRORS = Row(
         ),
         events_of(
             "Failed calls by error",
-            "Errors by the exception's name; tool_error is one that the tool reported without an exception. One error "
-            "on one tool is the tool's; one on all is the network or a key.",
+            "Errors by exception type; tool_error is an error without an exception. One error on one tool: the tool "
+            "fails. The same error on all tools: the network or a key.",
             [
                 Line(
                     S.events(semconv.TOOL_DURATION, "_count", by=(TOOL, ERROR), matchers=_FAILURE),
@@ -344,17 +345,17 @@ _RARE = Row(
     (
         graph_of(
             "Argument size by tool, p95",
-            "Arguments are written by the model and carried like results. Kilobytes mean that it copies results into "
-            "its next calls: give the tool a reference to take.",
+            "The model writes arguments, and every later turn carries them. Kilobytes: it copies results into its "
+            "next calls. Let the tool accept a reference instead.",
             [Line(S.quantile(0.95, semconv.ARGS_SIZE, by=_TOOL, over=WINDOW), legend(TOOL))],
             BYTES,
             logarithmic=True,
             links=_LINKS,
         ),
         bars_of(
-            "Changed shapes by tool",
-            "Structured results whose keys are not those that the tool's results had before. Any: the API behind the "
-            "tool changed, and prompts that name its keys are out of date.",
+            "Changed result keys by tool",
+            "Structured results whose keys differ from the tool's earlier results. The API behind the tool changed, "
+            "and prompts that name its keys may be out of date.",
             worst(S.sum(semconv.SHAPE_CHANGES, by=_TOOL)),
             legend(TOOL),
             COUNT,
@@ -371,7 +372,7 @@ _TRACES = Row(
         traces_of(
             "Calls with a large result",
             f"Spans of calls with more than {_LARGE_BYTES:,} bytes, from the data source chosen as Tempo; empty "
-            "without one. Open one for its arguments' hash, its execution and who cut it.",
+            "without one. A span has the arguments' hash, the execution and the layer that truncated.",
             f"{{ span.{semconv.RESULT_BYTES} > {_LARGE_BYTES} }} | select(span.{semconv.TOOL_NAME}, "
             f"span.{semconv.RESULT_BYTES}, span.{semconv.RESULT_TRUNCATED})",
         ),
@@ -382,7 +383,7 @@ _TRACES = Row(
 DASHBOARD = Frame(
     uid=links.TOOLS,
     title="Agents: tool results",
-    description="What tools return, who cuts it and what of it a model sees.",
+    description="Sizes of tool results, the layers that truncate them, and the part that models see.",
     rows=(_GLANCE, _SIZES, _WORST, _CUTTING, _DELIVERED, _ERRORS, _RARE, _TRACES),
     variables={"tool": (semconv.ARGS_SIZE, semconv.GEN_AI_TOOL_NAME)},
 )
