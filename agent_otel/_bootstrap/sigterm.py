@@ -3,6 +3,9 @@
 The handler is installed at interpreter start, because a server such as uvicorn replaces it by its own, and re-raises
 the signal for the earlier handler after its graceful shutdown. gunicorn resets the signals of its workers to their
 default actions, so the handler is installed again in each worker.
+
+CPython forgets in a forked child which signals arrived before the child's first instruction, so that the child would
+survive a SIGTERM that it dies of with the default action. The signals are therefore blocked around each fork.
 """
 
 from __future__ import annotations
@@ -21,12 +24,16 @@ if TYPE_CHECKING:
 
 _SECONDS = 2.0
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows: no SIGHUP
+#: The mask of each thread that forks, as it was before.
+_masks: dict[int, set[int]] = {}
 
 
 def install() -> None:
     """Install the handler in this process and in workers that gunicorn starts."""
     _handle()
     import_hook.install({"gunicorn.workers.base": _handle_in_workers})
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_unblock_in_child)
 
 
 def _handle() -> None:
@@ -39,6 +46,36 @@ def _handle() -> None:
                 signal.signal(number, _flush_and_die)
             except ValueError:  # a subinterpreter, which gets no signals
                 return
+
+
+def _block() -> None:
+    """Block the signals that are handled here in the thread that forks, and therefore in the child."""
+    handled = [number for number in _SIGNALS if signal.getsignal(number) is _flush_and_die]
+    if handled:
+        # The mask is read first: a handler that the second call runs may raise, and its result be lost.
+        _masks[threading.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        signal.pthread_sigmask(signal.SIG_BLOCK, handled)
+
+
+def _unblock() -> None:
+    """Restore the mask of the thread that forked; what has arrived is delivered."""
+    thread = threading.get_ident()
+    if thread in _masks:
+        try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, _masks[thread])
+        finally:
+            del _masks[thread]
+
+
+def _unblock_in_child() -> None:
+    """Restore the mask; a child that a signal has reached dies of it here, because it has nothing to flush yet."""
+    mask = _masks.get(threading.get_ident())
+    if mask is not None:
+        for number in signal.sigpending().intersection(_SIGNALS).difference(mask):
+            if signal.getsignal(number) is _flush_and_die:
+                signal.signal(number, signal.SIG_DFL)
+    _unblock()
+    _masks.clear()  # threads that were forking in the parent
 
 
 def _handle_in_workers(module: str) -> None:

@@ -1,0 +1,77 @@
+"""Signals that reach a forked child before its first instruction, with the handler of AGENT_OTEL_FLUSH_ON_SIGTERM."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.servers.otlp import OtlpReceiver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_ENVIRONMENTS = ("oldest", "bare", "bare-newest")
+_SETTING = {"AGENT_OTEL": "1", "AGENT_OTEL_FLUSH_ON_SIGTERM": "1"}
+_FORKS = """
+import collections, os, signal, threading, time
+import agent_otel
+
+with agent_otel.tool_call("search", {}) as running:
+    running.result("x")
+
+def end(number):
+    child = os.fork()
+    if not child:
+        time.sleep(600)
+        os._exit(0)
+    os.kill(child, number)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+def ends(number):
+    return dict(collections.Counter(end(number) for _ in range(60)))
+
+def mask():
+    return signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+"""
+
+
+@pytest.mark.parametrize("name", _ENVIRONMENTS)
+def test_a_child_dies_of_a_signal_that_comes_at_once(environment: Callable[[str], Environment], name: str) -> None:
+    """CPython clears what has arrived in a child; with the default action the kernel would have ended it."""
+    code = f"""{_FORKS}
+print(ends(signal.SIGTERM), ends(signal.SIGHUP), mask())
+def in_a_thread():
+    print(ends(signal.SIGTERM), mask())
+thread = threading.Thread(target=in_a_thread)
+thread.start()
+thread.join()
+"""
+    with OtlpReceiver() as receiver:
+        env = {**_SETTING, **receiver.environment(), "OTEL_BSP_SCHEDULE_DELAY": "60000"}
+        child = environment(name).run(code, env=env, options=("-W", "ignore"), check=True, timeout=300)
+
+    assert ["{-15: 60} {-1: 60} set()", "{-15: 60} set()"] == child.stdout.splitlines()
+    assert 1 == len(receiver.spans)
+
+
+@pytest.mark.parametrize("name", _ENVIRONMENTS)
+def test_masks_are_left_as_they_were(environment: Callable[[str], Environment], name: str) -> None:
+    code = f"""{_FORKS}
+mine = {{signal.SIGTERM, signal.SIGUSR1}}
+signal.pthread_sigmask(signal.SIG_BLOCK, mine)
+for _ in range(50):
+    child = os.fork()
+    if not child:
+        waited = signal.sigwait({{signal.SIGTERM}})
+        os._exit(7 if mask() == mine and callable(signal.getsignal(waited)) else 1)
+    os.kill(child, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert mask() == mine
+"""
+    child = environment(name).run(code, env=_SETTING, options=("-W", "ignore"), check=True)
+
+    assert ("", "") == (child.stdout, child.stderr)
