@@ -114,14 +114,14 @@ class Thresholds:
     mostly_large_min_results: int = _threshold(COUNT, 10, "Results of a tool in the window for its share to count.")
     mostly_large_for: str = _threshold(WAIT, "15m", "How long the share has to be that large.")
 
-    truncated_window: str = _threshold(DURATION, "1h", "The share of cut results is taken over this window.")
-    truncated_ratio: float = _threshold(RATIO, 0.5, "A larger share of cut results than this alerts.")
+    truncated_window: str = _threshold(DURATION, "1h", "The share of truncated results is computed over this window.")
+    truncated_ratio: float = _threshold(RATIO, 0.5, "A larger share of truncated results alerts.")
     truncated_min_results: int = _threshold(COUNT, 20, "Results of a tool in the window for its share to count.")
     truncated_for: str = _threshold(WAIT, "30m", "How long the share has to be that large.")
-    first_cut_window: str = _threshold(DURATION, "15m", "A first cut is looked for in this window.")
-    first_cut_history: str = _threshold(DURATION, "1w", "A tool that was cut in this time before is known to be.")
+    first_cut_window: str = _threshold(DURATION, "15m", "Window in which a tool's first truncation alerts.")
+    first_cut_history: str = _threshold(DURATION, "1w", "A tool that was truncated in this time before does not alert.")
     first_cut_min_results: int = _threshold(
-        COUNT, 20, "Uncut results in that time before a cut is a change; with fewer, the tool is new."
+        COUNT, 20, "Results in that time that a tool needs to alert; with fewer, it is new."
     )
 
     p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")
