@@ -1,4 +1,4 @@
-"""A call and its answer, made in the shape that a history has."""
+"""Build a tool call and its result in the format of an existing history."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _BLOCKS: Final = frozenset({"tool_use", "tool_result"})
 
 
 def shape_of(messages: Sequence[Any]) -> str | None:
-    """The shape of a history that asks for tools; None when it is not known, or several at once."""
+    """Return the format of a history that has tool calls; None if no format or several formats match."""
     found = {shape for message in messages if (shape := _shape(message)) is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def pair(messages: Sequence[Any], call_id: str, name: str, text: str) -> list[Any]:
-    """Return a call without arguments and its answer, as this history has them; KeyError for an unknown shape."""
+    """Return a call without arguments and its result in the history's format; raise KeyError for an unknown format."""
     return _MAKERS[shape_of(messages) or ""](call_id, name, text)
 
 

@@ -1,4 +1,4 @@
-"""Gemini's contents: calls and their responses are parts. A call may have no id, nor its response."""
+"""Gemini's contents: calls and responses are parts, and either may lack an id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESPONSES: Final = ("function_response", "functionResponse")
 
 
 def read(content: Mapping[str, Any]) -> Seen | None:
-    """Read a content's fields; None when it is none."""
+    """Return a content's calls and responses, or None if the fields are not a content."""
     if "parts" not in content:
         return None
     parts, role = listed(content["parts"]), content.get("role")

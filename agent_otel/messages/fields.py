@@ -1,4 +1,4 @@
-"""Reading the fields of messages, and putting values in their place without touching the message itself."""
+"""Read the fields of messages, and replace values in a copy without changing the message itself."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from agent_otel.measure.object_kinds import fields
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    #: Where a value stands in a message: keys, names of attributes and places in lists, from the outside in.
+    #: Path of a value in a message, outermost first: keys, attribute names and list indexes.
     Path: TypeAlias = tuple[str | int, ...]
 
 __all__ = ["changed", "fields", "is_list", "listed", "text"]
 
 
 def is_list(value: Any) -> bool:
-    """Whether it is a list or a tuple; asked so that no code of its class runs."""
+    """Return True for a plain list or tuple; no code of the value's class runs."""
     cls = type(value)
     return cls is list or cls is tuple
 
 
 def listed(value: Any) -> list[Any] | tuple[Any, ...]:
-    """A list or a tuple, else nothing."""
+    """Return the value if it is a list or tuple, else an empty tuple."""
     return value if is_list(value) else ()
 
 
 def text(value: Any) -> str | None:
-    """A text that says something, else nothing."""
+    """Return the value if it is a non-empty text, else None."""
     return value if type(value) is str and value else None
 
 
 def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
-    """Return a copy with new values at these paths; whatever is not on the way to one is shared."""
+    """Return a copy with new values at these paths; everything outside the paths is shared with the original."""
     tree: dict[Any, Any] = {}
     for path, new in changes.items():
         *around, last = path
@@ -45,7 +45,7 @@ def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
 
 
 class _Branch(dict[Any, Any]):
-    """Changes further inside, as opposed to a new value that is a dictionary."""
+    """A node of the tree of changes, distinct from a new value that is a dictionary."""
 
 
 def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
@@ -66,5 +66,5 @@ def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
     if hasattr(cls, "model_copy"):  # pydantic
         return value.model_copy(update=news)
     made = copy.copy(value)
-    made.__dict__.update(news)  # as frozen classes want it, too
+    made.__dict__.update(news)  # bypasses __setattr__, so frozen classes work, too
     return made

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input"}
 _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
-# Ids that the API gave; frameworks put placeholders in their place, one for all.
+# Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.
 _OWN_IDS: Final = ("msg_", "fc_", "fco_", "ctc_", "ctco_", "rs_")
 
 
 def read(item: Mapping[str, Any]) -> Seen | None:
-    """Read an item's fields; None when it is none of these."""
+    """Return an item's calls and outputs, or None if the item is of another type."""
     kind = item.get("type")
     if type(kind) is not str:
         return None

@@ -1,4 +1,4 @@
-"""Messages with a role or a type and content: OpenAI's chat, Anthropic, Bedrock, LangChain, and those who copy them."""
+"""Messages with a role or type and content: OpenAI's chat, Anthropic, Bedrock, LangChain and compatible formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS: Final = frozenset((*_USERS, *_MODELS, *_TOOLS, *_OTHERS))
 
 
 def read(message: Mapping[str, Any]) -> Seen | None:
-    """Read a message's fields; None when it is none of these shapes."""
+    """Return a message's calls and results, or None if it has none of these formats."""
     kind = message.get("role") or message.get("type")
     if type(kind) is not str or kind not in _KINDS:
         return None
@@ -40,7 +40,7 @@ def read(message: Mapping[str, Any]) -> Seen | None:
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[Asked]:
-    """The calls beside the content."""
+    """Yield the calls in fields beside the content."""
     calls = listed(message.get("tool_calls"))
     for place, call in enumerate(map(fields, calls)):
         call_id = text(call.get("id"))
@@ -58,7 +58,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Asked]:
 
 
 def _asked(content: Any) -> Iterator[Asked]:
-    """The calls among the blocks of the content. What the provider runs by itself is left alone."""
+    """Yield the calls among the content's blocks, except those of tools that the provider runs itself."""
     for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_use":
             yield Asked(("content", place, "input"), text(block.get("id")), text(block.get("name")), block.get("input"))

@@ -1,4 +1,4 @@
-"""What one message asks for and answers, in any of the shapes."""
+"""Tool calls and results of one message, independent of its format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Asked(NamedTuple):
 class Answered(NamedTuple):
     """A tool's result in a message. ``content`` stands at ``path``: text, blocks, or a mapping.
 
-    ``failed`` is what the message says of it, None where its shape has no word for that.
+    ``failed`` is the message's own error flag, or None if its format has none.
     """
 
     path: Path
@@ -32,7 +32,7 @@ class Answered(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a message is to a history. ``id`` is the message's own id."""
+    """The calls and results of one message, and whether the user sent it. ``id`` is the message's own id."""
 
     asked: tuple[Asked, ...] = ()
     answered: tuple[Answered, ...] = ()

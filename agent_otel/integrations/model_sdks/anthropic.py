@@ -27,12 +27,12 @@ def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Reques
 
 
 def _list(value: Any) -> list[Any]:
-    """A list, or nothing: omitted keys hold sentinel objects, and what can be walked only once is left to the SDK."""
+    """Return a list, or an empty one for sentinels of omitted keys and for iterators, which only the SDK may consume."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def _get(block: Any, name: str) -> Any:
-    """A field of a block: of a dictionary, or of one of the SDK's models."""
+    """Return a field of a block, which is a dictionary or one of the SDK's models."""
     return block.get(name) if isinstance(block, dict) else getattr(block, "__dict__", {}).get(name)
 
 
@@ -61,7 +61,7 @@ def _blocks(part: str, blocks: list[Any]) -> Iterator[Part]:
         elif kind == "tool_result":
             yield _result(block)
         elif kind.endswith("tool_result"):
-            # Of a tool that the provider runs: nobody here saw it being called.
+            # The provider ran this tool, so no call of it was measured here.
             yield Part(TOOL_RESULTS, _get(block, "content"))
         elif kind.endswith("tool_use"):
             yield Part(TOOL_CALL_ARGUMENTS, _get(block, "input"))
@@ -80,12 +80,12 @@ def _result(block: Any) -> Part:
         text = _get(content[0], "text") if len(content) == 1 and _get(content[0], "type") == "text" else None
         content = text if isinstance(text, str) else list(content)
     elif not isinstance(content, str):
-        call_id = None  # not to be walked, so that nothing can be said of its size
+        call_id = None  # not iterated, so its size is unknown
     return Part(TOOL_RESULTS, content, call_id if isinstance(call_id, str) else None)
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """What the usage of a whole response says; a stream has none yet."""
+    """Return the cached tokens of a whole response; a stream has no usage yet."""
     tokens = getattr(getattr(response, "usage", None), "cache_read_input_tokens", None)
     return tokens if isinstance(tokens, int) else None
 

@@ -22,7 +22,7 @@ def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
 
 
 def _list(value: Any) -> list[Any]:
-    """The dictionaries of a list: botocore refuses anything else, after this."""
+    """Return the dictionaries of a list; botocore rejects other items later."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
 
 
@@ -54,13 +54,13 @@ def _result(block: Mapping[str, Any]) -> Part:
     call_id, blocks = block.get("toolUseId"), _list(block.get("content"))
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
-    # A tool that the provider runs says its type; nobody here saw it being called.
+    # A tool that the provider runs has a type; no call of it was measured here.
     known = isinstance(call_id, str) and "type" not in block
     return Part(TOOL_RESULTS, value, call_id if known else None)
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """What the usage of a whole response says; in a stream it comes last."""
+    """Return the cached tokens of a whole response; a stream reports usage last."""
     tokens = response["usage"].get("cacheReadInputTokens") if "usage" in response else None
     return tokens if isinstance(tokens, int) else None
 

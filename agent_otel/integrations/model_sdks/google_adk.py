@@ -1,4 +1,4 @@
-"""Google's Agent Development Kit, around the request that the provider's SDK sends: which session it belongs to."""
+"""Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends."""
 
 from __future__ import annotations
 

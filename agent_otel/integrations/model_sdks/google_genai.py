@@ -29,7 +29,7 @@ def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Reques
 
 
 def _list(value: Any) -> list[dict[str, Any]]:
-    """The dictionaries of a list."""
+    """Return the dictionaries of a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
 
 
@@ -57,7 +57,7 @@ def _parts(body: Mapping[str, Any]) -> Iterator[Part]:
 def _result(answer: Mapping[str, Any]) -> Part:
     response, call_id, name = answer.get("response"), answer.get("id"), answer.get("name")
     if isinstance(response, dict) and response.keys() == {"error"}:
-        name = None  # what the SDK says of a call that failed
+        name = None  # the SDK's own text about a failed call
     value = _unwrapped(response)
     media = _list(answer.get("parts"))
     return Part(
@@ -70,14 +70,14 @@ def _result(answer: Mapping[str, Any]) -> Part:
 
 
 def _unwrapped(response: Any) -> Any:
-    """A result without the object of one key around it that Gemini wants."""
+    """Return a result without the one-key object that Gemini requires around it."""
     if isinstance(response, dict) and response.keys() in _ENVELOPES:
         return next(iter(response.values()))
     return response
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """What the usage in a whole response says; up to 1.x it is a dictionary here, later still text."""
+    """Return the cached tokens of a whole response: a dictionary up to 1.x, unparsed text in later versions."""
     if isinstance(response, dict):
         tokens = response.get("usageMetadata", {}).get("cachedContentTokenCount")
         return tokens if isinstance(tokens, int) else None
@@ -88,7 +88,7 @@ def _cached_tokens(response: Any) -> int | None:
 
 def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
     body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
-    # The SDK has made this dictionary for this very request.
+    # The SDK made this dictionary for this request only, so it is changed in place.
     if isinstance(body, dict) and isinstance(body.get("contents"), list):
         body["contents"] = view(body["contents"])
 

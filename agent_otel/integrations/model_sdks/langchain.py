@@ -26,7 +26,7 @@ _KINDS = {
     "tool": TOOL_RESULTS,
     "function": TOOL_RESULTS,
 }
-# Blocks of an answer that say again what its tool_calls say.
+# Content blocks that repeat the message's tool_calls.
 _CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "invalid_tool_call")
 
 

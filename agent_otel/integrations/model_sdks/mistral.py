@@ -36,7 +36,7 @@ def _completion(body: Any) -> Iterator[Part]:
 
 
 def _conversation(body: Any) -> Request | None:
-    """The provider keeps a conversation; what goes on with one comes wrapped, beside its id."""
+    """Read a conversation request; one that continues a conversation has its fields in a nested request beside the id."""
     given = fields(body)
     if given.get("conversation_id") is None:
         return Request(_entries(given))
@@ -63,7 +63,7 @@ def _entries(given: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _plain(tools: list[Any]) -> list[Any]:
-    """The tools' definitions as they go out: without the fields that nobody set."""
+    """Return the tools' definitions as the SDK sends them: without unset fields."""
     return [
         tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if hasattr(tool, "model_dump") else tool
         for tool in tools

@@ -39,7 +39,7 @@ def _chat(body: Mapping[str, Any]) -> Iterator[Part]:
             name = text(message.get("tool_name")) or in_order
         if isinstance(content, str):
             yield Part(part, content, name=name)
-        # What it thought, and pictures, are sent again with every request.
+        # The model's thinking, and images, are sent again with every request.
         for more in filter(None, (message.get("thinking"), message.get("images"))):
             yield Part(USER if part == TOOL_RESULTS else part, more)
         calls = [fields(fields(call).get("function")) for call in listed(message.get("tool_calls"))]

@@ -22,9 +22,9 @@ _ROLES = {
     "tool": TOOL_RESULTS,
     "function": TOOL_RESULTS,
 }
-# What a model asked for, in the items of calls to different tools.
+# Keys of the model's arguments, in the items of calls to different tools.
 _ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
-# Ids that the API gave; frameworks put placeholders in their place, one for all.
+# Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.
 _OWN_IDS = ("msg_", "fc_", "ctc_")
 
 
@@ -39,22 +39,22 @@ def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Reques
 
 
 def fields(value: Any) -> Mapping[str, Any]:
-    """The fields of a dictionary, or of an SDK's own object, without running code of it; none of anything else."""
+    """Return the fields of a dictionary or SDK object without running its code; return none for any other value."""
     return value if isinstance(value, dict) else getattr(value, "__dict__", {})
 
 
 def listed(value: Any) -> list[Any]:
-    """A list, or nothing: omitted keys hold sentinel objects."""
+    """Return a list, or an empty one for the sentinels of omitted keys."""
     return list(value) if isinstance(value, list | tuple) else []
 
 
 def text(value: Any) -> str | None:
-    """A text, or nothing."""
+    """Return the value if it is a text, else None."""
     return value if isinstance(value, str) else None
 
 
 def _content(value: Any) -> Any:
-    """What can be the content of a message: anything but nothing, and the sentinels of omitted keys."""
+    """Return a message's content, or None if it is missing or a sentinel of an omitted key."""
     if isinstance(value, tuple):
         return list(value)
     return value if isinstance(value, str | list | dict | int | float) else None
@@ -118,7 +118,7 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[Part]:
     elif kind.endswith("_call"):
         asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
         yield Part(TOOL_CALL_ARGUMENTS, asked, message_id=item_id)
-        # Of a tool that the provider runs: nobody here saw it being called.
+        # The provider ran this tool, so no call of it was measured here.
         for name in ("output", "results", "result"):
             if item.get(name) is not None:
                 yield Part(TOOL_RESULTS, item.get(name))
@@ -127,7 +127,7 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[Part]:
 
 
 def _cached_tokens(response: Any) -> int | None:
-    """What the usage of a whole response says; a stream has none yet, a raw one is not parsed."""
+    """Return the cached tokens of a whole response; a stream has no usage yet, a raw response is not parsed."""
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None) or getattr(usage, "input_tokens_details", None)
     tokens = getattr(details, "cached_tokens", None)
