@@ -27,7 +27,7 @@ def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Reques
 
 
 def _list(value: Any) -> list[Any]:
-    """Return a list, or an empty one for sentinels of omitted keys and for iterators, which only the SDK may consume."""
+    """Return a list, or an empty one for sentinels of omitted keys and for iterators, which the SDK consumes."""
     return list(value) if isinstance(value, list | tuple) else []
 
 

@@ -36,7 +36,7 @@ def _completion(body: Any) -> Iterator[Part]:
 
 
 def _conversation(body: Any) -> Request | None:
-    """Read a conversation request; one that continues a conversation has its fields in a nested request beside the id."""
+    """Read a conversation request; one with a conversation id has its fields in a nested request."""
     given = fields(body)
     if given.get("conversation_id") is None:
         return Request(_entries(given))
