@@ -1,4 +1,4 @@
-"""When a growing payload meets its cap, from its sizes turn by turn. Integers in, integers out."""
+"""Forecast the turns until a growing payload meets its cap, from its size in each turn, in bytes."""
 
 from __future__ import annotations
 

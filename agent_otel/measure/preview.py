@@ -27,9 +27,9 @@ def preview(value: object, limit_bytes: int) -> str:
 
 
 def ends(value: object, count: int) -> tuple[str, str] | None:
-    """The first and the last characters of a text, to find it again by; None for what is shorter or no text.
+    """Return the first and last ``count`` characters of a text; None for other values and texts under 2 * ``count``.
 
-    Without the blanks around the text, which those who quote it leave out.
+    Blanks around the text are left out, because a message that quotes the text may omit them.
     """
     if type(value) is not str or not count or len(value) < 2 * count:
         return None

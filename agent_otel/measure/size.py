@@ -1,4 +1,4 @@
-"""How many bytes a tool result costs as text."""
+"""Measure the size of a tool result as text, in UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _new = tuple.__new__  # a third of the cost of Size(...), and this is the hot pa
 
 
 def text_bytes(text: str) -> int:
-    """Length of a text in UTF-8 bytes; O(1) for ASCII, else about 1 ns a byte in pieces of 64 Ki characters.
+    """Return the length of a text in UTF-8 bytes; O(1) for ASCII, else about 1 ns a byte in pieces of 64 Ki characters.
 
-    Half a surrogate pair counts its three bytes instead of raising.
+    A lone surrogate counts three bytes and does not raise.
     """
     length = str.__len__(text)
     if str.isascii(text):
@@ -86,7 +86,7 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
 
 
 def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
-    """Length of a value as compact JSON in UTF-8 bytes, also where `size` would count text without quotes."""
+    """Return a value's length as compact JSON in UTF-8 bytes, also where `size` would count text without quotes."""
     try:
         return _walk(value, node_budget)
     except Exception:
@@ -250,7 +250,7 @@ def _texts(texts: list[Any]) -> tuple[int, bool]:
 
 
 def quoted_bytes(text: str) -> int:
-    """Length of a text as a JSON string, quotes and escapes included, in UTF-8 bytes."""
+    """Return the length of a text as a JSON string in UTF-8 bytes, with quotes and escapes."""
     length = str.__len__(text)
     if length <= _SHORT:
         quoted = _quote(text)
@@ -285,7 +285,7 @@ def _int(value: int) -> tuple[int, bool]:
 
 
 def _key(key: Any) -> tuple[int, bool]:
-    """Size of a key; json writes numbers and constants as strings."""
+    """Return the size of a key; json writes numbers and constants as strings."""
     if type(key) is str:
         return quoted_bytes(key), True
     if key is None or key is True or key is False:

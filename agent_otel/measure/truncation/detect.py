@@ -1,4 +1,4 @@
-"""Was this text cut? A heuristic that costs a few microseconds at any size."""
+"""Detect truncated texts. A heuristic that costs a few microseconds at any size."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Cut(NamedTuple):
 
 
 def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> bool:
-    """Whether a result lost more than 256 bytes and 1 % between two stations; less is another formatting, not a cut.
+    """Return True if a result lost more than 256 bytes and 1 % between two stages; a smaller loss is reformatting.
 
-    ``after`` is what is left of it: an object that Python has written is shorter than its JSON where there are many
-    quotes in it, by less than half.
+    ``after`` is the remaining result. Python's ``str()`` of an object with many quotes is shorter than its JSON, by
+    less than half, and does not count as truncated.
     """
     lost = before_bytes - after_bytes
     if lost <= _SHRUNK_BYTES or lost <= before_bytes * _SHRUNK_SHARE:
@@ -72,7 +72,7 @@ def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> boo
 
 
 def _is_written_by_python(value: object) -> bool:
-    """Whether a text, or the text of the only block, is what ``str()`` makes of a whole dictionary or list of such."""
+    """Return True if a text, or the only block's text, is what ``str()`` makes of a dictionary or of such a list."""
     text = value if type(value) is str else None
     if type(value) is list and len(value) == 1:
         text = _block(value[0])
@@ -181,7 +181,7 @@ def _is_cut_json(text: str) -> bool:
 
 
 def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
-    """Whether JSON has its end before that of the text, which goes on with a remark, or with more JSON."""
+    """Return True if the JSON ends before the text does: a remark or more JSON follows."""
     tail = max(len(text) - _TAIL, 0)
     if not is_one_line:
         return _CLOSED.search(text, tail) is not None
@@ -191,7 +191,7 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
 
 
 def _is_suspect(text: str, length: int, size_bytes: int | None) -> bool:
-    """Whether the text ends in half a character, or is exactly as long as a known cap."""
+    """Return True if the text ends in half a character, or is exactly as long as a known cap."""
     if length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS:
         return True
     last = text[-1]
@@ -240,7 +240,7 @@ def _evidence(fields: dict[Any, Any]) -> Cut | None:
 
 
 def has_cursor(value: Any) -> bool:
-    """Whether a result is a page that names the next one: a key such as ``next_cursor`` that is not empty."""
+    """Return True if a result is a page with a reference to the next: a non-empty key such as ``next_cursor``."""
     if type(value) is dict:
         return any(map(_is_filled, map(value.get, _CURSORS)))
     if type(value) is not str:
@@ -250,7 +250,7 @@ def has_cursor(value: Any) -> bool:
 
 
 def asks_for_a_page(arguments: Any) -> bool:
-    """Whether arguments name a place to go on from: a key such as ``cursor`` or ``offset`` that is not empty."""
+    """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
     return type(arguments) is dict and any(map(_is_filled, map(arguments.get, _PAGING)))
 
 

@@ -31,7 +31,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def is_notice(text: str, begin: int, end: int) -> bool:
-    """Whether the marker at ``text[begin:end]`` speaks for the text."""
+    """Return True if the marker at ``text[begin:end]`` reports a truncation of this text and is no quotation."""
     first = text[begin]
     if first == '"':
         return _is_own_key(text, begin, end)
@@ -63,7 +63,7 @@ def _is_mentioned(before: str, after: str) -> bool:
 
 
 def _closed(text: str, begin: int, end: int) -> int:
-    """Where a marker in brackets ends, with the dots behind it."""
+    """Return the end of a marker in brackets, including the dots behind it."""
     found = text[begin:end]
     for opener, closer in _BRACKETS.items():
         if found.count(opener) > found.count(closer):
@@ -119,6 +119,6 @@ def _is_own_key(text: str, begin: int, end: int) -> bool:
 
 
 def _depths(text: str) -> list[int]:
-    """How many objects and arrays are open behind each of their brackets."""
+    """Return the number of open objects and arrays after each bracket of the text."""
     steps = [1 if letter in "{[" else -1 for letter in _STRING.sub("", text) if letter in "{}[]"]
     return list(accumulate(steps)) or [0]
