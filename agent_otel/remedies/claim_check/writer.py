@@ -12,7 +12,7 @@ from collections import deque
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
@@ -32,6 +32,8 @@ MAX_BYTES = 32 * 1024 * 1024
 
 #: A larger write may exceed the budget on a healthy store.
 _QUICK_BYTES: Final = 1024 * 1024
+#: A large write does not start while this many threads run writes beyond their budgets: small writes need threads, too.
+_MOST_LATE: Final = 4
 #: Number of latest keys with an issued reference; a late write must not delete them.
 _REFERRED: Final = 4096
 _NODE_DIGITS: Final = 16
@@ -65,7 +67,7 @@ class NotStored(NamedTuple):
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    __slots__ = ("content", "content_type", "is_distinct", "is_slow", "is_truncated", "origin")
+    __slots__ = ("breaker", "content", "content_type", "is_distinct", "is_truncated", "origin")
 
     def __init__(
         self,
@@ -81,8 +83,8 @@ class _Write:
         self.content_type = content_type
         self.is_truncated = truncated
         self.is_distinct = distinct
-        #: True for a write that has not reached the store or is large: its timeout does not count against the store.
-        self.is_slow = True
+        #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
+        self.breaker: Breaker | None = None
 
 
 class ClaimWriter:
@@ -91,6 +93,9 @@ class ClaimWriter:
     At most eight threads serialise, hash and write; other writes wait for a thread within their budgets. A write that
     hangs keeps its thread until the store returns. A write that finishes after its budget is orphaned: its value is
     deleted, unless another write of the same result under the same key returned a reference.
+
+    ``breaker`` opens for all writes, after errors of the store and timeouts of small writes; ``large_breaker`` opens
+    for writes above 1 MiB, after timeouts of such writes.
     """
 
     def __init__(  # noqa: PLR0913 - the knobs of writing
@@ -101,6 +106,7 @@ class ClaimWriter:
         ttl: float = DAY_SECONDS,
         max_bytes: int = MAX_BYTES,
         breaker: Breaker | None = None,
+        large_breaker: Breaker | None = None,
         workers: Workers = _workers,
     ) -> None:
         self._claims = claims
@@ -108,8 +114,11 @@ class ClaimWriter:
         self._ttl = ttl
         self._max_bytes = max_bytes
         self._breaker = breaker or Breaker()
+        self._large_breaker = large_breaker or Breaker()
         self._workers = workers
         self._referred: deque[int] = deque(maxlen=_REFERRED)
+        self._late: set[Job[Stored | NotStored]] = set()
+        fork.after_fork(self._late.clear)
 
     def put(
         self,
@@ -136,7 +145,7 @@ class ClaimWriter:
                 with contextlib.suppress(FutureTimeoutError):
                     writing.result(self._budget)
             finally:
-                is_late = self._give_up(writing)
+                is_late = self._give_up(writing, write)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
         except BusyError:
             return self._reported(NotStored("timeout"), started)
@@ -168,7 +177,7 @@ class ClaimWriter:
             try:
                 await asyncio.wait((waiting,), timeout=self._budget)
             finally:
-                is_late = self._give_up(writing)
+                is_late = self._give_up(writing, write)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
         except BusyError:
             return self._reported(NotStored("timeout"), started)
@@ -189,6 +198,9 @@ class ClaimWriter:
         write.content = b""  # a hanging store keeps its own copy only
         if len(raw.data) > self._max_bytes:
             return NotStored("too_large")
+        is_large = len(raw.data) > _QUICK_BYTES
+        if is_large and (len(self._late) >= _MOST_LATE or not self._large_breaker.allows()):
+            return NotStored("open")
         if write.is_distinct:
             # The digest is keyed, because it leaves the process in the reference.
             seal = self._claims.signer.seal("node", origin.tool.encode("utf-8", "surrogatepass"), raw.data)
@@ -201,7 +213,7 @@ class ClaimWriter:
             truncated=write.is_truncated,
             ttl=self._ttl,
         )
-        write.is_slow = len(raw.data) > _QUICK_BYTES
+        write.breaker = self._large_breaker if is_large else self._breaker
         try:
             self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
@@ -211,21 +223,23 @@ class ClaimWriter:
             return NotStored("error")
         return Stored(sealed.reference, len(raw.data), raw.text)
 
-    def _give_up(self, writing: Job[Stored | NotStored]) -> bool:
+    def _give_up(self, writing: Job[Stored | NotStored], write: _Write) -> bool:
         """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun."""
         if writing.cancel():
             return True
         if writing.done():
             return False
-        writing.add_done_callback(self._arrived_late)
+        self._late.add(writing)
+        writing.add_done_callback(lambda _: self._arrived_late(writing, write))
         return True
 
     @errors.guarded("remedies.claim_check")
-    def _arrived_late(self, writing: Future[Stored | NotStored]) -> None:
+    def _arrived_late(self, writing: Job[Stored | NotStored], write: _Write) -> None:
         """Delete an orphaned value, which was stored after its budget."""
+        self._late.discard(writing)
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
-            self._breaker.succeeded()
+            self._succeeded(write)
             key = outcome.reference.key
             with contextlib.suppress(BusyError):  # it stays until its TTL ends
                 self._workers.submit(lambda: self._delete(key))
@@ -239,13 +253,20 @@ class ClaimWriter:
 
     def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):
-            self._breaker.succeeded()
+            self._succeeded(write)
             self._referred.append(hash(outcome.reference.key))
         elif outcome.reason in ("timeout", "error"):
-            seconds = time.perf_counter() - started
-            if not (write.is_slow and seconds >= self._budget):
-                self._breaker.failed()
+            is_slow = time.perf_counter() - started >= self._budget
+            breaker = write.breaker if is_slow else self._breaker
+            if breaker is not None:
+                breaker.failed()
         return self._reported(outcome, started)
+
+    def _succeeded(self, write: _Write) -> None:
+        """Close what a write speaks for: one above 1 MiB for all."""
+        self._breaker.succeeded()
+        if write.breaker is self._large_breaker:
+            self._large_breaker.succeeded()
 
     def _reported(self, outcome: Stored | NotStored, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):

@@ -46,6 +46,17 @@ class Noting(Hanging):
         self.deleted.set()
 
 
+class HangingWithLarge(Hanging):
+    """Hangs with what has more than 1 MiB."""
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Hang, or store."""
+        if len(data) > MIB:
+            super().put(key, data, ttl)
+        else:
+            MemoryStore.put(self, key, data, ttl)
+
+
 class Unreadable(list[Any]):
     """A result that nobody may look into."""
 
@@ -89,6 +100,37 @@ def test_a_large_payload_that_is_slow_says_nothing_of_the_store(put: Put) -> Non
     assert put(writer, "x" * (MIB + 1), ORIGIN) == NotStored("timeout")
     assert put(writer, "x", ORIGIN) == NotStored("timeout")  # it waits for the thread, and not for the store
     assert writer._breaker.allows()
+    store.go.set()
+
+
+def refused(put: Put, writer: ClaimWriter, store: Hanging) -> int:
+    """Write large results until they are refused at once, and go on; return how many came to the store."""
+    large = Content(["x" * (MIB + 1)], 2)
+    outcomes = [put(writer, large, ORIGIN) for _ in range(50)]
+    last = outcomes.index(NotStored("open"))
+    assert outcomes == [NotStored("timeout")] * last + [NotStored("open")] * (50 - last)
+    return store.entered
+
+
+def test_a_store_that_hangs_with_large_payloads_alone_is_left_alone_with_these(put: Put) -> None:
+    store, large = HangingWithLarge(), Breaker(failures=3, seconds=FOREVER * 60)
+    writer = ClaimWriter(Claims(store, key="k"), budget=0.25, large_breaker=large, workers=Workers("test", 8))
+    assert refused(put, writer, store) in (3, 4)
+    assert writer._breaker.allows()
+    while not isinstance(put(writer, "x", ORIGIN), Stored):  # small ones go on, as soon as a thread has time for one
+        assert writer._breaker.allows()
+    store.go.set()
+    while writer._late:
+        threading.Event().wait(0.001)
+    assert large.allows()  # it has ended them, late
+
+
+def test_large_payloads_take_half_of_the_threads_at_most(put: Put) -> None:
+    store = HangingWithLarge()
+    writer = ClaimWriter(
+        Claims(store, key="k"), budget=0.25, large_breaker=Breaker(failures=1_000), workers=Workers("test", 8)
+    )
+    assert refused(put, writer, store) == 4
     store.go.set()
 
 
