@@ -13,6 +13,8 @@ from agent_otel import semconv
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agent_otel.measure.size import Size
+
 _CURSORS: Final = ("cursor", "page_token", "next_token", "page", "offset", "start", "after")
 _SIZES: Final = ("limit", "page_size", "per_page", "max_results", "first", "count", "top_k", "n")
 _SHOWN_FILTERS: Final = 5
@@ -25,12 +27,15 @@ def result_hint(tool: str, hint: str) -> None:
     _hints[tool] = hint
 
 
-def too_large(tool: str, size_bytes: int, limit_bytes: int, parameters: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the error in place of a result; sizes are UTF-8 bytes. ``parameters`` are those of the tool's schema."""
+def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the error in place of a result; sizes are UTF-8 bytes. ``parameters`` are those of the tool's schema.
+
+    Of a structured result that is much larger than the limit, only a lower bound of the size is known.
+    """
     return {
         "error": semconv.RESULT_TOO_LARGE,
         "tool": tool,
-        "size_bytes": size_bytes,
+        "size_bytes" if size.exact else "at_least_bytes": size.bytes,
         "limit_bytes": limit_bytes,
         "hint": _hints.get(tool) or _default_hint(list(parameters)),
     }

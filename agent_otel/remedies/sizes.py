@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel.measure.size import Size
+from agent_otel.remedies.claim_check.serialization import size_up_to
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.core.tool_invocation import Record
-    from agent_otel.measure.size import Size
+
+_T = TypeVar("_T")
+
+_workers: Final = Workers("sizes", 2)
 
 
 def read_size(record: Record) -> Size | None:
     """Return the size; None when the call has produced nothing yet."""
     return record.produced or record.failed
+
+
+def refine(record: Record, read: object, most_bytes: int) -> None:
+    """Find the exact size of what was read; where it is above ``most_bytes``, a lower bound above it."""
+    size = read_size(record)
+    if size is None or size.exact or size.bytes > most_bytes:
+        return
+    found = size_up_to(read, most_bytes)
+    correct(record, Size(most_bytes + 1, exact=False) if found is None else Size(found, exact=True))
+
+
+async def arefine(record: Record, read: object, most_bytes: int) -> None:
+    """As `refine`, while asyncio's event loop goes on."""
+    size = read_size(record)
+    if size is None or size.exact or size.bytes > most_bytes:
+        return
+    await off_the_loop(lambda: refine(record, read, most_bytes))
 
 
 def correct(record: Record, size: Size) -> None:
@@ -20,3 +47,14 @@ def correct(record: Record, size: Size) -> None:
         record.failed = size
     else:
         record.produced = size
+
+
+async def off_the_loop(call: Callable[[], _T]) -> _T:
+    """Call a function in a thread, from asyncio; where there is no thread for it, or another loop, here and now."""
+    if not is_in_asyncio():
+        return call()
+    try:
+        calling = _workers.submit(call)
+    except BusyError:
+        return call()
+    return await asyncio.wrap_future(calling)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Remedied, Replacement
-from agent_otel.measure.size import Size, text_bytes
+from agent_otel.measure.size import text_bytes
 from agent_otel.remedies import limits, result_ceiling
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
-from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_up_to
+from agent_otel.remedies.claim_check.serialization import Content, raw_of
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.payload_room import hand_on
-from agent_otel.remedies.sizes import correct, read_size
+from agent_otel.remedies.sizes import arefine, read_size, refine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Asked, ToolReader
     from agent_otel.remedies.claim_check.policy import View
     from agent_otel.settings import Settings
+
+#: The exact size of a structured result is read up to this multiple of the highest threshold.
+_MARGIN: Final = 2
 
 
 class Remedies:
@@ -61,11 +64,12 @@ class Remedies:
         """Return the value itself, or the replacement that goes on to the model."""
         if _is_done(record, reader):
             return value
+        refine(record, read, self._most_bytes(record, reader))
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(check.view(record, content, check.store(record, content)))
-        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+        put = self._put_back(record, reader, found or self._withheld(record, reader, asked), value, asked)
         self._count(record, read)
         return put
 
@@ -73,11 +77,12 @@ class Remedies:
         """Return the same as `applied`; the store is awaited off the event loop."""
         if _is_done(record, reader):
             return value
+        await arefine(record, read, self._most_bytes(record, reader))
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
-            found = _shown(check.view(record, content, await check.astore(record, content)))
-        put = self._put_back(record, reader, found or self._withheld(record, reader, read, asked), value, asked)
+            found = _shown(await check.aview(record, content, await check.astore(record, content)))
+        put = self._put_back(record, reader, found or self._withheld(record, reader, asked), value, asked)
         self._count(record, read)
         return put
 
@@ -86,26 +91,24 @@ class Remedies:
         produced = read_size(record)
         if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
             return None
-        least_bytes = self._claim_bytes
-        if reader.offloads_above is not None:
-            least_bytes = max(least_bytes, reader.offloads_above())
-        if produced.bytes <= least_bytes:
-            size_bytes = produced.bytes if produced.exact else size_up_to(read, least_bytes)
-            if size_bytes is not None:
-                correct(record, Size(size_bytes, exact=True))
-                return None
-        return Content(read, produced.bytes)
+        return None if produced.bytes <= self._claimed_from(reader) else Content(read, produced.bytes)
 
-    def _withheld(self, record: Record, reader: ToolReader, read: object, asked: Asked) -> Remedied | None:
+    def _claimed_from(self, reader: ToolReader) -> int:
+        """Return the bytes above which a result is stored."""
+        return max(self._claim_bytes, reader.offloads_above() if reader.offloads_above is not None else 0)
+
+    def _most_bytes(self, record: Record, reader: ToolReader) -> int:
+        """Return the bytes up to which the exact size of a result is read."""
+        claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(reader)
+        return _MARGIN * max(claimed_from, self._ceiling_bytes or 0)
+
+    def _withheld(self, record: Record, reader: ToolReader, asked: Asked) -> Remedied | None:
         """Return the error in place of a result above the ceiling; None when the result is not above it."""
-        limit_bytes = self._ceiling_bytes
-        if read_size(record) is None or limit_bytes is None:
-            return None
-        size_bytes = _exact(record, read)
-        if size_bytes <= limit_bytes:
+        limit_bytes, size = self._ceiling_bytes, read_size(record)
+        if size is None or limit_bytes is None or size.bytes <= limit_bytes:
             return None
         parameters: Iterable[str] = reader.parameters(asked) if reader.parameters is not None else ()
-        error = result_ceiling.too_large(record.name, size_bytes, limit_bytes, parameters)
+        error = result_ceiling.too_large(record.name, size, limit_bytes, parameters)
         text = result_ceiling.as_text(error)
         replacement = Replacement(text, error, is_error=True)
         return Remedied(replacement, semconv.CEILING, text_bytes(text), error_type=semconv.RESULT_TOO_LARGE)
@@ -152,14 +155,3 @@ def _is_done(record: Record, reader: ToolReader) -> bool:
 
 def _shown(view: View | None) -> Remedied | None:
     return None if view is None else Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
-
-
-def _exact(record: Record, read: object) -> int:
-    """Return the exact size of a result; a ceiling cannot be checked with a lower bound."""
-    produced = read_size(record)
-    if produced is None:
-        return 0
-    if not produced.exact:
-        produced = Size(len(raw_of(read).data), exact=True)
-        correct(record, produced)
-    return produced.bytes

@@ -21,7 +21,7 @@ from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
 from agent_otel.remedies.payload_room import room_of
-from agent_otel.remedies.sizes import correct, read_size
+from agent_otel.remedies.sizes import correct, off_the_loop, read_size, refine
 
 if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import Record
@@ -110,6 +110,12 @@ class ClaimCheck:
         size = read_size(record) or Size(content.least_bytes, exact=False)
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
+    async def aview(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
+        """As `view`, while the event loop goes on where a result that is not stored is read for it."""
+        if isinstance(outcome, Stored) or type(content.value) is str:
+            return self.view(record, content, outcome)
+        return await off_the_loop(lambda: self.view(record, content, outcome))
+
     def _view_bytes(self, record: Record) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
@@ -130,11 +136,9 @@ class ClaimCheck:
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
         if content.least_bytes > most_bytes:
             return False
+        refine(record, content.value, most_bytes)
         size = read_size(record)
-        if size is None or not size.exact:
-            size = Size(len(content.raw().data), exact=True)
-            correct(record, size)
-        return size.bytes <= most_bytes
+        return size is not None and size.bytes <= most_bytes
 
 
 def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int) -> View:

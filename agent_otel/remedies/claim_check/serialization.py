@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel.measure.size import block_text, text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
@@ -40,23 +40,23 @@ class Content:
     ``least_bytes`` is its size, or a lower bound.
     """
 
-    __slots__ = ("_value", "least_bytes")
+    __slots__ = ("least_bytes", "value")
 
     def __init__(self, value: object, least_bytes: int) -> None:
-        self._value = value
+        self.value = value
         self.least_bytes = least_bytes
 
     def raw(self) -> Raw:
         """Return the whole result; raises the errors of `raw_of`."""
-        return raw_of(self._value)
+        return raw_of(self.value)
 
     def beginning(self, limit_bytes: int) -> str | None:
         """Return a beginning of the text longer than ``limit_bytes`` characters, or the whole; None for binary data."""
-        if isinstance(self._value, bytes | bytearray | memoryview):
+        if isinstance(self.value, bytes | bytearray | memoryview):
             return None
         texts, length = [], 0
         try:
-            for text in _lazily(self._value):
+            for text in _lazily(self.value):
                 texts.append(text[: limit_bytes + 1])
                 length += len(text)
                 if length > limit_bytes:
@@ -90,15 +90,25 @@ def raw_of(value: object) -> Raw:
 
 def size_up_to(value: object, limit_bytes: int) -> int | None:
     """Return the size of a result's text in UTF-8 bytes; None above ``limit_bytes``, where reading stops."""
-    total = 0
+    if isinstance(value, bytes | bytearray | memoryview):
+        size = memoryview(value).nbytes
+        return size if size <= limit_bytes else None
+    texts = [value] if isinstance(value, str) else _block_texts(value)
     try:
-        for text in _lazily(value):
-            total += text_bytes(text)
-            if total > limit_bytes:
-                return None
-    except (TypeError, ValueError, RecursionError):
-        total = len(raw_of(value).data)
-    return total if total <= limit_bytes else None
+        return _sum_up_to(_pieces(value, _LEVELS) if texts is None else texts, limit_bytes)
+    except RecursionError:
+        return _sum_up_to(_nested(value), limit_bytes)
+    except (TypeError, ValueError):
+        return _sum_up_to((str(value),), limit_bytes)
+
+
+def _sum_up_to(texts: Iterable[str], limit_bytes: int) -> int | None:
+    total = 0
+    for text in texts:
+        total += text_bytes(text)
+        if total > limit_bytes:
+            return None
+    return total
 
 
 def _lazily(value: object) -> Iterator[str]:

@@ -19,8 +19,6 @@ from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, 
 from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from agent_otel._internal.daemon_pool import Job
     from agent_otel.remedies.claim_check.envelope import Origin
     from agent_otel.remedies.claim_check.keys import Claims

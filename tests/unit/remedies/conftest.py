@@ -11,6 +11,8 @@ from agent_otel.core import remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import limits, pagination
 from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.history.request_rewriter import Requests
+from agent_otel.remedies.tool_results import Remedies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +32,9 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
             monkeypatch.setenv(name, value)
         forget()
 
+    # As a process registers them that has the settings from its start.
+    monkeypatch.setattr(remedy_hooks, "make_result_remedies", Remedies)
+    monkeypatch.setattr(remedy_hooks, "make_request_remedies", Requests)
     forget()
     yield set_them
     limits.token_counter(None)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from typing import TYPE_CHECKING
+import threading
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+import agent_otel
+from agent_otel.core import handler
+from agent_otel.core.types import PRODUCED, Call, Result, ToolReader
+from agent_otel.measure.size import Size
 from agent_otel.remedies import result_ceiling
-from agent_otel.remedies.claim_check.serialization import raw_of
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.serialization import raw_of, size_up_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
 WITHHELD = "Nothing was cut: the whole result was withheld. "
 
@@ -29,11 +37,11 @@ WITHHELD = "Nothing was cut: the whole result was withheld. "
     ],
 )
 def test_the_default_hint_names_what_the_tool_has(parameters: Sequence[str], hint: str) -> None:
-    assert WITHHELD + hint == result_ceiling.too_large("search", 2, 1, parameters)["hint"]
+    assert WITHHELD + hint == result_ceiling.too_large("search", Size(2, exact=True), 1, parameters)["hint"]
 
 
 def test_the_error_is_what_the_model_can_act_on() -> None:
-    found = result_ceiling.too_large("größe", 70_000, 65_536, iter(["query"]))
+    found = result_ceiling.too_large("größe", Size(70_000, exact=True), 65_536, iter(["query"]))
     expected = {
         "error": "result_too_large",
         "tool": "größe",
@@ -45,11 +53,49 @@ def test_the_error_is_what_the_model_can_act_on() -> None:
     assert expected == json.loads(result_ceiling.as_text(found))
 
 
+def test_of_a_result_far_above_the_limit_a_lower_bound_is_named() -> None:
+    found = result_ceiling.too_large("search", Size(20_001, exact=False), 10_000)
+    assert (found["at_least_bytes"], found["limit_bytes"]) == (20_001, 10_000)
+    assert "size_bytes" not in found
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [
+        (6_000, None),  # 54,001 bytes
+        (6_666, None),  # 59,995
+        (7_000, {"size_bytes": 63_001}),
+        (13_000, {"size_bytes": 117_001}),
+        (14_000, {"at_least_bytes": 120_001}),
+        (100_000, {"at_least_bytes": 120_001}),
+    ],
+)
+def test_a_structured_result_is_read_up_to_twice_the_ceiling(
+    set_variables: Callable[..., None], *, is_async: bool, numbers: int, told: dict[str, int] | None
+) -> None:
+    set_variables(AGENT_OTEL="1", AGENT_OTEL_RESULT_CEILING_BYTES="60000")
+    flat = [10_000_000] * numbers
+    reader = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found.data)
+    visit = handler.enter_tool(reader, Call("search", {}, "call_1"), (), {})
+    assert isinstance(visit, handler.Visit)
+    with visit:
+        put = asyncio.run(visit.aremedied(flat, (None, (), {}))) if is_async else visit.remedied(flat, (None, (), {}))
+    if told is None:
+        assert put is flat
+    else:
+        assert {name: put[name] for name in told} == told
+        assert put["error"] == "result_too_large"
+
+
 def test_a_hint_of_the_program_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_ceiling, "_hints", {})
     result_ceiling.result_hint("search", "Ask for one repository.")
-    assert result_ceiling.too_large("search", 2, 1, ("cursor",))["hint"] == "Ask for one repository."
-    assert result_ceiling.too_large("other", 2, 1, ("cursor",))["hint"] == WITHHELD + "Ask page by page with `cursor`."
+    assert result_ceiling.too_large("search", Size(2, exact=True), 1, ("cursor",))["hint"] == "Ask for one repository."
+    assert (
+        result_ceiling.too_large("other", Size(2, exact=True), 1, ("cursor",))["hint"]
+        == WITHHELD + "Ask page by page with `cursor`."
+    )
 
 
 class Thing:
@@ -86,3 +132,47 @@ def test_whatever_a_tool_returns_has_bytes(value: object, data: bytes, content_t
     raw = raw_of(value)
     assert (data, content_type) == (raw.data, raw.content_type)
     assert (raw.text is None) == (content_type == "application/octet-stream")
+
+
+def test_reading_a_size_ends_at_the_limit() -> None:
+    rows: list[Any] = [{"id": number} for number in range(300)]
+    size = len(raw_of(rows).data)
+    assert (size_up_to(rows, size), size_up_to(rows, size - 1)) == (size, None)
+    rows.append({(1, 2): "has no JSON"})  # in the second batch
+    assert size_up_to(rows, 10) is None
+    assert size_up_to(rows, 100_000) == len(str(rows))
+    for value in ("größe", b"\x00\xff", memoryview(b"ab"), [{"type": "text", "text": "ß"}], _circle(), None):
+        size = len(raw_of(value).data)
+        assert (size_up_to(value, size), size_up_to(value, size - 1)) == (size, None)
+
+
+class Slow:
+    """An object whose JSON is made in a thread, if it is."""
+
+    threads: ClassVar[set[str]] = set()
+
+    def model_dump(self, mode: str) -> str:
+        """Say what it is."""
+        del mode
+        Slow.threads.add(threading.current_thread().name)
+        return "x" * 8
+
+
+@pytest.mark.parametrize("remedy", ["ceiling", "store fails"])
+def test_no_event_loop_waits_for_a_size(set_variables: Callable[..., None], remedy: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ceiling = {"AGENT_OTEL_RESULT_CEILING_BYTES": "60000"}
+    broken = {"AGENT_OTEL_CLAIM_CHECK": (tmp_path / "file").as_uri(), "AGENT_OTEL_CLAIM_CHECK_BUDGET": "60"}
+    set_variables(AGENT_OTEL="1", **(ceiling if remedy == "ceiling" else broken))
+    policy.current.cache_clear()
+    Slow.threads.clear()
+    reader = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+    value = [Slow() for _ in range(20_000)]
+    with agent_otel.execution("run-1"):
+        visit = handler.enter_tool(reader, Call("search", {}, "call_1"), (), {})
+        assert isinstance(visit, handler.Visit)
+        with visit:
+            asyncio.run(visit.aremedied(value, (None, (), {})))
+    policy.current.cache_clear()
+    assert Slow.threads
+    assert all(name.startswith("agent_otel-") for name in Slow.threads)
