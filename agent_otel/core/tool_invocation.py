@@ -263,6 +263,8 @@ class Record:
             self.error_type = error_type(error)
             if self.out.captures:
                 self.failure = text_of(error, _PREVIEW_BYTES)
+        if reader is not None and reader.told is not None and (told := reader.told(error)) is not None:
+            self.failed, self.handed = size(told), size(told).bytes
 
     def leave_handler(self) -> None:
         """Detach the span after the handler, and write a span of another instrumentation while it is still open."""

@@ -114,6 +114,7 @@ class ToolReader:
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
+    told: Callable[[BaseException], object] | None = None
     replace: Callable[[Any, Replacement, Asked], Any] | None = None
     parameters: Callable[[Asked], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None

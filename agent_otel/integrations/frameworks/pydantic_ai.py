@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # The tool or a hook asks for something first, or does without the tool.
 _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
 
+# Exceptions that carry the message to the model.
+_ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
+
 
 def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     validated = kwargs["validated"] if "validated" in kwargs else args[0]
@@ -41,5 +44,11 @@ def _is_control_flow(error: BaseException) -> bool:
     return any(kind.__name__ in _CONTROL_FLOW for kind in type(error).__mro__)
 
 
+def _told(error: BaseException) -> Any:
+    """Read what the model is sent when a tool asks it for another try, or says that it has failed."""
+    part = _ANSWERS.get(type(error).__name__)
+    return None if part is None else getattr(error, part).content
+
+
 raw_execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)
-execute_tool_call = ToolReader(HANDED_BACK, _call, _result, raw_execute, is_control_flow=_is_control_flow)
+execute_tool_call = ToolReader(HANDED_BACK, _call, _result, raw_execute, is_control_flow=_is_control_flow, told=_told)

@@ -41,7 +41,13 @@ def _result(value: Any) -> Result:
     return Result(str.__str__(value) if isinstance(value, str) else value)
 
 
+def _told(error: BaseException) -> Any:
+    """Read what an agent writes into its memory of an error of its own class."""
+    is_its_own = any(kind.__name__ == "AgentError" for kind in type(error).__mro__)
+    return error.message if is_its_own else None  # type: ignore[attr-defined]
+
+
 tool = ToolReader(PRODUCED, _tool_call, _result)
-execute = ToolReader(HANDED_BACK, _agent_call, _result, tool)
+execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, told=_told)
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()

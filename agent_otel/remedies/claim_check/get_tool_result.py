@@ -14,6 +14,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.references import BadReferenceError
+from agent_otel.remedies.claim_check.selections import MOST_BYTES, Selections
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
@@ -33,6 +34,9 @@ _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _SPLIT: Final = 64 * 1024
 
 _workers = Workers("reading-on", 2)
+
+#: Selections with further pages. Whoever reads one has shown before that the result is there and is the caller's.
+selections: Final = Selections()
 
 
 class _Asked(NamedTuple):
@@ -75,7 +79,12 @@ def get_tool_result(
         start = offset_of(cursor, asked) if cursor else 0
         if asked.is_whole:
             return _page(reader.resolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
-        return _selected(reader.resolve(ref, caller=_caller()), asked, start)
+        selection = selections.get(asked)
+        if selection is None:
+            selection = _selection(reader.resolve(ref, caller=_caller()), asked)
+        else:
+            reader.head(ref, caller=_caller())  # it is there yet, and the caller's
+        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
 
@@ -98,10 +107,16 @@ async def aget_tool_result(
         if asked.is_whole:
             part = await reader.aresolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES)
             return _page(part, asked, start)
-        found = await reader.aresolve(ref, caller=_caller())
-        if not is_in_asyncio():
-            return _selected(found, asked, start)
-        return await asyncio.wrap_future(_workers.submit(lambda: _selected(found, asked, start)))
+        selection = selections.get(asked)
+        if selection is not None:
+            await reader.ahead(ref, caller=_caller())
+        else:
+            found = await reader.aresolve(ref, caller=_caller())
+            if is_in_asyncio():
+                selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, asked)))
+            else:
+                selection = _selection(found, asked)
+        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except BusyError:
         return _error("Too many results are being read; ask again.")
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
@@ -136,8 +151,8 @@ def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
     return _answer(part.data, asked, start, part.header.bytes)
 
 
-def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
-    """Return a page of the selected part of a result."""
+def _selection(found: Resolved, asked: _Asked) -> bytes:
+    """Return the selected part of a result, and keep it for the next page."""
     text = found.text
     if text is None:
         raise ValueError(f"The result is {found.content_type} and has no text.")
@@ -148,7 +163,11 @@ def _selected(found: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
     if asked.grep:
         text = _matching(text, asked.grep)
     data = text.encode("utf-8", "surrogatepass")
-    return _answer(data[start : start + _READ_BYTES], asked, start, len(data))
+    if len(data) > MOST_BYTES:
+        raise ValueError(f"{len(data)} bytes are selected, too many to page through; select less.")
+    if len(data) > PAGE_BYTES:
+        selections.keep(asked, data)
+    return data
 
 
 def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:

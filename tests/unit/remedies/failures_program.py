@@ -10,6 +10,8 @@ results were counted as large, and the attributes of the tools' spans.
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib
 import json
 import sys
 from typing import Any
@@ -76,12 +78,32 @@ def mcp(_: str) -> list[Any]:
     return asyncio.run(call())
 
 
+def loop(name: str, base_url: str) -> list[Any]:
+    """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
+    agent = importlib.import_module(f"tests.contract.agents.{name}")
+    function = fail
+    if name == "pydantic_ai":
+        from pydantic_ai import ModelRetry
+
+        def function(n: int) -> str:
+            """Ask the model for another try."""
+            raise ModelRetry("x" * n)
+
+        function.__name__ = "fail"
+    agent.run(base_url, [function], "go", "")
+    return []
+
+
 KINDS: dict[str, Any] = {
     "langgraph": langgraph,
     "langgraph async": lambda url: langgraph(url, is_async=True),
     "langchain": lambda url: langgraph(url, handled=True),
     "openai-agents": agents,
     "mcp": mcp,
+    **{
+        name: functools.partial(loop, name)
+        for name in ("agno", "anthropic_runner", "crewai", "pydantic_ai", "smolagents", "strands")
+    },
 }
 
 

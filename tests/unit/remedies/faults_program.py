@@ -9,16 +9,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import importlib
 import json
+import os
 import sys
 import threading
 import time
+import traceback
 from typing import TYPE_CHECKING, Any
 
 from tests.contract.child import Json, Messages, Telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 took: list[float] = []
 """Seconds that each call of a tool took its caller."""
@@ -100,6 +104,18 @@ async def langgraph_later(base_url: str, agent: str) -> str:
 
 BLOCKING: dict[str, Callable[[str, str], str]] = {"by_hand": by_hand, "langgraph": langgraph}
 LATER: dict[str, Callable[[str, str], Any]] = {"by_hand_later": by_hand_later, "langgraph_later": langgraph_later}
+LANGGRAPH = {"langgraph", "langgraph_later"}
+
+
+@contextlib.contextmanager
+def dying_with_its_agents() -> Iterator[None]:
+    """End the program when an agent fails: the others would work for ever, because the test waits for all."""
+    try:
+        yield
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
 
 
 def main(base_url: str, *kinds: str) -> Json:
@@ -110,12 +126,16 @@ def main(base_url: str, *kinds: str) -> Json:
 
     said: dict[str, str] = {}
 
+    # Before there are threads: OpenAI's client looks into ``httpx`` while another thread is still importing it.
+    for module in ("httpx", "openai", "tests.contract.agents.langgraph")[: 3 if set(kinds) & LANGGRAPH else 2]:
+        importlib.import_module(module)
+
     def run(agent: str, kind: str) -> None:
-        with agent_otel.execution(agent):
+        with dying_with_its_agents(), agent_otel.execution(agent):
             said[agent] = BLOCKING[kind](base_url, agent)
 
     async def run_later(agent: str, kind: str) -> None:
-        with agent_otel.execution(agent):
+        with dying_with_its_agents(), agent_otel.execution(agent):
             said[agent] = await LATER[kind](base_url, agent)
 
     async def run_all_later() -> None:

@@ -13,6 +13,7 @@ import asyncio
 import dataclasses
 import hashlib
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -102,7 +103,9 @@ def main() -> None:
         said = asyncio.run(connected(address, converter, file.write_bytes))
     else:
         said = asyncio.run(replay(converter, file.read_bytes()))
-    print(json.dumps(said))
+    print(json.dumps(said), flush=True)
+    # Native threads of the SDK's core outlive the loop, and call into an interpreter that ends: seen to crash it.
+    os._exit(0)
 
 
 if __name__ == "__main__":

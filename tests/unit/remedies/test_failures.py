@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.contract.suite import QUIET
+from tests.servers.anthropic import AnthropicServer
 from tests.servers.model import ModelServer, ToolCall, call_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.environments import Environment
+    from tests.servers.model import Reply
 
 pytestmark = pytest.mark.timeout(700)  # the environments may have to be made
 
@@ -29,6 +32,15 @@ FRAMEWORKS = [
     ("langchain", "langchain"),
     ("openai-agents", "openai-agents"),
     ("mcp", "mcp-1"),
+]
+#: These have no place where a remedy could put something else, or none of the product's.
+LOOPS = [
+    ("agno", "agno"),
+    ("anthropic_runner", "anthropic"),
+    ("crewai", "crewai"),
+    ("pydantic_ai", "pydantic-ai"),
+    ("smolagents", "smolagents"),
+    ("strands", "strands"),
 ]
 
 
@@ -71,6 +83,31 @@ def test_without_a_remedy_it_passes_and_is_counted(
     span = long_span(told)
     assert span.get("tool.result.bytes" if kind == "mcp" else "tool.result.handed_back_bytes") == len(text)
     assert span["error.type"] in ("ValueError", "langchain_core.tools.base.ToolException", "tool_error")
+
+
+@pytest.mark.parametrize(("kind", "name"), LOOPS)
+def test_where_nothing_can_be_replaced_it_is_sized_and_counted(
+    environment: Callable[[str], Environment], kind: str, name: str
+) -> None:
+    """Also with a ceiling, which says that it cannot act."""
+    final: Reply = [ToolCall("call_1", "final_answer", {"answer": "done"})] if kind == "smolagents" else "done"
+    replies = iter([[ToolCall("call_0", "fail", {"n": LONG})], final])
+    kind_of_server = AnthropicServer if kind == "anthropic_runner" else ModelServer
+    with kind_of_server(lambda _: next(replies)) as server:
+        done = environment(name).run(
+            Path(__file__).with_name("failures_program.py"),
+            kind,
+            server.base_url,
+            env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "60000", "PYTHONPATH": str(ROOT), **QUIET},
+            check=True,
+        )
+    told: Json = json.loads(done.stdout.splitlines()[-1])
+    assert told["errors"] == {}
+    assert "x" * LONG in json.dumps(server.requests[-1])
+    assert told["large"] == {"warn": 1, "ceiling": 0}
+    [span] = told["spans"]
+    assert LONG <= span["tool.result.handed_back_bytes"] < LONG + 300
+    assert span["error.type"]
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMEWORKS)

@@ -49,6 +49,8 @@ SLOWEST = 5.0  # seconds that a call may take, whatever the store does
 EVERYBODY = ("by_hand", "by_hand_later", "langgraph", "langgraph_later")
 BY_HAND = ("by_hand", "by_hand_later", "by_hand_later")
 
+_AHEAD = 2  # turns that an agent may be ahead of the slowest: what it carries grows with each
+
 WHOLE, STORED, LOST = "whole", "stored", "lost"
 _STORED = re.compile(
     r"\n\[32768 of (\d+) bytes of dump's result shown; "
@@ -89,6 +91,7 @@ class Script:
     answers: list[Answer] = field(default_factory=list)
     enough: threading.Event = field(default_factory=threading.Event)
     known: set[str] = field(default_factory=set)
+    turn_of: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def decide(self, request: Json) -> Reply:
@@ -101,6 +104,7 @@ class Script:
         if number >= self.turns and self.enough.is_set():
             return "done"
         time.sleep(self.pause)
+        self._keep_pace(agent, number)
         arguments = {"agent": agent, "number": number, "size": size_of(number)}
         return [ToolCall(f"{agent}-{number}", "dump", arguments)]
 
@@ -109,6 +113,17 @@ class Script:
             if call_id not in self.known:
                 self.known.add(call_id)
                 self.answers.append(_read(agent, int(call_id.rpartition("-")[2]), text))
+
+    def _keep_pace(self, agent: str, number: int) -> None:
+        """Wait until no agent is more than two turns behind, or none has come forward for a while."""
+        deadline, seen = Deadline(SECONDS), 0
+        with self.lock:
+            self.turn_of[agent] = number
+        while number - min(self.turn_of.values()) > _AHEAD and not self.enough.is_set():
+            if (now := sum(self.turn_of.values())) != seen:
+                deadline, seen = Deadline(SECONDS), now
+            assert not deadline.has_passed(), self.turn_of
+            time.sleep(0.02)
 
     def wait_for(self, *kinds: str, agents: int, answers: int) -> None:
         """Wait, as long as any answers arrive, until each agent has had so many of these kinds from now on."""

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_otel.measure.size import Size
 from agent_otel.remedies import result_ceiling
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
 
 def test_the_error_is_the_one_that_tools_return() -> None:
     [block] = _blocks("json")
-    assert json.loads(block) == result_ceiling.too_large("search", 70_001, 65_536, ("query", "cursor", "limit"))
+    assert json.loads(block) == result_ceiling.too_large(
+        "search", Size(70_001, exact=True), 65_536, ("query", "cursor", "limit")
+    )
 
 
 def test_there_are_no_other_blocks_and_links_lead_somewhere() -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import agent_otel
 from agent_otel.core import handler
 from agent_otel.core.types import PRODUCED, Call, Replacement, Result, ToolReader
-from agent_otel.remedies.claim_check import get_tool_result, policy
+from agent_otel.remedies.claim_check import get_tool_result, policy, selections
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES
+from agent_otel.remedies.claim_check.selections import Selections
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.json_path import at_path
 
@@ -110,6 +111,59 @@ def test_a_selection_has_pages_too(store: Counting) -> None:
         ref = stored(json.dumps({"rows": rows, "note": "ß" * 20_000}, ensure_ascii=False))
         assert "".join(read_all(ref, json_path="rows")) == json.dumps(rows, ensure_ascii=False)
         assert "".join(read_all(ref, json_path="note")) == "ß" * 20_000
+
+
+@pytest.mark.parametrize("asked", [{"json_path": "rows"}, {"lines": "1-1000000"}, {"grep": "ROW"}])
+def test_the_pages_of_a_selection_read_the_result_once(store: Counting, asked: dict[str, str]) -> None:
+    lines = ",\n".join(f'"row {number} {"x" * 100_000}"' for number in range(200))
+    text = f'{{"rows": [{lines}]}}'
+    with agent_otel.execution("run-1"):
+        ref = stored(text)
+        store.read_bytes = 0
+        pages = read_all(ref, **asked)
+    assert len(pages) > 1_000
+    assert store.read_bytes < 2 * len(text)  # the whole once, and with each page the header and the digests
+
+
+def test_a_selection_is_its_owners_and_goes_with_the_result(store: Counting) -> None:
+    del store
+    rows = json.dumps(["x" * 100] * 1_000)
+    with agent_otel.execution("run-1"):
+        ref = stored(rows)
+        first = agent_otel.remedies.get_tool_result(ref, json_path="$")
+    cursor = first["next_cursor"]
+    with agent_otel.execution("run-2"):
+        for asked in (None, cursor):
+            assert "error" in agent_otel.remedies.get_tool_result(ref, asked, json_path="$")
+    with agent_otel.execution("run-1"):
+        assert agent_otel.remedies.get_tool_result(ref, json_path="$") == first
+        agent_otel.remedies.forget("run-1")
+        assert "error" in agent_otel.remedies.get_tool_result(ref, cursor, json_path="$")
+        assert "error" in asyncio.run(agent_otel.remedies.aget_tool_result(ref, cursor, json_path="$"))
+
+
+def test_a_selection_that_cannot_be_kept_is_refused(store: Counting, monkeypatch: pytest.MonkeyPatch) -> None:
+    del store
+    monkeypatch.setattr(get_tool_result, "MOST_BYTES", 50_000)
+    with agent_otel.execution("run-1"):
+        found = agent_otel.remedies.get_tool_result(stored("x" * 60_000), lines="1")
+    assert found["hint"] == "60000 bytes are selected, too many to page through; select less."
+
+
+def test_selections_are_kept_for_a_time_and_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(selections, "MOST_BYTES", 10)
+    kept = Selections(lambda: now[0])
+    kept.keep("a", b"x" * 4)
+    kept.keep("b", b"x" * 4)
+    assert kept.get("a") == b"x" * 4
+    kept.keep("c", b"y" * 4)  # in the place of b, whose use is older
+    assert [kept.get(key) for key in "abc"] == [b"x" * 4, None, b"y" * 4]
+    kept.keep("a", b"z" * 6)
+    assert [kept.get(key) for key in "ac"] == [b"z" * 6, b"y" * 4]
+    now[0] = selections.KEEP_SECONDS
+    assert [kept.get(key) for key in "ac"] == [None, None]
+    assert kept._bytes == 0
 
 
 @pytest.mark.timeout(300)
