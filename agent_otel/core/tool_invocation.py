@@ -261,8 +261,7 @@ class Record:
             return
         if self.error_type is None:
             self.error_type = error_type(error)
-            if self.out.captures:
-                self.failure = text_of(error, _PREVIEW_BYTES)
+            self.failure = text_of(error, _PREVIEW_BYTES) if self.out.captures else None
         if reader is not None and reader.told is not None and (told := reader.told(error)) is not None:
             self.failed, self.handed = size(told), size(told).bytes
 

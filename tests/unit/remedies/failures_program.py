@@ -81,15 +81,14 @@ def mcp(_: str) -> list[Any]:
 def loop(name: str, base_url: str) -> list[Any]:
     """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
     agent = importlib.import_module(f"tests.contract.agents.{name}")
-    function = fail
-    if name == "pydantic_ai":
-        from pydantic_ai import ModelRetry
+    kinds = {"pydantic_ai": "ModelRetry", "anthropic_runner": "ToolError"}  # of others, the latter cuts the text
+    kind = getattr(agent, kinds[name]) if name in kinds else ValueError
 
-        def function(n: int) -> str:
-            """Ask the model for another try."""
-            raise ModelRetry("x" * n)
+    def function(n: int) -> str:
+        """Raise what the framework makes a long text of."""
+        raise kind("x" * n)
 
-        function.__name__ = "fail"
+    function.__name__ = "fail"
     agent.run(base_url, [function], "go", "")
     return []
 
