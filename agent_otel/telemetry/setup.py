@@ -8,7 +8,7 @@ import platform
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from opentelemetry import trace
 
@@ -30,10 +30,38 @@ _NOWHERE = (
     "AGENT_OTEL_METRICS=otel, but the program has no MeterProvider and no OTEL_* variable names an exporter: "
     "what is counted until the program sets one is lost"
 )
+#: How long nothing is tried after a first use that failed; doubled with each failure that follows.
+_FIRST_WAIT_SECONDS = 1.0
+_LONGEST_WAIT_SECONDS = 300.0
 _telemetry: Telemetry | None = None
 _flusher: lifecycle.Flusher | None = None
 _integrations: dict[str, tuple[str, str]] = {}
 _lock = threading.Lock()
+
+
+class UnavailableError(Exception):
+    """Telemetry could not be resolved a short time ago; the next attempt is not due."""
+
+
+class _Attempts:
+    """Attempts to resolve telemetry, each of which costs milliseconds and files that are read."""
+
+    def __init__(self) -> None:
+        self._wait = 0.0
+        self._due = 0.0
+
+    def check(self) -> None:
+        """Raise UnavailableError while no attempt is due."""
+        if self._wait and time.monotonic() < self._due:
+            raise UnavailableError
+
+    def failed(self) -> None:
+        """Wait from now on, twice as long as the last time."""
+        self._wait = min(2 * self._wait or _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+        self._due = time.monotonic() + self._wait
+
+
+_attempts = _Attempts()
 
 
 class Telemetry:
@@ -57,15 +85,30 @@ class Telemetry:
 
 
 def telemetry() -> Telemetry:
-    """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint."""
-    global _telemetry  # noqa: PLW0603 - resolved once per process
+    """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint.
+
+    Raises:
+        UnavailableError: this has failed, and is not to be tried again yet.
+    """
     if _telemetry is None:
+        _attempts.check()
         with fork.loading, _lock:
             if _telemetry is None:
-                _telemetry = _resolve(settings.current())
-                for name in list(_integrations):
-                    _publish(_telemetry, name)
-    return _telemetry
+                _attempts.check()  # another thread may have failed meanwhile
+                _use_first()
+    return cast("Telemetry", _telemetry)
+
+
+def _use_first() -> None:
+    global _telemetry  # noqa: PLW0603 - resolved once per process
+    try:
+        resolved = _resolve(settings.current())
+        for name in list(_integrations):
+            _publish(resolved, name)
+    except Exception:
+        _attempts.failed()
+        raise
+    _telemetry = resolved
 
 
 def report_integration(name: str, version: str, target: str) -> None:

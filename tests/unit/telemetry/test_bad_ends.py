@@ -347,3 +347,50 @@ def test_metrics_that_go_nowhere(environment: Callable[[str], Environment], more
     child = environment("bare").run(CALL + "call('search', 'x'); call('search', 'y')", env=env, check=True)
     assert count == child.stderr.count("AGENT_OTEL_METRICS=otel, but the program has no MeterProvider")
     assert count == len(_warnings(child))
+
+
+_BROKEN = (
+    """
+import sys, time
+
+class Broken:
+    attempts = 0
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "prometheus_client":
+            self.attempts += 1
+            raise OSError("too many open files")
+
+broken = Broken()
+sys.meta_path.insert(0, broken)
+clock = 1000.0
+time.monotonic = lambda: clock
+"""
+    + CALL
+    + """
+from agent_otel._internal import errors
+agent_otel.tool_call
+broken.attempts = 0
+for wait in (0, 0.5, 0.5, 1, 1, 4, 7, 1, 1000, 1000, 1000, 1000, 1000, 299, 1):
+    clock += wait
+    for _ in range(50):
+        assert call("search", "x") == "x"
+    print(broken.attempts, end=" ")
+sys.meta_path.remove(broken)
+call("search", "x")
+clock += 300
+assert sum(errors.errors.values()) - 1 == 751, errors.errors  # and one before the first call
+call("search", "x")
+from prometheus_client import generate_latest
+print([line for line in generate_latest().decode().splitlines() if "result_size_bytes_count{" in line])
+"""
+)
+
+
+def test_a_first_use_that_fails_is_tried_again_ever_more_rarely(environment: Callable[[str], Environment]) -> None:
+    """Each attempt costs milliseconds; waits are 1, 2, 4, 8 s and so on, at most 300 s."""
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"}
+    child = environment("bare").run(_BROKEN, env=env, check=True)
+
+    counted = """['agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0']"""
+    assert [f"1 1 2 2 3 4 4 5 6 7 8 9 10 10 11 {counted}"] == child.stdout.splitlines()
