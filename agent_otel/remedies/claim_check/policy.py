@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel.core import payload
+from agent_otel.core import payload, remedy_hooks
 from agent_otel.core.types import Replacement
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Origin
@@ -185,6 +185,7 @@ def use_store(store: ClaimStore) -> None:
     global _given  # noqa: PLW0603 - one per process, as the settings are
     _given = store
     current.cache_clear()
+    remedy_hooks.result_remedies.cache_clear()  # built when the first framework is imported
 
 
 @functools.lru_cache(maxsize=1)

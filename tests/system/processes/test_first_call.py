@@ -87,3 +87,30 @@ def test_a_framework_brings_the_modules_and_no_provider(
     child = environment("openai-agents").run(_IN_A_FRAMEWORK, env={"AGENT_OTEL": "1", **exporter}, check=True)
 
     assert [f"{loaded} agent_otel.core.handler", "None"] == child.stdout.splitlines()
+
+
+_OWN_STORE = """
+import agent_otel
+from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+
+agent_otel.tool_call  # the remedies are built with it, as with a framework
+
+class Own(MemoryStore):
+    puts = 0
+
+    def put(self, *more):
+        self.puts += 1
+        super().put(*more)
+
+own = Own()
+agent_otel.remedies.use_store(own)
+with agent_otel.execution("run"), agent_otel.tool_call("search", {}) as running:
+    print("claim:" in running.result("x" * 500), own.puts)
+"""
+
+
+def test_a_store_of_the_program_comes_in_time(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_CLAIM_CHECK": "memory:", **_CLAIM}
+    child = environment("bare").run(_OWN_STORE, env=env, check=True)
+
+    assert "True 1\n" == child.stdout
