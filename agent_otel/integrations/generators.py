@@ -70,15 +70,15 @@ class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return self._self_steps.run(self.__wrapped__.__next__)
 
     def send(self, value: Any) -> Any:
-        """As the generator's own."""
+        """Send a value into the generator, as one step of the stream."""
         return self._self_steps.run(self.__wrapped__.send, value)
 
     def throw(self, *error: Any) -> Any:
-        """As the generator's own."""
+        """Raise an error in the generator, as one step of the stream."""
         return self._self_steps.run(self.__wrapped__.throw, *error)
 
     def close(self) -> None:
-        """As the generator's own; what has passed by then is the result."""
+        """Close the generator; the items that it has yielded by then are the result."""
         try:
             self.__wrapped__.close()
         finally:
@@ -105,15 +105,15 @@ class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return await self._self_steps.run_async(self.__wrapped__.__anext__)
 
     async def asend(self, value: Any) -> Any:
-        """As the generator's own."""
+        """Send a value into the generator, as one step of the stream."""
         return await self._self_steps.run_async(self.__wrapped__.asend, value)
 
     async def athrow(self, *error: Any) -> Any:
-        """As the generator's own."""
+        """Raise an error in the generator, as one step of the stream."""
         return await self._self_steps.run_async(self.__wrapped__.athrow, *error)
 
     async def aclose(self) -> None:
-        """As the generator's own; what has passed by then is the result."""
+        """Close the generator; the items that it has yielded by then are the result."""
         try:
             await self.__wrapped__.aclose()
         finally:

@@ -1,8 +1,8 @@
-"""What stands in the place of a wrapped function: to all others the function itself.
+"""Replacements for wrapped functions, which look like the functions themselves to all other code.
 
-Programs copy, pickle, inspect and subclass what they find on a class. A plain function does all of that as its original
-does. Where a plain function cannot be of the original's kind (a generator function calls its body at the first step), a
-proxy stands, which copies and pickles as the original does.
+Programs copy, pickle, inspect and subclass the attributes of a class. A plain function does all of that as its original
+does. A plain function cannot replace an original of another kind (a generator function calls its body at the first
+step); there a proxy is used, which copies and pickles as the original does.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
 
 
 def _remedied(reader: ToolReader) -> Wrapper:
-    """As `_around`, where a remedy is switched on: what is returned may be something else."""
+    """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         visit = handler.enter_tool(reader, instance, args, kwargs)

@@ -31,7 +31,7 @@ _PIECE: Final = 64 * 1024  # characters encoded at a time
 _DIGEST_BYTES: Final = 6
 _MAX_KEY: Final = blake2b.MAX_KEY_SIZE
 
-# What has no JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
+# A value without JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
 _LONG: Final = "\0text"
 _INT: Final = "\0int"
 _BINARY: Final = "\0bytes"
@@ -71,7 +71,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
 
 
 def arguments_bytes(value: Any) -> int:
-    """Return the size of a call's arguments as ``arguments`` does, where nobody asks for the digest."""
+    """Return the size of a call's arguments as ``arguments`` does, for callers that do not need the digest."""
     try:
         cls = type(value)
         if cls is str:
@@ -134,7 +134,7 @@ def _hash(data: bytes, key: bytes) -> str:
 
 
 def _is_simple(root: Any) -> bool:  # noqa: C901 - one loop, on every call
-    """Whether the value is its own canonical form: plain JSON data, neither large, long nor deep."""
+    """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
     containers: list[Any] = [root]
     left = _SIMPLE_NODES
     for node in containers:  # grows meanwhile
@@ -239,7 +239,7 @@ class _Canonical:
         """Return a key as text, as json writes it if it can."""
         if type(key) is str and len(key) <= LONG_TEXT:
             return key
-        plain = self.plain(key, _DEPTH - 8)  # tuples and the like are flat, and eight deep is enough to tell them
+        plain = self.plain(key, _DEPTH - 8)  # tuples and the like are flat: eight levels distinguish them
         return plain if type(plain) is str else _text(plain)
 
     def record(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _FEWEST: Final = 3
 #: Sizes that a forecast reads: two bursts of an agent that has one every fifth turn, and twice six of two payloads.
 LOOK_BACK: Final = 12
-_RECENT: Final = 5  # growths that the average is taken of: older ones say little about a growth that gathers pace
+_RECENT: Final = 5  # growths in the average: older ones predict little about a growth that gathers pace
 _GROWTHS_PER_FALL: Final = 8  # sizes that have nothing to do with each other fall at every second turn
 _INTERLEAVED: Final = 8  # sizes, four of each of two payloads
 # Number of sizes -> the largest growth ÷ the smallest, times four, up to which so few sizes are a trend: three

@@ -1,8 +1,9 @@
-"""What kind of thing a value is, found out without running any of its code.
+"""The kinds of values, determined without running any of their code.
 
 A tool may return anything: lazy query sets, proxies, models whose ``__getattr__`` costs microseconds, objects whose
-``__repr__`` raises. So classes are asked only through the descriptors of ``type`` itself, instances only through the
-C-level descriptors of their storage, and ``isinstance`` is not used because it reads ``__class__`` from the value.
+``__repr__`` raises. So this module reads classes only through the descriptors of ``type`` itself, and instances only
+through the C-level descriptors of their storage. It does not use ``isinstance``, which reads ``__class__`` from the
+value.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ ARRAY: Final = "array"  # list, tuple and whatever iterates without side effects
 SET: Final = "set"  # as ARRAY, but the order means nothing
 VALUE: Final = "value"  # stands for another value (Enum); read() gives it
 RECORD: Final = "record"  # fields by name; read() gives a dict
-OPAQUE: Final = "opaque"  # generators, iterators, functions, C objects: nothing can be said
+OPAQUE: Final = "opaque"  # generators, iterators, functions, C objects: nothing can be read
 
 
 class Shape(NamedTuple):
-    """How to read the instances of one class."""
+    """The functions that read the instances of a class."""
 
     kind: str
     read: Callable[[Any], Any]
@@ -44,7 +45,7 @@ class Shape(NamedTuple):
     namespace: Callable[[Any], dict[str, Any]] | None = None
     """The instance dictionary of a RECORD, when it has one."""
     declared: bool = False
-    """Whether the fields of a RECORD are declared by its class (dataclass, pydantic, attrs)."""
+    """True if the class declares the fields of a RECORD (dataclass, pydantic, attrs)."""
 
 
 # These three are the real ones even if a metaclass defines attributes of the same name.
@@ -93,7 +94,7 @@ def _inspect(cls: type) -> Shape:
 
 
 def _holds_c_state(cls: type) -> bool:
-    """Whether instances keep data where no Python attribute shows it: their size is more than slots explain."""
+    """Return True if instances keep data that no Python attribute shows: they are larger than their slots."""
     while cls is not object:
         base = _base(cls)
         storage = sum(

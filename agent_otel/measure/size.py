@@ -153,7 +153,7 @@ def _is_text_type(block: dict[Any, Any]) -> bool:
 
 
 def _is_block(block: Any) -> bool:
-    """Whether this may stand beside text blocks: it says its type, or is one of Bedrock's one-key blocks."""
+    """Return True if this may stand beside text blocks: it has a type, or is one of Bedrock's one-key blocks."""
     fields = block
     if type(block) is not dict:
         shape = shape_of(type(block))

@@ -34,7 +34,7 @@ def refine(record: Record, read: object, most_bytes: int) -> None:
 
 
 async def arefine(record: Record, read: object, most_bytes: int) -> None:
-    """As `refine`, while asyncio's event loop goes on."""
+    """Do the same as `refine` in another thread, so that the event loop is not blocked."""
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
         return

@@ -30,7 +30,7 @@ _NOWHERE = (
     "AGENT_OTEL_METRICS=otel, but the program has no MeterProvider and no OTEL_* variable names an exporter: "
     "what is counted until the program sets one is lost"
 )
-#: How long nothing is tried after a first use that failed; doubled with each failure that follows.
+#: Seconds without a new attempt after a first use that failed; doubled with each failure that follows.
 _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 300.0
 _telemetry: Telemetry | None = None

@@ -1,8 +1,8 @@
 """Agno.
 
-Produced is read at ``FunctionCall.execute`` and ``aexecute``. A generator tool has said nothing by then: its call ends
-where the framework has drained it and makes a message of all it said. Exceptions become a status; which one it was is
-known where the framework logs it.
+Produced is read at ``FunctionCall.execute`` and ``aexecute``. A generator tool has produced nothing by then: its call
+ends where the framework has drained it and makes a message of all its items. Exceptions become a status; the exception
+itself is available where the framework logs it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed
-    """What a generator raised."""
+    """The failure of a generator."""
 
     _gen_ai_error_type = TOOL_ERROR
 
@@ -40,7 +40,7 @@ def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
 
 
 def _result(outcome: Any) -> Result | None:
-    """Read how a call has ended, or what a generator has said; before 3 a call that was cancelled says nothing."""
+    """Read the end of a call, or the items of a generator; before version 3 a cancelled call has no outcome."""
     if outcome is None or isinstance(outcome, str):
         return None if outcome is None else Result(outcome)
     if outcome.status == "failure":

@@ -29,7 +29,7 @@ def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
 
 
 def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
-    """Read the call of a toolset's member; a toolset that the model made up is nobody's tool."""
+    """Read the call of a toolset's member; None if the model made up the toolset."""
     block = kwargs["tool_use"] if "tool_use" in kwargs else args[0]
     return Call(block.name, block.input, block.id) if block.toolset_name in runner._toolsets_by_family else None
 

@@ -28,7 +28,7 @@ def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | No
 
 
 def _result(response: Any) -> Result | None:
-    """Read a response of JSON-RPC: the server turns what a tool raises into a result that says so."""
+    """Read a response of JSON-RPC: the server turns an exception of a tool into a result with ``isError``."""
     if response is None or "error" in response:
         return None if response is None else Result(response["error"]["message"], error_type=TOOL_ERROR, raised=True)
     result = response["result"]

@@ -51,7 +51,7 @@ def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> Call | None:
 def _text_call(usage: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
     calling = kwargs["calling"] if "calling" in kwargs else args[0]
     name = getattr(calling, "tool_name", None)  # an error has none
-    # No id of the crew: the request that will have this result in its text does not tell it.
+    # No id of the crew: the request that contains this result as text does not contain that id.
     return None if name is None else Call(name, calling.arguments or {}, agent=getattr(usage.agent, "role", None))
 
 

@@ -30,7 +30,7 @@ def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
 
 
 def _produced(value: Any) -> Result:
-    """Read a result: bare, or in an envelope of texts with an error flag, told by the names of their classes."""
+    """Read a result: bare, or in an envelope of texts with an error flag, recognised by the names of their classes."""
     if type(value).__name__ not in _ENVELOPES:
         return Result(value)
     texts = [text for text in (getattr(block, "text", None) for block in value.content) if text is not None]

@@ -29,7 +29,7 @@ def _tool_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call
 
 
 def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
-    """Read a call that is about to be made; a tool that the model made up is nobody's tool."""
+    """Read a call that is about to be made; None if the model made up the tool."""
     prepared = kwargs["prepared_call"] if "prepared_call" in kwargs else args[1]
     if prepared.tool_lookup_error is not None:
         return None
@@ -53,7 +53,7 @@ def _produced(value: Any) -> Result:
 
 
 def _no_result(_: Any) -> None:
-    """Say nothing of what the outer function returns: by then the kit's span has ended."""
+    """Return None for the result of the outer function: by then the kit's span has ended."""
 
 
 def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

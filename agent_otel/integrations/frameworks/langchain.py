@@ -91,7 +91,7 @@ def _replace_first(messages: Any, replacement: Replacement, asked: Asked) -> Any
 
 
 def _answered(replacement: Replacement, asked: Asked) -> Any:
-    """What a tool that is not asked returns: a message for a call that has an id, else a text."""
+    """Return the replacement for a skipped tool: a message for a call that has an id, else a text."""
     tool, _, kwargs = asked
     call_id = kwargs.get("tool_call_id")
     if call_id is None:
@@ -123,9 +123,9 @@ def _handed_back(output: Any) -> Result:
 
 
 def _tool_message(output: Any) -> Any:
-    """The first ToolMessage of an output, which may be one, or a Command or list with one inside.
+    """Return the first ToolMessage of an output, which may be one, or a Command or list with one inside.
 
-    Told by their classes: asking a tool's own object for an attribute would run its code.
+    The classes alone decide: reading an attribute of a tool's own object would run its code.
     """
     if _is_a("ToolMessage", output):
         return output

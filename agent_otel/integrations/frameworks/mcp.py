@@ -70,9 +70,10 @@ def _replace(answer: Any, replacement: Replacement, _: Asked) -> Any:
 
 
 def _structured(replacement: Replacement, produced: Any) -> Any:
-    """The structured form: what is no error goes on to be what the tool declares, a text in an object, or is left out.
+    """Return the structured form: the replacement's data if it is an error or there was no form, else the text or None.
 
-    Servers put a tool's text into ``{"result": …}``; errors are held against no declaration.
+    Servers wrap the text of a tool in ``{"result": …}``; only this form can carry a text. Clients do not validate the
+    structured form of errors.
     """
     if replacement.is_error or produced is None:
         return replacement.data

@@ -81,7 +81,7 @@ def _result(output: Any) -> Result:
 
 
 def _handed_back(output: Any) -> Result | None:
-    """Read what the loop gets; a FunctionToolResult says that a human was asked, or has refused."""
+    """Read the value that the loop gets; a FunctionToolResult may stand for an approval that is pending or refused."""
     if type(output).__name__ != "FunctionToolResult":
         return Result(_text(output))
     return None if output.output is None else Result(output.output)
@@ -99,7 +99,7 @@ def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
 
 
 def _answered(text: str) -> Any:
-    """What the function returns for a tool that is not asked: since 0.19 a result of its own class."""
+    """Return a skipped tool's text in the form of the function's result: since 0.19 an object of its own class."""
     kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None)
     return text if kind is None else kind(text)
 

@@ -45,7 +45,7 @@ def _is_control_flow(error: BaseException) -> bool:
 
 
 def _told(error: BaseException) -> Any:
-    """Read what the model is sent when a tool asks it for another try, or says that it has failed."""
+    """Read the model's message of a tool's exception that requests a retry or reports a failure."""
     part = _ANSWERS.get(type(error).__name__)
     return None if part is None else getattr(error, part).content
 

@@ -1,8 +1,8 @@
 """smolagents: agents that call tools, and agents that write code which calls them.
 
 Produced is read at ``Tool.__call__``, handed back at ``ToolCallingAgent.execute_tool_call``. An agent that writes code
-hands nothing back: what the code prints goes to the model, cut. Neither tells the tool the id of its call, and no
-request has it: results become text. An agent that another one manages is a tool of that one.
+hands nothing back: the output that its code prints goes to the model, truncated. Neither kind passes the call's id to
+the tool, and no request contains it: results become text. An agent that another one manages is a tool of that one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, InThread, Result,
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# With which the model says that it is done.
+# The tool that the model calls to give its final answer.
 _ANSWER = "final_answer"
 
 

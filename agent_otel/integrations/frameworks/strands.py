@@ -2,8 +2,8 @@
 
 Both functions are generators of events, of which the last result is the tool's. Produced is read at ``_run_tool``,
 handed back at ``ToolExecutor._stream``, behind middleware and the hooks after a call; the framework's own span of the
-tool is open in between. Until 1.61 there is the second one only, within that span; there produced is read where it
-tells the hooks of the result. What a tool raises becomes text for the model, and the exception comes with it.
+tool is open in between. Until 1.61 only the second function exists, within that span; there produced is read where it
+passes the result to the hooks. An exception of a tool becomes text for the model, and the event carries both.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ca
 
 
 def _result(event: Any) -> Result | None:
-    """Read an event: a result, with the exception that it was made of, unless it only says that a task was begun."""
+    """Read an event: a result, with its exception if it has one, or None if it only reports that a task was begun."""
     if type(event).__name__ != "ToolResultEvent" or getattr(event, "_backgrounded", False):
         return None
     return _read(event.tool_result, getattr(event, "exception", None))

@@ -93,7 +93,7 @@ def _message(message: Any) -> Iterator[Part]:
 
 
 def _cached_tokens(result: Any) -> int | None:
-    """What the answer's usage says, where the provider's SDK has not said it."""
+    """Return the cached tokens from the answer's usage, for providers whose SDK has not reported them."""
     usage = getattr(result.generations[0].message, "usage_metadata", None) or {}
     tokens = (usage.get("input_token_details") or {}).get("cache_read")
     return tokens if isinstance(tokens, int) else None

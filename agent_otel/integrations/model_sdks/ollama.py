@@ -1,7 +1,7 @@
 """Ollama's client: chat and generate, sync, async and streamed.
 
-Read at ``_request`` of both clients. The protocol has no call ids: a result says the tool's name, or nothing at all,
-and then it answers the calls of the message before it in their order.
+Read at ``_request`` of both clients. The protocol has no call ids: a result has the tool's name, or nothing at all, and
+then it answers the calls of the message before it in their order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a row of the table of integrations is made of. Read at interpreter start, so it imports nothing."""
+"""The types of the rows in the table of integrations. Read at interpreter start, so this module imports nothing."""
 
 from __future__ import annotations
 
 
 class Wrap:
-    """One function to wrap: ``Class.method`` or ``function`` in the candidate's module, and the adapter's reader."""
+    """A function to wrap: ``Class.method`` or ``function`` in the candidate's module, and the adapter's reader."""
 
     __slots__ = ("reader", "target")
 
@@ -14,7 +14,7 @@ class Wrap:
 
 
 class Candidate:
-    """One historical form of a framework: a module and what must be found in it, all of it or none."""
+    """A historical form of a framework: a module and the functions that it must have, all or none."""
 
     __slots__ = ("module", "wraps")
 
@@ -24,10 +24,10 @@ class Candidate:
 
 
 class Integration:
-    """One framework: its distribution, the oldest supported version, the adapter and the forms, newest first.
+    """An integration: its distribution, the oldest supported version, the adapter and the forms, newest first.
 
     ``beside`` names modules of other instrumentations; without one of them nothing of this row is wrapped. ``tested``
-    says on which versions, and on which engine, the tests run it.
+    names the versions, and the engine, on which the tests run it.
     """
 
     __slots__ = ("adapter", "beside", "candidates", "distribution", "minimum", "name", "tested")

@@ -244,7 +244,7 @@ FRAMEWORKS = (
         ),
         tested=_AGNO_TESTED,
     ),
-    # What generator tools have said.
+    # The items of generator tools.
     Integration(
         "agno-messages",
         "agno",

@@ -54,7 +54,7 @@ PROVIDERS = (
         Candidate("litellm.litellm_core_utils.litellm_logging", Wrap("Logging.pre_call", "announced")),
         tested="1.106",
     ),
-    # What surrounds the requests that the row above reads.
+    # The calls that contain the requests of the row above.
     Integration(
         "litellm-calls",
         "litellm",

@@ -37,7 +37,7 @@ RUNTIMES = (
         ),
         tested=_TEMPORAL_TESTED,
     ),
-    # What both send to the SDK's core, encoded.
+    # The encoded payloads that both send to the SDK's core.
     Integration(
         "temporal-core",
         "temporalio",
@@ -102,7 +102,7 @@ RUNTIMES = (
         ),
         tested=_DBOS_TESTED,
     ),
-    # What a step is called, and which workflows are not new.
+    # The names of steps, and the workflows that are not new.
     Integration(
         "dbos-workflows",
         "dbos",
@@ -175,7 +175,7 @@ RUNTIMES = (
         Candidate("langgraph.checkpoint.base", Wrap("BaseCheckpointSaver.__init__", "savers")),
         tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
     ),
-    # What PostgreSQL's savers put into a column of its own instead of giving it to the serializer.
+    # The values that PostgreSQL's savers put into a column of its own instead of giving them to the serializer.
     Integration(
         "langgraph-postgres",
         "langgraph-checkpoint-postgres",
@@ -334,7 +334,7 @@ RUNTIMES = (
         ),
         tested=_PREFECT_TESTED,
     ),
-    # What the server refuses.
+    # The refusals of the server.
     Integration(
         "prefect-client",
         "prefect",

@@ -1,10 +1,10 @@
-"""AWS Lambda durable functions: a plug-in of their SDK, and what the SDK tells no plug-in.
+"""AWS Lambda durable functions: a plug-in of their SDK, and wrappers for the data that the SDK gives no plug-in.
 
-The plug-in hears where a step's function begins and ends, and of each result when it has been checkpointed. It does
-not hear the name of the function, the serialised input, what a chained invoke sends, nor what the service refuses:
-these are read where an invocation begins and where a checkpoint is made. It gets into the SDK by the switch, or by the
-SDK's own variable ``DURABLE_EXECUTION_PLUGINS=agent_otel``, which is a switch as well: start-up files do not run in a
-Lambda layer. What a step takes in are Python's own references; only results are checkpointed.
+The SDK calls the plug-in where a step's function begins and ends, and with each result after its checkpoint. It does
+not pass the name of the function, the serialised input, the payload of a chained invoke, or a refusal by the service:
+wrappers read these where an invocation begins and where a checkpoint is made. Two switches load the plug-in:
+agent_otel's own, and the SDK's variable ``DURABLE_EXECUTION_PLUGINS=agent_otel``, because start-up files do not run in
+a Lambda layer. The inputs of steps are Python references; only results are checkpointed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _end(execution: str, operation_id: str, outcome: Outcome) -> bool:
 
 
 class _Hooks:
-    """What of the SDK's plug-in is used; one instance for each invocation."""
+    """The plug-in methods that the integration implements; one instance for each invocation."""
 
     def __init__(self, execution: str) -> None:
         self.execution = execution
@@ -140,7 +140,7 @@ class _Hooks:
 
 
 class _Factory:
-    """What the SDK finds under ``agent_otel`` in its group of entry points."""
+    """The object that the SDK loads under the name ``agent_otel`` from its group of entry points."""
 
     __durable_registration_api__ = 1
 
@@ -207,13 +207,13 @@ def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped functio
 
 
 def _source(error: BaseException) -> BaseException:
-    """What the thread raised that sends the checkpoints."""
+    """Return the error of the thread that sends the checkpoints."""
     source: BaseException = getattr(error, "source_exception", error)
     return source
 
 
 def _refusal(error: BaseException | None, carried: Carried | None) -> str | None:
-    """What the service said; a checkpoint that was sent together with one too large is lost but was not refused."""
+    """Return the service's message if it refused this payload, not another one that the same checkpoint contained."""
     if error is None or carried is None:
         return None
     said = str(_source(error))

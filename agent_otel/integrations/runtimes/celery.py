@@ -39,7 +39,7 @@ _transports: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
 
 
 class _Run:
-    """One task while it runs."""
+    """A task while it runs."""
 
     __slots__ = ("outcome", "task_id", "visit")
 
@@ -134,7 +134,7 @@ def _connect(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 
 
 def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """All have heard of the task's start; OpenTelemetry's instrumentation says only at its end what its span is."""
+    """Begin the step; OpenTelemetry's instrumentation, already called, sets its span's action only at its end."""
     span: Any = trace.get_current_span()
     scope = getattr(span, "instrumentation_scope", None)
     if scope is not None and scope.name == _INSTRUMENTATION and span.name.startswith("run/"):
@@ -146,7 +146,7 @@ def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 
 
 def _decoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """What a task is called with, between its message and its start: (args, kwargs, embed)."""
+    """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
     if error is None and isinstance(value, list | tuple) and len(value) == 3:  # noqa: PLR2004 - they are
         body = args[0] if args else kwargs["data"]
         if isinstance(value[2], dict):

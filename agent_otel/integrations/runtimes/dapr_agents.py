@@ -1,4 +1,4 @@
-"""Dapr Agents: an agent's state entry, which its activities write back whole, each time with all that was said.
+"""Dapr Agents: an agent's state entry, which its activities rewrite whole, each time with the full conversation.
 
 Its workflow and activities are Dapr's. The entry goes to a state store under a key that ends with the workflow's id.
 """

@@ -1,8 +1,8 @@
-"""DBOS: the texts that it writes into its system database, and the steps that they come out of.
+"""DBOS: the texts that it writes into its system database, and the steps that produce them.
 
-A step is run inside ``Immediate._intercept`` or, when it is asynchronous, ``Pending._wrap``, which are told neither its
-name nor its workflow; both are known to the context that DBOS has current there. Whether a step is run or has its
-result already is known once the database has been asked. Inputs of steps are not stored.
+DBOS runs a step inside ``Immediate._intercept`` or, when it is asynchronous, ``Pending._wrap``. These receive neither
+the step's name nor its workflow's; both are in the context that DBOS makes current there. Only the answer of the
+database shows if a step runs or has its result already. Inputs of steps are not stored.
 
 By default the text is a pickle in base64, in which nothing can be read; a step's result is at hand beside it.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _RUNTIME = "dbos"
 _DONE = ("SUCCESS", "ERROR")
-# What SQLite, psycopg and PostgreSQL say of a text that is too long for them.
+# Error messages of SQLite, psycopg and PostgreSQL for a text that is too long for them.
 _TOO_LONG = ("string or blob too big", "requested length too large", "invalid memory alloc request size")
 
 
@@ -87,7 +87,7 @@ def _failed(error: BaseException) -> Outcome | None:
 
 
 def _taken() -> tuple[Carried | None, str | None]:
-    """What the step has written and what was said to that; a context may outlive its step, what is written may not."""
+    """Remove and return the step's payload and its refusal: a context may outlive its step, a payload must not."""
     running = _current()
     if running is None:
         return None, None
@@ -160,7 +160,7 @@ def _carried(direction: str, text: str) -> Carried:
 
 
 def _refusal(error: BaseException | None) -> str | None:
-    """What the database says when a text is too long for it; SQLAlchemy's own message repeats the text."""
+    """Return the database's message if a text was too long for it; SQLAlchemy's own message repeats the text."""
     said = str(getattr(error, "orig", ""))
     return said if any(words in said for words in _TOO_LONG) else None
 

@@ -18,7 +18,7 @@ _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"))
 
 
 def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-    """A worker says what it receives at most, and what its payload store takes of one payload, if it has one."""
+    """Read a worker's limit for received messages, and its payload store's limit for one payload, if it has a store."""
     if error is not None:
         return
     options = worker._channel_options
@@ -26,14 +26,14 @@ def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
         payload_cap.discover(_RUNTIME, "history", options.max_receive_message_length)
     store = worker._payload_store
     if store is not None:
-        # What is large is in the store; of the history too only a token is sent.
+        # The store keeps large payloads; the history contains only tokens for them.
         _hub.sends_history = False
         for boundary in _PAYLOADS:
             payload_cap.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
 
 
 def _externalized(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-    """The store's limit is checked before anything is sent; the worker says so in its log only."""
+    """Report a payload above the store's limit: the worker checks it before it sends, and only logs the refusal."""
     if isinstance(error, ValueError):
         message = args[0]
         if message.DESCRIPTOR.name == "ActivityResponse":

@@ -57,7 +57,7 @@ def _step(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
 
 
 def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """What goes in is told when the step has begun."""
+    """Return None: the input is reported when the step has begun."""
 
 
 def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:

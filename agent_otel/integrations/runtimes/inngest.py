@@ -1,11 +1,11 @@
 """Inngest: a step between its report and its end, its output where the answer to the server is prepared.
 
-The server calls a function once for each step, with all that the earlier ones returned: that is the run's state, which
-has a cap of its own. A step that is in it is passed over. What a step returned is serialised by whoever answers the
-request, in another context than the step ran in. The server says nothing to the SDK of what it refuses.
+The server calls a function once for each step, with the results of all earlier steps: these are the run's state, which
+has a cap of its own. A step whose result is in the state is skipped. The task that answers the request serialises a
+step's result, in another context than the step ran in. The server does not report its refusals to the SDK.
 
-What a step takes in are Python's own references. Events have no text of their own in a request; the size of the first
-is that of its data as compact JSON. A state that the SDK has to fetch (``use_api``) is not measured.
+The inputs of steps are Python references. Events have no text of their own in a request; the size of the first is that
+of its data as compact JSON. A state that the SDK has to fetch (``use_api``) is not measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEMBERED = 1_000
 
 
 class _Call:
-    """One call of a function by the server: whose it is, and how large the state that came with it."""
+    """A call of a function by the server: its step, and the size of the state that came with it."""
 
     __slots__ = ("state", "step")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _RUNTIME = "langgraph"
 _PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
-# What the channels that start a node are called; older versions have one for each way to it.
+# Prefixes of the channels that start a node; older versions have one for each way to start it.
 _TRIGGERS = ("branch:", "start:", "__start__")
 _SENDS = "__pregel_tasks"
 _SQLITE_LIMIT_LENGTH = 0
@@ -30,7 +30,7 @@ _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 
 
 class _Saving:
-    """What a saver's method has serialised so far."""
+    """Totals of the payloads that one call of a saver's method has serialised so far."""
 
     __slots__ = ("blobs", "inline", "saver", "seen", "whole")
 
@@ -66,7 +66,7 @@ def _begin(saver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Sav
 
 def _serialized(serializer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
     saving = _saving.get()
-    # One that is the saver's own: what it may wrap has been asked in between.
+    # Count only the saver's own serializer: it may wrap another one, whose calls come in between.
     if saving is not None and error is None and serializer is saving.saver.serde:
         given = _argument(args, kwargs, 0, "obj")
         saving.seen = True
@@ -148,14 +148,14 @@ def _variant(saving: _Saving) -> str | None:
 
 
 def _discover(saver: Any, direction: str, variant: str | None) -> None:
-    """SQLite's limit may be set lower for a connection, which says so from Python 3.11 on."""
+    """Discover SQLite's limit, which a connection may lower and which it can report from Python 3.11 on."""
     limit = getattr(getattr(saver, "conn", None), "getlimit", None)
     if limit is not None:
         discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
 
 
 def _refusal(error: BaseException) -> str | None:
-    """What a database said that took a value for too large: SQLite or PostgreSQL."""
+    """Return the message of SQLite or PostgreSQL if the database refused a value as too large."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "ProgramLimitExceeded" in names or ("DataError" in names and "too big" in str(error)):
         return str(error)
@@ -174,7 +174,7 @@ def _namespace(config: Mapping[str, Any]) -> str:
 def _kind(
     config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
 ) -> str:
-    """Say what has run and what comes next, so that the checkpoints of an agent's turns are told apart."""
+    """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
     ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
     coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
     coming.update(str(send.node) for send in channels.get(_SENDS) or ())
@@ -182,7 +182,7 @@ def _kind(
 
 
 def _node(task_id: str, task_path: str) -> str | None:
-    """The node whose task wrote; the path says it where the graph's edges have started it."""
+    """Return the node whose task wrote; the path contains its name if the graph's edges started it."""
     task = _task.get()
     if task is not None and task[0] == task_id:
         return task[1]

@@ -125,7 +125,7 @@ def _succeeded(
 
 
 def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any, error: Any) -> None:
-    """The server has refused to create a run, and says what it measured."""
+    """Report that the server refused to create a run, with the size from its message."""
     said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
     if said is None:
         return

@@ -1,12 +1,12 @@
-"""Restate: what a handler takes, returns and stores, and what each of its runs puts into the journal.
+"""Restate: the inputs, results and state of handlers, and the payload that each of their runs adds to the journal.
 
-The SDK tells a run's name where the run is registered and its bytes where they are proposed to the server, both at the
-state machine of the attempt; so what belongs together is kept beside that state machine. While the journal is replayed
-no run is executed and no byte is proposed again.
+The SDK passes a run's name where the run is registered and its bytes where they are proposed to the server, both to the
+state machine of the attempt; the adapter joins them by that state machine. While the journal is replayed no run is
+executed and no byte is proposed again.
 
-The server does not tell the SDK that it refuses a result: it ends the attempt and begins another. A run, or a whole
-handler, whose result was handed over and that is nevertheless executed again has been refused. Results below 1 MiB are
-left out: no server is run with a smaller limit, and what a lost connection costs is not to be called a refusal.
+The server does not report to the SDK that it refuses a result: it ends the attempt and begins another. The adapter
+counts a refusal when a run, or a whole handler, is executed again after its result was handed over. Results below 1 MiB
+are excluded: no server runs with a smaller limit, and a retry after a lost connection must not count as a refusal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REMEMBERED = 1_000
 
 
 class _Attempt:
-    """One attempt at an invocation: whose it is, how its runs are called and what came out of them."""
+    """An attempt at an invocation: its step, the names of its runs and their outcomes."""
 
     __slots__ = ("large", "names", "outcomes", "step")
 
@@ -92,7 +92,7 @@ def _step(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ste
 
 
 def _nothing(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """What a run takes in are Python's own references: the journal has none of it."""
+    """Return None: a run's inputs are Python references, and the journal contains none of them."""
 
 
 def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:

@@ -1,8 +1,8 @@
-"""What Microsoft's durabletask and Dapr's copy of it share: one protocol, the "task hub", with the same worker inside.
+"""The adapter for Microsoft's durabletask and Dapr's copy of it: one "task hub" protocol, one kind of worker.
 
 The worker has the encoded text in hand where it runs an activity and where it runs a workflow's turn. A workflow's
-history comes with each of its turns, and the same turn comes again when the other side has not taken its outcome;
-so it is remembered of each run how much of its history has been seen: integers only.
+history comes with each of its turns, and the hub delivers a turn again when it did not accept the turn's outcome; so
+the adapter keeps, for each run, how much of its history it has read: integers only.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ if TYPE_CHECKING:
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000
 _TOO_LARGE = "larger than max"
-# What a message has beside an activity's input: daprd's to the scheduler half a KiB, with short names.
+# Bytes of a message beside an activity's input: half a KiB from daprd to the scheduler, with short names.
 _BESIDE_BYTES = 1024
 _CONTINUED_AS_NEW = 2  # OrchestrationStatus
 
 
 class _Run:
-    """What has been seen of one run of a workflow; one that continues as new is another."""
+    """The progress of reading one run of a workflow; a run that continues as new has a new one."""
 
     __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told")
 
     def __init__(self) -> None:
         #: Events that were history at the last turn; every turn adds to them.
         self.committed = -1
-        #: Whether it continues as new, or has ended and left no history to tell it from the next of its name.
+        #: True if it continues as new, or has ended and left no history that distinguishes it from a later run of its
+        #: name.
         self.is_over = False
         #: Events measured so far, and what they came to.
         self.seen = 0
         self.history_bytes = 0
         #: Tasks whose input was counted where it was made, because it may be too large to arrive.
         self.unsendable: set[int] = set()
-        #: Whether the SDK was told that the last turn was refused.
+        #: True if the SDK was informed that the last turn was refused.
         self.was_told = False
 
 
 class TaskHub:
-    """One SDK that speaks the protocol.
+    """An SDK that speaks the protocol.
 
     ``ends`` names the action that ends a workflow, and its status; ``first`` is where the instance's id stands among
     the arguments of the function that runs an activity.
@@ -60,7 +61,7 @@ class TaskHub:
         self._runtime = runtime
         self._end, self._status = ends
         self._first = first
-        #: Whether all events of a workflow are sent together, each with its payload.
+        #: True if all events of a workflow are sent together, each with its payload.
         self.sends_history = True
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, _Run] = OrderedDict()
@@ -93,7 +94,7 @@ class TaskHub:
     def turn(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
         """Read a turn of a workflow, unless it has been read before.
 
-        The run's first event says what it is and carries its input; it is new once, then part of every replay.
+        The run's first event names the workflow and carries its input; it is new once, then part of every replay.
         """
         instance_id, old_events, new_events = args[:3]
         start = next((event for event in chain(old_events, new_events) if event.HasField("executionStarted")), None)
@@ -124,9 +125,10 @@ class TaskHub:
             handler.execution_ended(instance_id)
 
     def _not_taken(self, run: _Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
-        """The same turn again: what is above its cap in it was not taken, of which nobody is told.
+        """Report the oversized payloads of a redelivered turn: the hub rejected them without an error.
 
-        daprd shows the workflow what it has tried to schedule, unless it has lost that; then it is asked for it again.
+        daprd shows the workflow the tasks that it tried to schedule; after it has lost them, the workflow schedules
+        them again.
         """
         tried = {event.eventId: event.taskScheduled.name for event in new if event.HasField("taskScheduled")}
         asked = {action.id: action.scheduleTask.name for action in actions if action.HasField("scheduleTask")}
@@ -177,7 +179,7 @@ class TaskHub:
     # --- what is sent ---------------------------------------------------------------------------------------------
 
     def stub_made(self, stub: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-        """Watch what a connection's stub says when results are sent: the worker keeps that to itself."""
+        """Wrap a connection's stub, to see the hub's answers to results: the worker does not pass them on."""
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
                 call = getattr(stub, method)
@@ -191,7 +193,7 @@ class TaskHub:
             self.turn_refused(args[0])
 
     def result_sent(self, response: Any, *, refused: bool) -> None:
-        """What an activity returned is no longer here; ``refused`` when nobody took it."""
+        """Forget the step of a result that was sent; report it if the hub ``refused`` the result."""
         with self._lock:
             step = self._results.pop((response.instanceId, response.taskId), None)
         if step is not None and refused:
@@ -227,6 +229,6 @@ def _carried(direction: str, text: str | None, *, again: bool = False) -> Carrie
 
 
 def is_refusal(error: Any) -> bool:
-    """Whether the other side has found a message too large for its limit."""
+    """Return True if the hub refused a message as larger than its limit."""
     details = getattr(error, "details", None)
     return callable(details) and _TOO_LARGE in (details() or "")

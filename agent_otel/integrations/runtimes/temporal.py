@@ -1,11 +1,11 @@
 """Temporal: steps where the activity worker runs a task, workflows where their worker hands a completion to the core.
 
 All bytes are read between the SDK's Python side and its core, after the user's payload codec: there the payloads are
-what the server's limit counts. Nothing runs in workflow code; an activation that replays is passed over.
+those that the server's limit counts. Nothing runs in workflow code; an activation that replays is passed over.
 
-The server, or the core before it, refuses payloads above a limit without telling the Python side, so that a payload
-above the limit that the worker has learnt from the server is refused. Before 1.22 Temporal's default stands. From 1.23
-to 1.31 the SDK's Python side refuses, and says the size.
+The server, or the core before it, refuses payloads above a limit without an error to the Python side. So the adapter
+counts a payload above the limit that the worker got from the server as refused; before 1.22 it uses Temporal's default.
+From 1.23 to 1.31 the SDK's Python side refuses, with the size in its message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOO_LARGE = "PayloadsTooLarge"
 _SAID_TOO_LARGE = re.compile(r"\[TMPRL1103\].*payloads.*Size: (\d+) bytes, Limit: (\d+) bytes")
 _WORKFLOW_ENDED = 10  # RemoveFromCache.EvictionReason.WORKFLOW_EXECUTION_ENDING
 _RUNS = 4096
-# What of a command arrives elsewhere and is counted there, unless it is refused: the field with the payloads.
+# The field with the payloads of each command that is counted where it arrives, or here if it is refused.
 _SENT_ON = {
     "schedule_activity": "arguments",
     "start_child_workflow_execution": "input",
@@ -39,7 +39,7 @@ _SENT_ON = {
 
 
 class _Run:
-    """What is known of a workflow's run: its type, what has been counted, the last number of each kind of command.
+    """The state of a workflow's run: its type, the counted payloads, the last number of each kind of command.
 
     A workflow task that failed is done again, and is no replay then.
     """
@@ -52,7 +52,7 @@ class _Run:
         self.last: dict[str, int] = {}
 
     def again(self, *what: Any) -> bool:
-        """Whether this has been counted; from now on it has."""
+        """Return True if this has been counted; mark it as counted."""
         known = what in self.counted
         self.counted.add(what)
         return known
@@ -91,7 +91,7 @@ def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) ->
 
 
 def _refused(carried: Carried | None, limit: int) -> str | None:
-    """What is to be said of a payload above the limit."""
+    """Return the error message for a payload above the limit."""
     if carried is None or carried.bytes <= limit:
         return None
     return f"{carried.bytes} bytes exceed the limit of {limit}"

@@ -41,7 +41,7 @@ class Spot(NamedTuple):
 
 
 class Fields:
-    """What is remembered of an object while it is read."""
+    """The state of an object while it is read."""
 
     __slots__ = ("called", "outcome", "results", "scope", "texts")
 
@@ -53,7 +53,7 @@ class Fields:
         self.outcome = False  # whether it has what only calls have
 
     def note(self, key: str, value: Any) -> None:
-        """Remember what one of the telling members says; the value of a long one is its own fields, or not known."""
+        """Keep the value of a member that may name a call; a long value comes as its own fields, or is missing."""
         if key in KEPT:
             if type(value) is str:
                 self.texts[key] = value
@@ -80,7 +80,7 @@ class Tally:
         self._gap = gap
         self.results = Results(tool_of, is_tool)
 
-    # What a reader tells.
+    # The methods of the visitor, which the reader calls.
 
     def fields(self, spot: Spot) -> Fields:
         """Begin a container."""
@@ -144,7 +144,7 @@ class Tally:
         self._text(spot, fingerprint, written())
 
     def after(self, spot: Spot, fields: Fields, key: str, value: Any, written: int) -> None:
-        """Remember what a member says about the object."""
+        """Keep a member's value if it shows what the object is."""
         if spot.scope is not None and spot.scope is not fields.scope and written > _NULL:
             spot.scope.bytes = written
             fields.results.append(spot.scope)
@@ -287,12 +287,12 @@ class Tally:
 
 
 def _is_open(scope: Scope | None) -> bool:
-    """Whether results may be in here: not in what is a result itself."""
+    """Return True if results may be in this container: it is not inside a result."""
     return scope is None or scope.call is None
 
 
 def _columns(objects: Sequence[dict[str, Any]], place: Place, without: frozenset[str]) -> dict[str, list[Any]]:
-    """Sort the members of unlike objects by key; of a table, and of objects with many keys, the keys say nothing."""
+    """Sort the members of unlike objects by key; the keys of tables and of wide objects are data (``ANY``)."""
     columns: dict[str, list[Any]] = defaultdict(list)
     for one in objects:
         skip = without if without and may_be_call(one) else ()

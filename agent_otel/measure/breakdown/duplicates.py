@@ -25,7 +25,7 @@ _MOST_MEMBERS: Final = 4096
 
 
 class Fingerprint:
-    """What is kept of a text: its length, its beginning, and a hash for every 1,024 characters. It comes in pieces."""
+    """The kept data of a text: its length, its beginning, and a hash for every 1,024 characters. It comes in pieces."""
 
     __slots__ = ("_blocks", "_rest", "chars", "head")
 
@@ -154,7 +154,7 @@ def _length(copy: Copy) -> int:
 
 
 def _is_beginning(one: Copy, other: Copy) -> bool:
-    """Whether the shorter is a beginning of the longer, but for a marker in its last block or after it."""
+    """Return True if the shorter begins the longer, except for a marker in its last block or after it."""
     short, long = (one, other) if one.chars <= other.chars else (other, one)
     needed = max(_LEAST_BLOCKS, short.chars // _BLOCK - 1) * _BLOCK_BYTES
     return len(short.blocks) >= needed and long.blocks.startswith(short.blocks[:needed])

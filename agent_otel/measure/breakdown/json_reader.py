@@ -52,10 +52,10 @@ _MISSING: Final = object()
 
 
 class Visitor(Protocol):
-    """Who is told what stands where. A spot is what the visitor calls a place; fields, what it keeps of an object."""
+    """Callbacks for parsed values. A spot and fields are opaque handles that the visitor makes: a place, an object."""
 
     form: Form
-    """How the values are written that come next."""
+    """The way in which the next values are written."""
 
     def fields(self, spot: Any) -> Any:
         """Begin a container."""
@@ -369,7 +369,7 @@ class Reader:
             yield piece
 
     def _is_argument(self) -> bool:
-        """Whether what is read is the payload, or one of a list of arguments that is the payload."""
+        """Return True if the current value is the payload, or an element of a list of arguments that is the payload."""
         return not self._frames or (len(self._frames) == 1 and self._frames[0].closer == "]")
 
     def _nested(self, spot: Any) -> bool:

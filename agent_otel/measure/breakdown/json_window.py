@@ -40,7 +40,7 @@ _scan_string: Callable[[str, int, bool], tuple[str, int]] = vars(json_decoder)["
 
 
 class Form(NamedTuple):
-    """How text is written in a payload: by which function, and by which ones again as JSON within a string."""
+    """The functions that write a text in a payload: its own, and those that quote it again as JSON within a string."""
 
     quote: Quote
     around: tuple[Quote, ...] = ()
@@ -94,7 +94,7 @@ class Window:
         self._read = 0
         self.around = around
         self.form = Form(_quote_ascii, around)
-        """How strings are written here: what is beyond ASCII is escaped as long as all that was read is ASCII."""
+        """The way to write strings here: characters beyond ASCII count as escaped until an unescaped one is read."""
         self.text = '"'
         self.at = 0
         self.end = 0
@@ -231,7 +231,7 @@ def _between_escapes(text: str) -> int:
 
 
 def _begins_escape(text: str, at: int) -> bool:
-    """Whether the backslash there is not itself escaped."""
+    """Return True if the backslash at this place is not itself escaped."""
     before = text[: at + 1]
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
@@ -245,10 +245,10 @@ def unescaped(raw: str) -> str:
 
 
 def between(text: str, before: int, at: int) -> tuple[str, int]:
-    """What stands between two elements, with the end of the one and the beginning of the other.
+    """Return the text between two elements, with the end of the first and the beginning of the second.
 
-    Also how much of it belongs to the first of them. Rows of one kind begin with the same key, which objects within
-    them seldom do.
+    Also return how much of it belongs to the first of them. Rows of one kind begin with the same key, which objects
+    within them seldom do.
     """
     end = text[before - 1] if before and text[before - 1] in '}]"' else ""
     beginning = text[at] if text[at] in '{["' else ""

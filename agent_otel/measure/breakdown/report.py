@@ -1,4 +1,4 @@
-"""What a payload is made of: bytes by JSON path, by tool and by call, and what stands in it twice."""
+"""The breakdown of a payload: bytes by JSON path, by tool and by call, and the texts that stand in it twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """What a payload is made of, in UTF-8 bytes as they stand in it; dictionaries and tuples have the largest first.
+    """The composition of a payload, in UTF-8 bytes as they stand in it; dictionaries and tuples have the largest first.
 
     ``paths`` are the leaves, with the quotes and escapes of texts; keys and punctuation are the rest of
     ``total_bytes``. List indexes are ``[]``, keys that are data are ``*``, a payload that is a single value is ``$``,
@@ -40,9 +40,9 @@ class Breakdown:
     ``tools`` counts results wherever they stand, so a result that stands twice counts twice. ``calls`` counts one copy
     of each result, the largest.
 
-    If it is not ``exact``, something was not read or not remembered, or is a live object that has no JSON of its own.
-    Of a key that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in
-    1,024 are compared.
+    If it is not ``exact``, a part was not read or not kept, or is a live object that has no JSON of its own. Of a key
+    that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in 1,024 are
+    compared.
     """
 
     total_bytes: int

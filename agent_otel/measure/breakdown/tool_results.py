@@ -53,7 +53,7 @@ class Results:
         self._early: dict[str, int] = {}  # bytes by tool, of those beyond the results that are remembered
 
     def note(self, call: str, name: str | None) -> None:
-        """Remember the tool of a call, if it is said."""
+        """Keep the tool of a call, if it has a name."""
         if name is not None and len(self._names) < _MOST_NAMES:
             self._names.setdefault(call, name)
 
@@ -68,7 +68,7 @@ class Results:
             self._early[tool] = self._early.get(tool, 0) + scope.bytes
 
     def _tool(self, scope: Scope) -> str | None:
-        """Return the tool of a result: what the ledger knows, what stands beside it, what its call says elsewhere.
+        """Return the tool of a result: from the ledger, from the name beside the result, or from its call elsewhere.
 
         A name that is no tool's may be a value: an object with the id of a call is then another tool's result, and one
         with any id is no result.
@@ -120,7 +120,7 @@ class Results:
 
 
 def may_be_call(keys: Iterable[str]) -> bool:
-    """Whether an object with these keys may be a call or its result."""
+    """Return True if an object with these keys may be a call or its result."""
     return not _CALLS.isdisjoint(keys) and not _TOLD.isdisjoint(keys)
 
 
@@ -140,7 +140,7 @@ def call_of(fields: Mapping[str, Any]) -> tuple[str | None, bool]:
 
 
 def says_outcome(keys: Iterable[str]) -> bool:
-    """Whether an object with these keys can hardly be anything but a call: others have an id, a name and content."""
+    """Return True if an object with these keys is almost certainly a call; others have an id, a name and content."""
     return not _OUTCOME.isdisjoint(keys)
 
 
@@ -158,7 +158,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _two_forms(scopes: list[Scope]) -> Iterator[tuple[Scope, Scope, int]]:
-    """Pairs of values for one call that say the same in two forms: two texts are told by their fingerprints."""
+    """Yield pairs of values for one call that are one result in two forms; fingerprints compare two texts."""
     texts: list[Scope] = []
     objects: list[Scope] = []
     for scope in scopes:
@@ -185,7 +185,7 @@ def _alike(one: int, other: int) -> bool:
 
 
 def _say_the_same(text: Scope, whole: Scope) -> bool:
-    """Whether a text and an object of one call are one result: they begin alike, or are about as long."""
+    """Return True if a text and an object of one call are one result: they begin alike, or are about as long."""
     beginning = unescaped(text.head)
     if _alike(text.text_bytes * len(beginning) // max(1, len(text.head)), whole.bytes):
         return True

@@ -50,7 +50,7 @@ _SHRUNK_SHARE: Final = 0.01
 
 
 class Cut(NamedTuple):
-    """Why a result counts as cut, and the project (or projects) whose marker says so, when one does.
+    """The reason why a result counts as cut, and the project (or projects) that write the marker, if it has one.
 
     ``reason`` is ``marker``, ``cut_json``, ``offloaded``, ``cleared`` or ``suspected``.
     """
@@ -82,12 +82,12 @@ def _is_written_by_python(value: object) -> bool:
 
 
 def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
-    """Look for signs that a tool result was cut; None if there is none.
+    """Return the sign that a tool result was cut; None if there is none.
 
     Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
-    structured result says so. A text is looked at in its first 256, middle 96 and last 320 characters. ``size_bytes``
-    is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured here. Never
-    raises and never runs code of the value.
+    structured result marks itself as cut. Of a text it reads the first 256, middle 96 and last 320 characters.
+    ``size_bytes`` is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured
+    here. Never raises and never runs code of the value.
     """
     try:
         if type(value) is str:
@@ -153,10 +153,10 @@ def _regions(length: int) -> tuple[tuple[int, int], ...]:
 
 
 def _is_cut_json(text: str) -> bool:
-    """Whether a JSON object or array stops before its end.
+    """Return True if a JSON object or array stops before its end.
 
-    Only a missing closer makes it worth parsing, and only the first 1,024 characters: a parser that runs to their end
-    has found nothing wrong but the end. A log line, a link or a template is wrong earlier.
+    Only a missing closer makes it worth parsing, and only the first 1,024 characters: if a parser runs to their end,
+    the end is the only error. A log line, a link or a template has an error earlier.
     """
     closer = _CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
     if closer is None or text[-1] == closer or text[-_BLANK_EDGE:].rstrip()[-1:] == closer:

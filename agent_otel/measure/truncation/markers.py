@@ -1,4 +1,4 @@
-"""What agent tools leave behind when they cut a result: the texts of 63 places in 30 projects, as data.
+"""The markers of agent tools that cut a result: the texts of 63 places in 30 projects, as data.
 
 Read in what the projects published, in November 2026: Claude Code 2.1.329, Gemini CLI 0.61.0, Codex 0.169.0, opencode
 1.18, smolagents 1.26.0, OpenHands SDK 1.58.2, Strands 1.62.0, LangChain 1.5.0, deepagents 0.7.32, FastMCP 4.2.0,
@@ -21,7 +21,7 @@ CLEARED: Final = "cleared"
 
 
 class Marker(NamedTuple):
-    """One text, the projects that write it, and what it says happened to the result."""
+    """A marker text, the projects that write it, and the reason that it gives for the cut."""
 
     project: str | None
     template: str
@@ -42,7 +42,7 @@ STEMS: Final = (
 )
 """Every template contains one of these. Looking for them costs less than any regular expression."""
 
-# Offloaded first: such a result is complete elsewhere, whatever else the text says.
+# Offloaded first: such a result is complete elsewhere, even if the text contains another marker.
 MARKERS: Final = (
     Marker("claude-code", "Output too large (*). Full output saved to: ", OFFLOADED),
     Marker("claude-code", "Error: result (*) exceeds maximum allowed tokens. Output has been saved to ", OFFLOADED),
@@ -141,7 +141,7 @@ EVIDENCE: Final = {
     "result_is_likely_truncated": Marker(None, "result_is_likely_truncated"),
     "lc_evicted_to": Marker("deepagents", "lc_evicted_to", OFFLOADED),
 }
-"""Keys by which a structured result says that it was cut, if their value is ``True``, a positive number or a path."""
+"""Keys that mark a structured result as cut, if their value is ``True``, a positive number or a path."""
 
 KNOWN_CAPS: Final = frozenset(
     {5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576}

@@ -1,8 +1,8 @@
-"""Whether a marker in a text says that the text was cut, or is only quoted there.
+"""The distinction between a marker that reports a cut and one that is only quoted in a text.
 
-Agents read source code, documentation, diffs and logs that are full of markers. What tells a notice from a quotation is
-its place: it is a line of its own, or the last thing that a text says, or it stands between two equal halves; a key is
-one of the outermost object. Nothing is looked at that is further than a few hundred characters from the marker.
+Agents read source code, documentation, diffs and logs that are full of markers. The place distinguishes a notice from a
+quotation: a notice is a line of its own, or the end of the text, or it stands between two equal halves; a key is one of
+the outermost object. This module reads at most a few hundred characters on each side of the marker.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_notice(text: str, begin: int, end: int) -> bool:
 
 
 def _is_mentioned(before: str, after: str) -> bool:
-    """Whether a marker in a line is part of what that says: in quotes, in a tag, between blanks, an item of a list."""
+    """Return True if a marker is part of its line: in quotes, in a tag, between blanks, or an item of a list."""
     if not before.strip() or _LEAD.fullmatch(before) or _ITEM.fullmatch(before):
         return True
     is_quoted = before[-1] in _QUOTES or before[-2:] == "\\n" or after[1:2] in _QUOTES or after[1:] == "</"
@@ -83,7 +83,7 @@ def _end_of_line(text: str, begin: int) -> int:
 
 
 def _is_fenced(text: str, begin: int, end: int) -> bool:
-    """Whether a line stands in an example, or in a literal of a program, that is open before it and closed behind it.
+    """Return True if an example, or a literal of a program, opens before a line and closes behind it.
 
     A result that is one fence from its beginning to its end is no example.
     """
@@ -104,9 +104,9 @@ def _is_fenced(text: str, begin: int, end: int) -> bool:
 
 
 def _is_own_key(text: str, begin: int, end: int) -> bool:
-    """Whether a key is one of the outermost object: one that begins the text, or one that ends it.
+    """Return True if a key is one of the outermost object: one that begins the text, or one that ends it.
 
-    An object a line, of several, is not the outermost.
+    If a text has several lines with an object each, these are not the outermost.
     """
     is_object = text[:_AROUND].lstrip()[:1] == "{"
     if is_object and begin <= _AROUND:

@@ -35,7 +35,7 @@ _SPLIT: Final = 64 * 1024
 
 _workers = Workers("reading-on", 2)
 
-#: Selections with further pages. Whoever reads one has shown before that the result is there and is the caller's.
+#: Selections with further pages. Their reader has shown before that the result is stored and belongs to the caller.
 selections: Final = Selections()
 
 

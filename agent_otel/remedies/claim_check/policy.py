@@ -111,7 +111,7 @@ class ClaimCheck:
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
     async def aview(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
-        """As `view`, while the event loop goes on where a result that is not stored is read for it."""
+        """Return the same as `view`, without blocking the event loop while a result that is not stored is read."""
         if isinstance(outcome, Stored) or type(content.value) is str:
             return self.view(record, content, outcome)
         return await off_the_loop(lambda: self.view(record, content, outcome))
