@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pytest
+
 PACKAGE = Path(__file__).resolve().parent.parent / "agent_otel"
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -184,3 +186,32 @@ def test_nothing_catches_more_than_exception() -> None:
         and (node.type is None or re.search("BaseException|SystemExit|KeyboardInterrupt", ast.unparse(node.type)))
     }
     assert {("agent_otel._bootstrap.startup", "(Exception, SystemExit)")} == caught
+
+
+# --- the language: docs/glossary.md and the rules of CONTRIBUTING.md ---------------------------------------------
+
+OPENINGS = re.compile(r"(What|Whether|One|Who|Whoever|As|How|Nobody|Somebody|Everybody)\b")
+WORDS = re.compile(
+    r"\b(whoever|nobody|somebody|told|tells?|said|says?|held against|looked into|taken apart)\b", re.IGNORECASE
+)
+
+
+def _prose() -> Iterator[tuple[str, str]]:
+    """Yield every docstring and comment of the package with its place."""
+    for module, path in MODULES.items():
+        source = path.read_text()
+        for node, docstring in _docstrings(ast.parse(source)):
+            yield f"{module}:{getattr(node, 'lineno', 1)}", str(docstring.value)
+        for number, line in enumerate(source.splitlines(), 1):
+            comment = re.search(r"(?:^|\s)#:? (?!noqa|type:|fmt:)(.+)$", line)
+            if comment:
+                yield f"{module}:{number}", comment[1]
+
+
+def test_docstrings_and_comments_are_plain_english(subtests: pytest.Subtests) -> None:
+    for place, text in _prose():
+        opening, word = OPENINGS.match(text), WORDS.search(text)
+        if opening or word:
+            with subtests.test(place=place):
+                assert not opening, text
+                assert not word, text
