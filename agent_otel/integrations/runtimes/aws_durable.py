@@ -40,7 +40,7 @@ _running: dict[tuple[str, str], Any] = {}
 
 
 def _step(execution: str, operation: Any) -> Step:
-    """An operation, or the update of one; what has no name of its own goes by what it is."""
+    """Return the step of an operation, or of an update of one; without a name it has its sub-type as name."""
     kind = operation.operation_type.value
     activity = operation.sub_type if operation.sub_type in _BRANCHES else operation.name or operation.sub_type
     return Step(
@@ -59,7 +59,7 @@ def _carried(direction: str, text: str | None) -> Carried | None:
 
 
 def _error_type(error: Any) -> str | None:
-    """The SDK writes the class with its module."""
+    """Return the class name; the SDK writes the class with its module."""
     return error.type.rpartition(".")[2] if error is not None and error.type else None
 
 
@@ -71,7 +71,7 @@ def _starting(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 
 
 def _nothing(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """No payload goes in."""
+    """Return None: steps have no serialised input."""
 
 
 def _known(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
@@ -170,7 +170,7 @@ def _collected(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], plugins
 
 
 def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """An invocation has read what came before it; the first one has its input as the service sent it."""
+    """Report the input of an invocation once per execution, as the service sent it; a resumed one has none."""
     state, context = kwargs["state"], kwargs["lambda_context"]
     execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
     if name:
@@ -191,7 +191,7 @@ def _checkpointing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
 def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
     update: Any, state: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
-    """A checkpoint has been made or refused; the hook of a result that was taken has run before."""
+    """End the step of a checkpoint, else report its payload; the plug-in has ended the step of an accepted result."""
     kind, action = update.operation_type.value, update.action.value
     sent = kind == "CHAINED_INVOKE" or (kind == "EXECUTION" and action == "SUCCEED")
     carried = _carried(INPUT if kind == "CHAINED_INVOKE" else OUTPUT, update.payload)

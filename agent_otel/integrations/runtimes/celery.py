@@ -78,14 +78,14 @@ def _step(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ste
 
 
 def _transport_of(app: Any) -> str | None:
-    """The kind of an application's broker, as its transport calls it; without a connection."""
+    """Return the kind of an application's broker, in its transport's words; opens no connection."""
     if app not in _transports:
         _transports[app] = app.connection_for_read().get_transport_cls().driver_type
     return _transports[app]
 
 
 def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
-    """The arguments that this thread has decoded are this task's, if they are the same object."""
+    """Return this task's input if the arguments that this thread decoded are the same object."""
     decoded, _thread.decoded = _thread.decoded, None
     if decoded is None or decoded[0] != id(request.args):
         return None
@@ -154,7 +154,7 @@ def _decoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: An
 
 
 def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """The record of a task that succeeded, for a backend or in a message."""
+    """Keep the encoded record of the running task if it succeeded, for a backend or in a message."""
     record = args[0] if args else next(iter(kwargs.values()), None)
     runs = _thread.runs
     if error is not None or not runs or not isinstance(record, dict) or record.get("status") != _SUCCESS:
@@ -164,7 +164,7 @@ def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: An
 
 
 def _published(producer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """A message that the broker does not take is counted where it was made: it arrives nowhere."""
+    """Report a message that the broker refused as too large; it arrives nowhere, so it is counted here."""
     if error is None or not _TOO_LARGE.search(str(error)):
         return
     body, _priority, _content_type, _encoding, headers = args[:5]

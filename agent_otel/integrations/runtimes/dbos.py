@@ -71,7 +71,7 @@ def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | No
 
 
 def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """DBOS stores what comes out of a step, not what goes in."""
+    """Return None: DBOS stores the results of steps, not their inputs."""
 
 
 def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
@@ -97,14 +97,14 @@ def _taken() -> tuple[Carried | None, str | None]:
 
 
 def _asked(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorded: Any, error: Any) -> None:
-    """A step without a result is about to be run; an asynchronous one asks from a thread that is not its own."""
+    """Begin a step that has no result yet; an asynchronous step asks the database from another thread."""
     running = _current()
     if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
         handler.step_started()
 
 
 def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _: Any, error: Any) -> None:
-    """A step has ended, or an operation of DBOS's own that it records like one."""
+    """Read the result of a step, or of an operation of DBOS's own that it records like one."""
     result = args[0] if args else kwargs["result"]
     refused = _refusal(error)
     if result["output"] is None or (error is not None and refused is None):
@@ -119,7 +119,7 @@ def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _
 
 
 def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-    """A workflow's row has been written: a new one's, or the same again."""
+    """Report the input of a workflow whose row was written, unless it is resumed or has ended."""
     status, refused = args[0] if args else kwargs["status"], _refusal(error)
     if error is not None and refused is None:
         return
@@ -143,7 +143,7 @@ def _resumes(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 
 
 def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Any, error: Any) -> None:
-    """A workflow's outcome has been written, unless another process has the workflow now."""
+    """Report the outcome of a workflow after it was written, unless another process has the workflow now."""
     text, refused = kwargs.get("output"), _refusal(error)
     if text is None or written is False or (error is not None and refused is None):
         return

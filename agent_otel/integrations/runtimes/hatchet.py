@@ -93,7 +93,7 @@ def _called(
 
 
 def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
-    """An output that is no JSON object is an error of the task's."""
+    """Report the serialised output; an output that is no JSON object is an error of the task."""
     action = _action.get()
     if action is None:
         return

@@ -63,7 +63,7 @@ def _received(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], request:
 
 
 def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Before the function's code runs, or is replayed; a retry and a step that was planned get the same state again."""
+    """Read the state before the function runs or is replayed; a retry and a planned step get the same state again."""
     context = args[1]
     execution = context.step._execution
     body = _take(_bodies, execution._request)
@@ -97,7 +97,7 @@ def _reads(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
 
 
 def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """No payload goes in."""
+    """Return None: steps have no serialised input."""
 
 
 def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
@@ -108,7 +108,7 @@ _reader = StepReader(_reads, _nothing, _known)
 
 
 def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported: Any, error: Any) -> None:
-    """A step is about to run unless there is a result of it, an error or a reason to skip it."""
+    """Begin a step, unless it has a result, an error or a reason to skip it."""
     call = _call.get()
     info = args[0] if args else kwargs["step_info"]
     if call is None or error is not None or reported.error is not None or reported.skip:
@@ -122,7 +122,7 @@ def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported
 
 
 def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """The step's own code has ended; an interrupt carries what it returned or raised to the one who answers."""
+    """End the timing of the step's own code; the answer carries its result or its error."""
     visit = _take(_ran, reported.info)
     if visit is None:
         return
@@ -147,7 +147,7 @@ def _preparing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
 def _prepared(
     token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
-    """A step whose result could not be serialised ends here, with that error."""
+    """End a step whose result could not be serialised, with that error."""
     _result.reset(token)
     visit = _take(_ran, args[0].step)
     if visit is not None:

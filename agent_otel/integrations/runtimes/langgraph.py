@@ -75,7 +75,7 @@ def _serialized(serializer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
 
 
 def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """PostgreSQL's savers put texts into the checkpoint's jsonb, whose limit counts their UTF-8 bytes."""
+    """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
     saving = _saving.get()
     if saving is not None:
         saving.seen = True
@@ -138,7 +138,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
 
 
 def _variant(saving: _Saving) -> str | None:
-    """The package of the saver, or of the one it is derived from: ``sqlite``; for PostgreSQL which of two caps."""
+    """Return the package of the saver or of its base, ``sqlite`` for example; for PostgreSQL one of two caps."""
     for kind in type(saving.saver).__mro__:
         if kind.__module__.startswith("langgraph.checkpoint."):
             name: str = kind.__module__.split(".")[2]
@@ -166,7 +166,7 @@ def _refusal(error: BaseException) -> str | None:
 
 
 def _namespace(config: Mapping[str, Any]) -> str:
-    """The path to a subgraph, without the ids of its runs."""
+    """Return the path to a subgraph, without the ids of its runs."""
     namespace = str(config["configurable"].get("checkpoint_ns") or "")
     return "|".join(part.partition(":")[0] for part in namespace.split("|"))
 
@@ -191,7 +191,7 @@ def _node(task_id: str, task_path: str) -> str | None:
 
 
 def _writing(loop: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """The loop knows the task; its savers' threads work in a copy of this context."""
+    """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
     task_id = _argument(args, kwargs, 0, "task_id")
     task = getattr(loop, "tasks", {}).get(task_id)
     if task is not None:
@@ -199,7 +199,7 @@ def _writing(loop: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Non
 
 
 def _running(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """A graph's name, for what its savers and the savers of its subgraphs write to this thread."""
+    """Report the graph's name for the thread that its savers and those of its subgraphs write to."""
     for config in (_argument(args, kwargs, 1, "config"), graph.config):
         configurable = (config or {}).get("configurable") or {}
         if configurable.get("checkpoint_ns"):

@@ -54,7 +54,7 @@ _ending: ContextVar[Step | None] = ContextVar("agent_otel_prefect_flow", default
 
 
 def _step(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
-    """A committed transaction has the result already, and nothing runs."""
+    """Return the step of a task run; None if its transaction is committed, since the task does not run then."""
     if _transaction(args, kwargs).is_committed():
         return None
     run = engine.task_run
@@ -66,7 +66,7 @@ def _transaction(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """No payload goes in."""
+    """Return None: tasks have no serialised input."""
 
 
 def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
@@ -86,7 +86,7 @@ def _calling(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
 def _called(
     visit: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
 ) -> None:
-    """The task has returned or raised; its result is in the transaction, which may be about to store it."""
+    """End a task that returned or raised; if its transaction stores the result, wait for the serialised bytes."""
     visit.leave()
     transaction = _transaction(args, kwargs)
     record = getattr(transaction, "_staged_value", None)
@@ -107,7 +107,7 @@ def _of(engine: Any) -> Step:
 
 
 def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """A flow that is run again has the same parameters."""
+    """Report the parameters of a flow's first run; later runs of it have the same ones."""
     step = _of(engine)
     handler.execution_named(str(engine.flow_run.id), engine.flow.name)
     if step.attempt == 1 and engine.flow_run.parameters:
@@ -139,7 +139,7 @@ def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any,
 
 
 def _storing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """The result of a flow is stored while the flow ends; what else is stored then is not its own."""
+    """Return the result to measure: a task's, or the flow's own if it is stored while the flow ends."""
     record = args[0] if args else kwargs["result_record"]
     flow = _ending.get()
     if id(record) not in _unstored and flow is not None:
@@ -155,7 +155,7 @@ def _stored(
 
 
 def _serialised(record: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], data: Any, error: Any) -> None:
-    """The result alone, and then the record with it as a string, if that is what is stored."""
+    """Keep the serialised bytes: those of the result, then those of the record that contains it, if it is stored."""
     unstored = _unstored.get(id(record))
     if unstored is not None and error is None:
         result = unstored.carried.data if unstored.carried is not None else data

@@ -66,7 +66,7 @@ _begun, _proposed = _Recent(), _Recent()
 
 
 def _begins(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """An attempt has its input; it is new while nothing but the input is in the journal."""
+    """Begin an attempt and report its input, if the journal contains nothing else yet."""
     handler, invocation = context.handler, context.invocation
     step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", invocation.invocation_id)
     _attempts[context.vm] = _Attempt(step)
@@ -100,7 +100,7 @@ def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], res
 
 
 def _raised(error: BaseException) -> Outcome:
-    """The state machine raises to end an attempt that will be made again; the step's own error is behind that."""
+    """Return the step's own error, which is the context of the one that the state machine raises to end an attempt."""
     return Outcome(error_type=type(error.__context__ or error).__qualname__)
 
 
@@ -111,7 +111,7 @@ def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
 
 
 def _fails(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """The SDK proposes a failure where it handles the step's exception; what else this attempt proposed may be lost."""
+    """Keep the failure that the SDK proposes for a step; the server may lose this attempt's other proposals."""
     attempt = _attempts[vm]
     attempt.outcomes[args[0]] = Outcome(error_type=type(sys.exc_info()[1]).__qualname__)
     for key in attempt.large:

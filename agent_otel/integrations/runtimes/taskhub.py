@@ -200,7 +200,7 @@ class TaskHub:
             handler.payload_refused(step, OUTPUT)
 
     def turn_refused(self, response: Any) -> None:
-        """A turn is refused for what ends the workflow, or else for what its activities are to be given."""
+        """Report the payload that ends the workflow as refused, or else those of the activities it schedules."""
         instance_id, actions = response.instanceId, response.actions
         ending = self._ending(actions)
         if ending is not None:

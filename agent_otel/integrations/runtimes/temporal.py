@@ -140,7 +140,7 @@ def _failed(failure: Any) -> Outcome:
 
 
 def _activating(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Before payloads are decoded, and before workflow code runs."""
+    """Read an activation before payloads are decoded, and before workflow code runs."""
     activation = args[0]
     _activation.set(activation)
     for job in activation.jobs:
@@ -177,7 +177,7 @@ def _completing_workflow(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str
 
 
 def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """The SDK's Python side has refused a payload; what is sent instead has no commands any more."""
+    """Read the commands that the SDK's Python side refused as too large; it sends a completion without commands."""
     said = _SAID_TOO_LARGE.search(str(error)) if error is not None else None
     if said is not None:
         _read_commands(args[0], int(said[2]))
@@ -223,7 +223,7 @@ def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: 
 
 
 def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    """A worker has asked the server for its namespace's limits."""
+    """Read the namespace's limits when a worker has validated it with the server."""
     limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
     if limit > 0:
         _limits[worker] = limit
@@ -232,7 +232,7 @@ def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], va
 
 
 def _workflow_worker_made(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """The sandbox is to hand this package on as it is: loaded again for each run it would measure nothing."""
+    """Exclude this package from the sandbox's reloading: loaded again for each run it would measure nothing."""
     modules = getattr(getattr(kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
     if isinstance(modules, set):
         modules.add("agent_otel")
