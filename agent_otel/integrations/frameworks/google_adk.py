@@ -44,7 +44,7 @@ def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ca
 
 
 def _unwrapped(value: Any) -> Any:
-    """A result without the object of one key around it that Gemini wants."""
+    """Return a result without the object with one key that Gemini requires around it."""
     return value["result"] if type(value) is dict and value.keys() == {"result"} else value
 
 
@@ -65,7 +65,7 @@ def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 
 
 def _is_control_flow(error: BaseException) -> bool:
-    """A workflow that waits for a human raises through its tools, and that is no error."""
+    """Return True for the exception by which a workflow waits for a human: it is no error."""
     return any(kind.__name__ == "NodeInterruptedError" for kind in type(error).__mro__)
 
 

@@ -82,7 +82,7 @@ def _structured(replacement: Replacement, produced: Any) -> Any:
 
 
 def _parameters(asked: Asked) -> Iterable[str]:
-    """The parameters of the tool, where the session has listed it, else those that were given."""
+    """Return the parameters of the tool if the session has listed it, else those of the call."""
     session, args, kwargs = asked
     call = _call(None, args, kwargs)
     return _listed.get(session, {}).get(call.name) or call.arguments  # type: ignore[return-value]
@@ -106,7 +106,7 @@ def _field_names(kind: type) -> tuple[str, str] | None:
 
 
 def _block_text(block: Any) -> str | None:
-    """The text of a text block or of an embedded text resource."""
+    """Return the text of a text block or of an embedded text resource."""
     fields = vars(block)
     if "resource" in fields:
         fields = vars(fields["resource"])

@@ -65,7 +65,7 @@ def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Cal
 
 
 def _text(output: Any) -> Any:
-    """A single text output of the SDK's, an object or a dictionary, as the content block that it is."""
+    """Return a single text output of the SDK (an object or a dictionary) as a list of one block, others unchanged."""
     if type(output) is dict:
         return [output] if output.get("type") == "text" else output
     return [output] if type(output).__name__ == "ToolOutputText" else output
@@ -109,7 +109,7 @@ def _parameters(asked: Asked) -> Iterable[str]:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """The tool's own exception: what is no error of the SDK's leaves it as the cause of a UserError."""
+    """Return the tool's own exception: the cause of a UserError, unless the SDK itself raised that."""
     return error.__cause__ if type(error).__name__ == "UserError" and error.__cause__ is not None else error
 
 

@@ -62,7 +62,7 @@ def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, me
 
 
 def _running() -> Any:
-    """The config of the graph's node, or the chain, that runs here."""
+    """Return the config of the graph's node, or of the chain, that runs here."""
     config = sys.modules.get("langchain_core.runnables.config")
     variable = getattr(config, "var_child_runnable_config", None)
     return variable.get() if variable is not None else None
@@ -77,7 +77,7 @@ def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Part]
 
 
 def _message(message: Any) -> Iterator[Part]:
-    """A message's content and its calls; its id stands at the first of them. An artifact is not sent."""
+    """Yield the parts of a message: its content, then its calls; the first carries its id. An artifact is not sent."""
     kind = message.type if message.type != "chat" else message.role
     part = _KINDS.get(kind.removesuffix("MessageChunk").lower(), USER)
     calls = [*(getattr(message, "tool_calls", None) or ()), *(getattr(message, "invalid_tool_calls", None) or ())]
