@@ -284,6 +284,20 @@ _VOLUME = Row(
             ],
             A_SECOND,
         ),
+        graph_of(
+            "Restarts",
+            "Processes of a job that began anew in the window before each point. Steady restarts: a crash loop, or "
+            "workers that are recycled; look at the job's own log.",
+            [
+                Line(
+                    f"sum by ({JOB}) (changes({S.select(semconv.PROCESS_START)}[{WINDOW}]))",
+                    legend(JOB),
+                )
+            ],
+            COUNT,
+            span=24,
+            whole=True,
+        ),
     ),
     rare=True,
 )

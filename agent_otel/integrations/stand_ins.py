@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import pkgutil
-import sys
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
 class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A function in all but what it does: ``call`` is run instead, with the same arguments."""
 
-    def __init__(self, function: Any, call: Callable[..., Any]) -> None:
+    def __init__(self, function: Any, call: Callable[..., Any], place: str = "") -> None:
         super().__init__(function)
         self._self_call = call
+        self._self_place = place
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: D102 - the function's own
         return self._self_call(*args, **kwargs)
@@ -43,24 +43,24 @@ class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return self
 
     def __reduce_ex__(self, _: Any) -> str | tuple[Any, ...]:
-        """Pickle as functions do: by name, also where this stands under another name than the function's own."""
-        function = self.__wrapped__
-        name: str = function.__qualname__
-        if "<" in name or getattr(sys.modules.get(function.__module__), name, self) is self:
-            return name
-        return pkgutil.resolve_name, (f"{function.__module__}:{name}",)
+        """Pickle as functions do: by name, or by the place of a function that another module has imported."""
+        if self._self_place:
+            return pkgutil.resolve_name, (self._self_place,)
+        name: str = self.__wrapped__.__qualname__
+        return name
 
 
-def stand_in(original: Any, wrapper: Wrapper, parent: Any) -> Any:
+def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> Any:
     """Return what stands in the place of a function in its module, or of a method in its class."""
     kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
     if kind is FunctionType and isinstance(parent, type):
         return _of_method(original, wrapper)
     if kind is FunctionType:
         function = _of_function(original, wrapper)
+        module = getattr(parent, "__name__", original.__module__)
         # A plain function is pickled by the name of its own module, where the original stands.
-        is_alias = original.__module__ != getattr(parent, "__name__", None)
-        return Proxy(original, function) if is_alias and type(function) is FunctionType else function
+        is_alias = original.__module__ != module and type(function) is FunctionType
+        return Proxy(original, function, f"{module}:{attribute}") if is_alias else function
     if kind is staticmethod and type(original.__func__) is FunctionType:
         return staticmethod(_of_function(original.__func__, wrapper))
     if kind is classmethod and type(original.__func__) is FunctionType:

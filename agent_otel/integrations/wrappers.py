@@ -312,7 +312,7 @@ def _wrap_found(parent: Any, attribute: str, original: Any, reader: Reader) -> N
     if getattr(original, _MARK, False):
         return
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
-    wrapped = stand_in(original, wrapper_for(reader, plain), parent)
+    wrapped = stand_in(original, wrapper_for(reader, plain), parent, attribute)
     setattr(wrapped, _MARK, True)
     inherited = attribute not in vars(parent)
     setattr(parent, attribute, wrapped)

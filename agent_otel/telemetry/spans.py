@@ -72,7 +72,9 @@ class OpenSpan:
 def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> None:
     """Remove a span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
     if span is not None:
-        span.detach()
+        # A framework may run the handler in another context than the function around it: that one has ended.
+        if trace.get_current_span() is span.span:
+            span.detach()
         if is_torn_off:
             span.let_go(before)
 

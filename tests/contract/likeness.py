@@ -27,7 +27,7 @@ class Holder:
 def of_place(parent: Any, attribute: str) -> Json:
     """Return what can be said of a function in its module, or of a method in its class."""
     found = of_function(getattr(parent, attribute))
-    if not isinstance(parent, type):
+    if not isinstance(parent, type) or attribute == "__init__":  # nothing else can be made with a method of that name
         return found
     stored = inspect.getattr_static(parent, attribute)
     name = getattr(stored, "__name__", attribute)  # by which methods are pickled

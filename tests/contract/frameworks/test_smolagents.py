@@ -13,6 +13,7 @@ from tests.contract.toolbox import LOOKUP_BYTES
 from tests.servers.model import Json, Reply, ToolCall
 
 if TYPE_CHECKING:
+    from tests.contract.suite import Runs
     from tests.servers.model import ModelServer
     from tests.servers.scripted import ScriptedServer
 
@@ -58,6 +59,11 @@ class TestSmolagents(Delivery):
     origin = None
     outer = False
     knows_ids = False
+    #: The text that the framework makes of the tool's exception.
+    failure: ClassVar[str] = (
+        "Error executing tool '{}' with arguments {{'key': 'größe'}}: BrokenError: no record größe\n"
+        "Please try again or use another tool"
+    )
     decide = staticmethod(decide)
     own: ClassVar = {
         "two megabytes": WHOLE,
@@ -83,6 +89,12 @@ class TestSmolagents(Delivery):
     def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
         """Return the texts in which the results are."""
         return {call: text for request in server.requests for call, text in answers(request).items()}
+
+    def expected(self, record: Record, runs: Runs) -> Record:
+        """Return a record with the bytes of the text that the framework makes of an exception."""
+        record = super().expected(record, runs)
+        is_told = self.failure and record.tool in ("broken", "broken_later")
+        return replace(record, handed_back=len(self.failure.format(record.tool).encode())) if is_told else record
 
 
 class TestSmolagentsOldest(TestSmolagents):
@@ -125,6 +137,7 @@ class TestSmolagentsCode(TestSmolagents):
     """Agents that write code: what it prints is cut at 50,000 characters."""
 
     agent_name = None
+    failure = ""  # an exception ends the code
     decide = staticmethod(code)
     own: ClassVar = {
         **{name: case for name, case in TestSmolagents.own.items() if name != "two megabytes"},

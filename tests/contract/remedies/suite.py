@@ -138,6 +138,8 @@ class Remedies:
                 check=True,
             )
         report = json.loads(done.stdout.splitlines()[-1])
+        if not carrier.replaces:
+            _expect_one_warning(report)
         answers: Json = {}
         wire = server.tool_results()
         if carrier.mcp:
@@ -145,6 +147,16 @@ class Remedies:
                 answers.update(json.loads(case["said"]))
             wire = {call_id: answer["text"] for call_id, answer in answers.items()}
         return Seen(report, wire, server.requests, answers)
+
+
+def _expect_one_warning(report: Json) -> None:
+    """Take out the one warning that remedies do not act on this framework."""
+    found = 0
+    for case in report["cases"].values():
+        others = [message for message in case["messages"] if "without effect on calls through" not in message]
+        found += len(case["messages"]) - len(others)
+        case["messages"] = others
+    assert found == 1
 
 
 def decide(request: Json) -> Reply:

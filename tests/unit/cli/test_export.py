@@ -162,7 +162,7 @@ def test_alerts_are_listed() -> None:
     ran = run("alerts", "list")
     assert (0, "") == (ran.code, ran.err)
     assert ["alert", "severity", "for", "summary"] == ran.rows[0]
-    assert ["AgentToolErrorRateHigh", "warning", "10m", "Calls of tool <gen_ai_tool_name> fail"] in ran.rows
+    assert ["AgentToolErrorRateHigh", "warning", "10m", "Many calls of tool <gen_ai_tool_name> fail"] in ran.rows
     assert ["agent_otel:workflow_payload:turns_left"] in ran.rows
 
 
@@ -202,9 +202,7 @@ def test_without_an_address_of_runbooks_alerts_have_their_text(tmp_path: Path) -
     found = {rule["alert"]: rule["annotations"] for group in groups for rule in group["rules"] if "alert" in rule}
     assert not any("runbook_url" in texts for texts in found.values())
     assert found["AgentLimitHit"]["runbook"].startswith(
-        "Calls were skipped because their execution had reached a limit that is set in this package (`limit` says "
-        "which).\n\n1. A loop: the same arguments again and again. Often a cut result is behind it, which the model "
-        "tries to see in full"
+        "Calls were skipped because their execution had reached a limit of this package. `limit` names it.\n\n1. A loop"
     )
     for name, texts in found.items():
         short = texts["runbook"]
