@@ -276,7 +276,8 @@ def fields(value: Any) -> dict[str, Any]:
             return {}
         found = shape.namespace(value)
     if has_plain_keys(found):
-        return found if type(found) is dict else dict.copy(found)
+        # dict.copy() asks a subclass for its keys.
+        return found if type(found) is dict else dict(dict.items(found))
     return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
 
 

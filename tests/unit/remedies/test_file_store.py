@@ -18,6 +18,7 @@ import pytest
 from agent_otel.remedies.claim_check.stores import StoreError, files, open_store
 from agent_otel.remedies.claim_check.stores.files import FileStore
 from agent_otel.remedies.claim_check.stores.folders import OWN
+from agent_otel.remedies.claim_check.stores.framing import frame
 from tests.environments import ROOT
 from tests.unit.remedies import contract
 
@@ -270,9 +271,16 @@ def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path
     assert {long, fresh, other} == {path for path in tmp_path.glob("*/??/*") if path.is_file()}
 
 
+def _leave_expired(root: Path) -> None:
+    """Write an expired result as another process does: a write here would have the sweeper look at once."""
+    path = _path(root, "expired")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_bytes(frame(-1) + b"x")
+
+
 def test_one_process_sweeps_for_all(tmp_path: Path) -> None:
-    store = _just_swept(tmp_path)
-    store.put("expired", b"x", -1)
+    _just_swept(tmp_path)
+    _leave_expired(tmp_path)
     stamp = tmp_path / OWN / "swept"
 
     os.utime(stamp, times=(time.time() - 50,) * 2)
@@ -280,7 +288,7 @@ def test_one_process_sweeps_for_all(tmp_path: Path) -> None:
     assert _path(tmp_path, "expired").exists()
 
     for age in (70, -70):  # the clock was set back
-        store.put("expired", b"x", -1)
+        _leave_expired(tmp_path)
         os.utime(stamp, times=(time.time() - age,) * 2)
         FileStore(tmp_path).sweep_if_due(60)
         assert not _path(tmp_path, "expired").exists()
