@@ -100,7 +100,7 @@ def test_what_is_no_text_is_no_name_and_the_call_is_measured(environment: Callab
 def test_a_log_line_names_the_class_and_the_place_of_a_failure(environment: Callable[[str], Environment]) -> None:
     child = environment("bare").run(FAILURE, env={"AGENT_OTEL": "1"}, check=True)
     assert "agent_otel failed in tool_call.result: ValueError at " in child.stderr
-    assert " > record.py:" in child.stderr
+    assert " > tool_invocation.py:" in child.stderr
     assert "agent_otel.remedies.token_counter raised ValueError" in child.stderr
     assert "canary" not in child.stderr
     assert "4242" not in child.stderr
