@@ -68,7 +68,7 @@ def test_install_and_run(tmp_path: Path) -> None:
 
 
 def test_commands_are_there() -> None:
-    """The second block: the demo is run by tests/examples, and this is what scripts/test runs."""
+    """The second block: the demo is run by tests/system/examples, and this is what scripts/test runs."""
     assert all(os.access(ROOT / command, os.X_OK) for command in _commands()[2:])
 
 

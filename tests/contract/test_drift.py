@@ -29,6 +29,6 @@ def test_each_form_of_each_framework_is_kept_to_the_contract() -> None:
         (integration.name, f"{candidate.module}:{candidate.wraps[0].target}")
         for integration in INTEGRATIONS
         for candidate in integration.candidates
-        if not integration.beside  # tests/coexistence has those
+        if not integration.beside  # tests/system/coexistence has those
     }
     assert forms == set(_matched())

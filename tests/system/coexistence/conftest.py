@@ -51,7 +51,7 @@ class Report:
 
 def report(environment: Environment, program: str, *arguments: str, env: Mapping[str, str] | None = None) -> Report:
     """Run a program of this folder and read its report."""
-    module = ("-m", f"tests.coexistence.{program}", *arguments)
+    module = ("-m", f"tests.system.coexistence.{program}", *arguments)
     with environment.start(str(environment.python), *module, env=env, cwd=ROOT) as child:
         stdout, stderr = communicate(child, 100)
     assert child.returncode == 0, f"{stdout}\n{stderr}"
