@@ -8,6 +8,7 @@ than ``_LONGEST_SECONDS``; after that, the fork goes on as it would without this
 
 import _thread
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _LONGEST_SECONDS = 10.0
 _STEP_SECONDS = 0.001
+#: Modules that loading imports and that register fork hooks of their own, and the lock that those acquire.
+_HOOKED = {"concurrent.futures.thread": "_global_shutdown_lock", "logging": "_lock"}
 
 
 class _Loading:
@@ -23,7 +26,7 @@ class _Loading:
 
     def __init__(self) -> None:
         self._forking = _thread.RLock()
-        self._hooks = 0
+        self._forker: int | None = None  # the thread between the hooks before and after its fork
         self._threads: dict[int, int] = {}
         self._held: list[tuple[Callable[[], _thread.RLock], Callable[[], object]]] = []
         self._is_first = False
@@ -61,12 +64,19 @@ class _Loading:
             )
 
     def _before(self) -> None:
-        self._forking.acquire(timeout=_LONGEST_SECONDS)
-        if not self._hooks:
-            self._wait()
-            for lock, _ in self._held:
-                lock().acquire(timeout=_LONGEST_SECONDS)
-        self._hooks += 1
+        """Run before a fork: acquire all locks; the hook that runs second does nothing."""
+        if not self._forking.acquire(timeout=_LONGEST_SECONDS):
+            return
+        if self._forker is not None:
+            self._forking.release()
+            return
+        without_hooks = [name for name in _HOOKED if name not in sys.modules]
+        self._wait()
+        for name in without_hooks:
+            _acquire_as_its_hook_would(name)
+        for lock, _ in self._held:
+            lock().acquire(timeout=_LONGEST_SECONDS)
+        self._forker = _thread.get_ident()
 
     def _wait(self) -> None:
         """Wait until no other thread loads; the forking thread itself may be loading."""
@@ -80,18 +90,20 @@ class _Loading:
             self._forking.acquire(timeout=_LONGEST_SECONDS)
 
     def _after_in_parent(self) -> None:
-        self._hooks -= 1
-        if not self._hooks:
+        """Run after a fork, once: hooks may have been registered while this fork waited."""
+        if self._forker == _thread.get_ident():
+            self._forker = None
             for lock, _ in self._held:
                 _release(lock())
-        _release(self._forking)
+            _release(self._forking)
 
     def _after_in_child(self) -> None:
-        self._forking = _thread.RLock()
-        self._hooks = 0
-        self._forget_others()
-        for _, renew in self._held:
-            renew()
+        if self._forker is not None:
+            self._forker = None
+            self._forking = _thread.RLock()
+            self._forget_others()
+            for _, renew in self._held:
+                renew()
 
     def _forget_others(self) -> None:
         thread = _thread.get_ident()
@@ -103,6 +115,17 @@ def _release(lock: _thread.RLock) -> None:
         lock.release()
     except RuntimeError:  # not acquired: the wait timed out
         pass
+
+
+def _acquire_as_its_hook_would(name: str) -> None:
+    """Acquire the lock of a module that was loaded while a fork waited.
+
+    Its hook after the fork will release the lock, but the interpreter has collected the hooks before the fork already.
+    """
+    module = sys.modules.get(name)
+    lock = getattr(module, _HOOKED[name], None)
+    if lock is not None:
+        lock.acquire()
 
 
 loading = _Loading()

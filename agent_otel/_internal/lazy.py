@@ -6,8 +6,6 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from agent_otel._internal import fork
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,7 +13,8 @@ if TYPE_CHECKING:
 def load(package: str, exports: Mapping[str, str], name: str) -> object:
     """Return a public name of a package, and set it on the package.
 
-    ``exports`` maps each name to its module, followed by a colon and the attribute where that has another name.
+    The caller holds ``fork.loading``. ``exports`` maps each name to its module, followed by a colon and the attribute
+    where that has another name.
 
     Raises:
         AttributeError: the package has no such name.
@@ -23,8 +22,7 @@ def load(package: str, exports: Mapping[str, str], name: str) -> object:
     module, _, attribute = exports.get(name, "").partition(":")
     if not module:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    with fork.loading:
-        loaded = importlib.import_module(module)
+    loaded = importlib.import_module(module)
     value = loaded if module == f"{package}.{name}" else getattr(loaded, attribute or name)
     setattr(sys.modules[package], name, value)
     return value

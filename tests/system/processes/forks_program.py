@@ -35,7 +35,8 @@ def fork(*, flush: bool) -> bool:
     """Call a tool in a forked child, which leaves as multiprocessing's children do; return whether it did."""
     child = os.fork()
     if not child:
-        faulthandler.dump_traceback_later(_CHILD_SECONDS, exit=True)
+        # Not sys.stderr: it has a lock that another thread of the parent may hold, and Python does not renew it.
+        faulthandler.dump_traceback_later(_CHILD_SECONDS, exit=True, file=2)
         call("last child" if flush else "child")
         if flush:
             from agent_otel.telemetry import setup  # the first call is to find nothing loaded
