@@ -6,6 +6,11 @@ default actions, so the handler is installed again in each worker.
 
 CPython forgets in a forked child which signals arrived before the child's first instruction, so that the child would
 survive a SIGTERM that it dies of with the default action. The signals are therefore blocked around each fork.
+
+CPython runs a handler between two instructions of the main thread. A signal that arrives after the last instruction
+before a wait in C is handled only when that wait ends, which it may never do: ``multiprocessing.Pool.terminate`` sends
+one SIGTERM to workers that wait for a lock, and then waits for the workers. In children of ``multiprocessing`` a thread
+therefore interrupts the main thread until the handler runs.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from agent_otel._bootstrap import import_hook
 
@@ -23,9 +29,14 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SECONDS = 2.0
+_STEP_SECONDS = 0.1
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows: no SIGHUP
 #: The mask of each thread that forks, as it was before.
 _masks: dict[int, set[int]] = {}
+#: Both ends of the pipe to which the interpreter writes the numbers of signals; empty where nobody watches.
+_pipe: list[int] = []
+#: Not empty once the handler has begun to run.
+_begun: list[int] = []
 
 
 def install() -> None:
@@ -74,8 +85,46 @@ def _unblock_in_child() -> None:
         for number in signal.sigpending().intersection(_SIGNALS).difference(mask):
             if signal.getsignal(number) is _flush_and_die:
                 signal.signal(number, signal.SIG_DFL)
+    if _pipe:  # the parent's thread reads it
+        signal.set_wakeup_fd(-1)
+        for end in _pipe:
+            os.close(end)
+        _pipe.clear()
     _unblock()
     _masks.clear()  # threads that were forking in the parent
+
+
+def watch() -> None:
+    """Start the thread that makes the main thread run the handler, in a child of ``multiprocessing``.
+
+    It needs the wakeup descriptor of `signal`. One that the program has set stays, and Trio warns of any but its own.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or _pipe or "trio" in sys.modules or os.name == "nt":
+        return
+    if all(signal.getsignal(number) is not _flush_and_die for number in _SIGNALS):
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    earlier = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if earlier != -1:
+        signal.set_wakeup_fd(earlier)
+        os.close(reader)
+        os.close(writer)
+        return
+    _pipe.extend((reader, writer))
+    arguments = (reader, threading.get_ident())
+    threading.Thread(target=_interrupt, args=arguments, name="agent_otel-signals", daemon=True).start()
+
+
+def _interrupt(reader: int, main: int) -> None:
+    """Send each signal that arrives to the main thread again, until its handler has begun to run."""
+    while True:
+        for number in os.read(reader, 1):
+            while number in _SIGNALS and signal.getsignal(number) is _flush_and_die and not _begun:
+                time.sleep(_STEP_SECONDS)
+                if not _begun:
+                    signal.pthread_kill(main, number)
 
 
 def _handle_in_workers(module: str) -> None:
@@ -100,6 +149,7 @@ def _handle_in_workers(module: str) -> None:
 
 def _flush_and_die(number: int, _frame: FrameType | None) -> None:
     """Flush for at most two seconds, then end by the default action of the signal, as the parent process expects."""
+    _begun.append(number)
     try:
         # The module may be only partly imported when the signal arrives; then there is nothing to flush.
         flush = getattr(sys.modules.get("agent_otel.telemetry.setup"), "flush", None)

@@ -98,6 +98,9 @@ def _arm_children(flusher: Flusher) -> None:
 
     def arm(_: Any) -> None:
         util.Finalize(None, flusher.flush, args=(CHILD_SECONDS,), exitpriority=0)
+        handling = sys.modules.get("agent_otel._bootstrap.sigterm")
+        if handling is not None:
+            handling.watch()
 
     util.register_after_fork(flusher, arm)
     if process.parent_process() is not None:

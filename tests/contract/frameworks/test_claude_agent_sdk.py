@@ -48,6 +48,7 @@ class TestClaudeAgentSDK(Delivery):
     origin = None
     flagged = "tool_error"
     outer = False
+    reads_failures = True
     # Between them is the span that the server of the tools opens.
     inside = ("tools/call lookup_later",)
     # The program says in words of its own that there was no output.

@@ -10,6 +10,7 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING
 
+from tests.patience import Deadline
 from tests.system.engines.starting import free_port
 from tests.system.processes.test_servers import _GUNICORN, _TOOL, _WSGI, _get
 
@@ -30,9 +31,9 @@ def _scraped(port: int) -> str:
 
 
 def _wait_for(holds: Callable[[], object]) -> None:
-    until = time.monotonic() + _SECONDS
+    deadline = Deadline(_SECONDS)
     while not holds():
-        assert time.monotonic() < until
+        assert not deadline.has_passed()
         time.sleep(0.1)
 
 
@@ -40,11 +41,11 @@ def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -
     bare = environment("openai-agents")
     port = free_port()
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
-    with bare.start(str(bare.python), "-c", "import agents.tool\nprint(flush=True)\ninput()", env=env) as child:
+    with bare.start(str(bare.python), "-c", "import agents.tool, time\nprint(flush=True)\ntime.sleep(600)", env=env) as child:
         assert child.stdout is not None
         child.stdout.readline()
 
-        assert "python_info" in _scraped(port)
+        _wait_for(lambda: "python_info" in _scraped(port))
 
 
 _FORKED = """
@@ -75,7 +76,7 @@ def test_a_child_keeps_no_port(environment: Callable[[str], Environment]) -> Non
     with bare.start(str(bare.python), "-c", _FORKED, "used", env=env) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
-        assert 'gen_ai_tool_name="parent"' in _scraped(port)
+        _wait_for(lambda: 'gen_ai_tool_name="parent"' in _scraped(port))
         parent.kill()
         parent.wait()
         os.kill(child, 0)
