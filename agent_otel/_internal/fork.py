@@ -48,9 +48,11 @@ class _Loading:
 
     def __exit__(self, *_: object) -> None:
         thread = _thread.get_ident()
-        left = self._threads.pop(thread, 1) - 1
-        if left:
+        left = self._threads.get(thread, 1) - 1
+        if left:  # the thread stays in the table throughout, because a fork may look at it at any moment
             self._threads[thread] = left
+        else:
+            self._threads.pop(thread, None)
 
     def hold(self, lock: "Callable[[], _thread.RLock]", renew: "Callable[[], object]") -> None:
         """Register a lock that a fork acquires first; ``renew`` replaces it in the child."""
