@@ -3,7 +3,8 @@
 Python's import system has such a lock for each module, and the OpenTelemetry SDK has one for each series. So a fork
 waits until no other thread loads a module of this package, keeps further threads from loading, and acquires the
 registered locks. Threads that load do not wait for each other, because they may hold import locks. No wait is longer
-than ``_LONGEST_SECONDS``; after that, the fork goes on as it would without this module. Standard library only.
+than ``_LONGEST_SECONDS`` without a module being loaded; after that, the fork goes on as it would without this module.
+Standard library only.
 """
 
 import _thread
@@ -81,10 +82,15 @@ class _Loading:
         self._forker = _thread.get_ident()
 
     def _wait(self) -> None:
-        """Wait until no other thread loads; the forking thread itself may be loading."""
-        until = time.monotonic() + _LONGEST_SECONDS
+        """Wait until no other thread loads; the forking thread itself may be loading.
+
+        Loading is slow on a busy machine. The wait ends when no module has been loaded for its longest time.
+        """
+        modules, until = 0, 0.0
         while not self._threads.keys() <= {_thread.get_ident()}:
-            if time.monotonic() > until:
+            if modules != len(sys.modules):
+                modules, until = len(sys.modules), time.monotonic() + _LONGEST_SECONDS
+            elif time.monotonic() > until:
                 self._forget_others()
                 return
             _release(self._forking)
