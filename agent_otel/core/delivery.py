@@ -15,6 +15,7 @@ from agent_otel import semconv
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.execution_state import Noted
 from agent_otel.core.executions import ledger
+from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Request
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
@@ -162,9 +163,9 @@ def _is_whole(noted: Noted, value: object) -> bool:
 
 def _by_probe(execution: Execution, part: Part) -> Noted | None:
     """Return the call without an id whose result begins as this one does, and store it under the request's id."""
-    text = next(_texts(part.value), "")
+    begins = next(_texts(part.value), "")
     for noted in execution.unnamed or ():
-        if noted.probe is not None and text.startswith(noted.probe[0]) and part.call_id is not None:
+        if noted.probe is not None and begins.startswith(noted.probe[0]) and part.call_id is not None:
             return ledger.noted(execution, part.call_id, noted)
     return None
 
@@ -219,7 +220,7 @@ def _probe(out: Telemetry, execution: Execution, sized: Sequence[Sized]) -> None
     if not waiting:
         return
     seen = {one for stream in (execution.streams or {}).values() for one in stream.prints}
-    texts = [text for one in sized if one.print not in seen for text in _texts(one.part.value)]
+    texts = [said for one in sized if one.print not in seen for said in _texts(one.part.value)]
     for noted in waiting:
         _look_for(out, noted, texts)
 
@@ -228,12 +229,12 @@ def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
     if noted.probe is None:
         return
     head, tail = noted.probe
-    for text in texts:
-        at = text.find(head)
+    for written in texts:
+        at = written.find(head)
         if at < 0:
             continue
-        end = text.rfind(tail, at)
-        left = text[at : end + len(tail)] if end >= 0 else text[at:]
+        end = written.rfind(tail, at)
+        left = written[at : end + len(tail)] if end >= 0 else written[at:]
         left_bytes = size(left).bytes
         # Both ends with too few bytes between them: the middle was removed, or the text repeats itself.
         has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
@@ -252,13 +253,14 @@ def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
 
 
 def _texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for block in value:
-            text = block.get("text") if isinstance(block, dict) else block
-            if isinstance(text, str):
-                yield text
+    cls = type(value)
+    if issubclass(cls, str):
+        yield text(value) or ""
+    elif issubclass(cls, list):
+        for block in listed(value):
+            said = text(fields(block).get("text")) if is_dict(block) else text(block)
+            if said is not None:
+                yield said
 
 
 def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequence[Sized]) -> None:
@@ -331,11 +333,12 @@ def _pass_by(out: Telemetry, execution: Execution) -> None:
 
 def _length(value: object) -> int:
     """Return the number of characters of a result that consists of text only, else -1."""
-    if isinstance(value, str):
-        return len(value)
+    cls = type(value)
+    if issubclass(cls, str):
+        return str.__len__(value)  # type: ignore[arg-type]
     lengths = list(map(len, _texts(value)))
-    return sum(lengths) if isinstance(value, list) and len(lengths) == len(value) else -1
+    return sum(lengths) if issubclass(cls, list) and len(lengths) == list.__len__(value) else -1  # type: ignore[arg-type]
 
 
 def _beginning(value: object) -> str:
-    return value[:_HEAD] if isinstance(value, str) else next(_texts(value), "")[:_HEAD]
+    return next(_texts(value), "")[:_HEAD]

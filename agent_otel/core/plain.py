@@ -7,15 +7,22 @@ the program's own.
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
-from agent_otel.measure.object_kinds import fields, is_named, plain_text
+from agent_otel.measure.object_kinds import fields, is_named
+from agent_otel.measure.object_kinds import plain_text as text
 
-__all__ = ["fields", "is_empty", "is_named", "is_text", "listed", "number", "plain_text"]
+__all__ = ["fields", "given", "identity", "is_dict", "is_empty", "is_named", "is_text", "listed", "number", "text"]
 
 
 def is_text(value: object) -> bool:
     """Return whether a value is a text."""
     return issubclass(type(value), str)
+
+
+def is_dict(value: object) -> bool:
+    """Return whether a value is a dictionary."""
+    return issubclass(type(value), dict)
 
 
 def listed(value: Any) -> list[Any]:
@@ -37,3 +44,17 @@ def is_empty(value: Any) -> bool:
     if kind is str or kind is int or kind is bool or kind is float or kind is dict or kind is list or kind is tuple:
         return not value
     return value is None
+
+
+def given(*values: Any) -> Any:
+    """Return the first of these values that is not empty, else an empty text."""
+    for value in values:
+        if not is_empty(value):
+            return value
+    return ""
+
+
+def identity(value: object) -> str | None:
+    """Return an id as text: of a text, a whole number or a UUID; None for anything else, which has code of its own."""
+    kind = type(value)
+    return str(value) if kind is int or kind is UUID else text(value)

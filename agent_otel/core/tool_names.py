@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.core.plain import fields, listed, plain_text
+from agent_otel.core.plain import fields, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _names(value: Any, depth: int) -> Iterator[str]:
         return
     for definition in listed(value)[:_MOST] or (value,):
         known = fields(definition)
-        name = plain_text(known.get("name"))
+        name = text(known.get("name"))
         if name:
             yield name
         for key in _INNER:

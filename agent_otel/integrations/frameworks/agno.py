@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_named, is_text
 from agent_otel.core.types import PRODUCED, Around, Before, Call, Result, ToolReader
 from agent_otel.semconv import TOOL_ERROR
 
@@ -41,16 +42,16 @@ def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
 
 def _result(outcome: Any) -> Result | None:
     """Read the end of a call, or the items of a generator; before version 3 a cancelled call has no outcome."""
-    if outcome is None or isinstance(outcome, str):
+    if outcome is None or is_text(outcome):
         return None if outcome is None else Result(outcome)
     if outcome.status == "failure":
         return Result(outcome.error, error_type=TOOL_ERROR, raised=True)
     value = outcome.result
-    return Result(value.content if type(value).__name__ == "ToolResult" else value)
+    return Result(fields(value).get("content") if is_named(value, "ToolResult") else value)
 
 
 def _is_control_flow(error: BaseException) -> bool:
-    return any(kind.__name__ == "StopAgentRun" for kind in type(error).__mro__)
+    return is_named(error, "StopAgentRun")
 
 
 _execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)

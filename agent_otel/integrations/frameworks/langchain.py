@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
+from agent_otel.core.plain import fields, identity, is_dict, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader, Watch
 from agent_otel.semconv import TOOL_ERROR
 
@@ -33,7 +34,7 @@ def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, n
 def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     arguments = args[0] if args else kwargs.get("tool_input")
     config = kwargs.get("config")
-    return Call(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config) if config else None)
+    return Call(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config))
 
 
 def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -41,19 +42,18 @@ def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> C
     call = _argument(args, kwargs, 0, "call")
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else kwargs.get("tool_runtime") or kwargs.get("config")  # noqa: PLR2004
-    config = third if isinstance(third, dict) else getattr(third, "config", None) or {}
+    config = third if is_dict(third) else getattr(third, "config", None)
     return Call(
         name=call["name"],
         arguments=call["args"],
         call_id=call["id"],
-        agent=(config.get("metadata") or {}).get("lc_agent_name"),
+        agent=text(fields(fields(config).get("metadata")).get("lc_agent_name")),
         execution=_thread_id(config),
     )
 
 
-def _thread_id(config: Mapping[str, Any]) -> str | None:
-    thread_id = (config.get("configurable") or {}).get("thread_id")
-    return None if thread_id is None else str(thread_id)
+def _thread_id(config: Any) -> str | None:
+    return identity(fields(fields(config).get("configurable")).get("thread_id"))
 
 
 def _result(output: Any) -> Result:
@@ -61,8 +61,9 @@ def _result(output: Any) -> Result:
     message = None if type(output) is str else _tool_message(output)
     if message is None:
         return Result(output)
-    flagged = getattr(message, "status", None) == "error"
-    return Result(message.content, message.artifact, TOOL_ERROR if flagged else None)
+    known = fields(message)
+    flagged = text(known.get("status")) == "error"
+    return Result(known.get("content"), known.get("artifact"), TOOL_ERROR if flagged else None)
 
 
 def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
@@ -77,7 +78,7 @@ def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
     if _is_a("ToolMessage", output):
         status = "error" if replacement.is_error else output.status
         return output.model_copy(update={"content": replacement.text, "status": status})
-    if _is_a("Command", output) and isinstance(output.update, dict):
+    if _is_a("Command", output) and is_dict(output.update):
         messages = _replace_first(output.update.get("messages"), replacement, asked)
         return dataclasses.replace(output, update={**output.update, "messages": messages})
     return _replace_first(output, replacement, asked) if type(output) is list else LEFT_ALONE
@@ -130,19 +131,20 @@ def _tool_message(output: Any) -> Any:
     if _is_a("ToolMessage", output):
         return output
     if _is_a("Command", output):
-        output = output.update.get("messages") if isinstance(output.update, dict) else None
+        update = fields(output).get("update")
+        output = fields(update).get("messages") if is_dict(update) else None
     if type(output) is list:
         return next((item for item in output if _is_a("ToolMessage", item)), None)
     return None
 
 
 def _is_a(name: str, value: Any) -> bool:
-    return any(kind.__name__ == name for kind in type(value).__mro__)
+    return is_named(value, name)
 
 
 def _is_control_flow(error: BaseException) -> bool:
     """Interrupts and commands to a parent graph are raised through tools and are no errors."""
-    return any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+    return is_named(error, "GraphBubbleUp")
 
 
 run = ToolReader(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, is_dict, listed, number, text
 from agent_otel.core.types import ModelReader, Part, Request
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -18,20 +19,17 @@ def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> R
     if operation not in _OPERATIONS or client.meta.service_model.service_name != "bedrock-runtime":
         return None
     params = kwargs["api_params"] if "api_params" in kwargs else args[1]
-    return Request(_parts(params)) if isinstance(params, dict) else None
+    return Request(_parts(params)) if is_dict(params) else None
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: Any) -> list[Mapping[str, Any]]:
     """Return the dictionaries of a list; botocore rejects other items later."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
-
-
-def _dict(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return [fields(item) for item in listed(value) if is_dict(item)]
 
 
 def _parts(params: Mapping[str, Any]) -> Iterator[Part]:
-    tools = _list(_dict(params.get("toolConfig")).get("tools"))
+    params = fields(params)
+    tools = _list(fields(params.get("toolConfig")).get("tools"))
     if tools:
         yield Part(TOOLS, tools)
     system = _list(params.get("system"))
@@ -40,29 +38,28 @@ def _parts(params: Mapping[str, Any]) -> Iterator[Part]:
     for message in _list(params.get("messages")):
         said = []
         for block in _list(message.get("content")):
-            if isinstance(block.get("toolResult"), dict):
-                yield _result(block["toolResult"])
-            elif isinstance(block.get("toolUse"), dict):
-                yield Part(TOOL_CALL_ARGUMENTS, block["toolUse"].get("input"))
+            if is_dict(block.get("toolResult")):
+                yield _result(fields(block["toolResult"]))
+            elif is_dict(block.get("toolUse")):
+                yield Part(TOOL_CALL_ARGUMENTS, fields(block["toolUse"]).get("input"))
             else:
                 said.append(block)
         if said:
-            yield Part(ASSISTANT if message.get("role") == "assistant" else USER, said)
+            yield Part(ASSISTANT if text(message.get("role")) == "assistant" else USER, said)
 
 
 def _result(block: Mapping[str, Any]) -> Part:
-    call_id, blocks = block.get("toolUseId"), _list(block.get("content"))
+    call_id, blocks = text(block.get("toolUseId")), _list(block.get("content"))
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
     # A tool that the provider runs has a type; no call of it was measured here.
-    known = isinstance(call_id, str) and "type" not in block
-    return Part(TOOL_RESULTS, value, call_id if known else None)
+    return Part(TOOL_RESULTS, value, call_id if "type" not in block else None)
 
 
 def _cached_tokens(response: Any) -> int | None:
     """Return the cached tokens of a whole response; a stream reports usage last."""
     tokens = response["usage"].get("cacheReadInputTokens") if "usage" in response else None
-    return tokens if isinstance(tokens, int) else None
+    return number(tokens)
 
 
 request = ModelReader(_request, _cached_tokens)

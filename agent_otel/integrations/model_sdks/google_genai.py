@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, Part, Request
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -23,73 +24,74 @@ _CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
 def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
     path = kwargs["path"] if "path" in kwargs else args[1]
     body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
-    if not isinstance(body, dict) or not path.partition("?")[0].endswith(_PATHS):
+    if not is_dict(body) or not path.partition("?")[0].endswith(_PATHS):
         return None
-    return Request(_parts(body), continued=isinstance(body.get("cachedContent"), str))
+    return Request(_parts(body), continued=is_text(fields(body).get("cachedContent")))
 
 
-def _list(value: Any) -> list[dict[str, Any]]:
+def _list(value: Any) -> list[Mapping[str, Any]]:
     """Return the dictionaries of a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list | tuple) else []
+    return [fields(item) for item in listed(value) if is_dict(item)]
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[Part]:
+    body = fields(body)
     tools = _list(body.get("tools"))
     if tools:
         yield Part(TOOLS, tools)
     system = body.get("systemInstruction")
-    if isinstance(system, dict):
-        yield Part(SYSTEM, _list(system.get("parts")))
+    if is_dict(system):
+        yield Part(SYSTEM, _list(fields(system).get("parts")))
     for content in _list(body.get("contents")):
         said = []
         for part in _list(content.get("parts")):
             answer, call = part.get("functionResponse"), part.get("functionCall")
-            if isinstance(answer, dict):
-                yield _result(answer)
-            elif isinstance(call, dict):
-                yield Part(TOOL_CALL_ARGUMENTS, call.get("args"))
+            if is_dict(answer):
+                yield _result(fields(answer))
+            elif is_dict(call):
+                yield Part(TOOL_CALL_ARGUMENTS, fields(call).get("args"))
             else:
                 said.append(part)
         if said:
-            yield Part(ASSISTANT if content.get("role") == "model" else USER, said)
+            yield Part(ASSISTANT if text(content.get("role")) == "model" else USER, said)
 
 
 def _result(answer: Mapping[str, Any]) -> Part:
     response, call_id, name = answer.get("response"), answer.get("id"), answer.get("name")
-    if isinstance(response, dict) and response.keys() == {"error"}:
+    if is_dict(response) and fields(response).keys() == {"error"}:
         name = None  # the SDK's own text about a failed call
     value = _unwrapped(response)
     media = _list(answer.get("parts"))
     return Part(
         TOOL_RESULTS,
         [value, *media] if media else value,
-        call_id if isinstance(call_id, str) else None,
-        name if isinstance(name, str) else None,
+        text(call_id),
+        text(name),
         wrapped=response,
     )
 
 
 def _unwrapped(response: Any) -> Any:
     """Return a result without the one-key object that Gemini requires around it."""
-    if isinstance(response, dict) and response.keys() in _ENVELOPES:
-        return next(iter(response.values()))
+    if is_dict(response) and (known := fields(response)).keys() in _ENVELOPES:
+        return next(iter(known.values()))
     return response
 
 
 def _cached_tokens(response: Any) -> int | None:
     """Return the cached tokens of a whole response: a dictionary up to 1.x, unparsed text in later versions."""
-    if isinstance(response, dict):
+    if is_dict(response):
         tokens = response.get("usageMetadata", {}).get("cachedContentTokenCount")
-        return tokens if isinstance(tokens, int) else None
+        return number(tokens)
     body = getattr(response, "body", None)
-    found = _CACHED.search(body) if isinstance(body, str) else None
+    found = _CACHED.search(body) if type(body) is str else None
     return int(found.group(1)) if found else None
 
 
 def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
     body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
     # The SDK made this dictionary for this request only, so it is changed in place.
-    if isinstance(body, dict) and isinstance(body.get("contents"), list):
+    if is_dict(body) and type(fields(body).get("contents")) is list:
         body["contents"] = view(body["contents"])
 
 

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, identity, is_empty, listed, number, text
 from agent_otel.core.types import Before, ModelReader, Part, Request
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -54,11 +55,11 @@ def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, me
     around = _running()
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):
-        found, named = (each or {}).get("configurable") or {}, (each or {}).get("metadata") or {}
-        thread = thread or found.get("thread_id") or named.get("thread_id")
-        agent = agent or named.get("lc_agent_name")
-    execution = None if thread is None else str(thread)
-    return Request(_parts(messages, kwargs), agent=agent, execution=execution)
+        known = fields(each)
+        found, named = fields(known.get("configurable")), fields(known.get("metadata"))
+        thread = thread or identity(found.get("thread_id")) or identity(named.get("thread_id"))
+        agent = agent or text(named.get("lc_agent_name"))
+    return Request(_parts(messages, kwargs), agent=agent, execution=thread)
 
 
 def _running() -> Any:
@@ -70,25 +71,28 @@ def _running() -> Any:
 
 def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Part]:
     for key in ("tools", "functions"):
-        if isinstance(kwargs.get(key), list | tuple):
-            yield Part(TOOLS, list(kwargs[key]))
+        if issubclass(type(kwargs.get(key)), list | tuple):
+            yield Part(TOOLS, listed(kwargs[key]))
     for message in messages:
         yield from _message(message)
 
 
 def _message(message: Any) -> Iterator[Part]:
     """Yield the parts of a message: its content, then its calls; the first carries its id. An artifact is not sent."""
-    kind = message.type if message.type != "chat" else message.role
+    known = fields(message)
+    kind = text(known.get("type")) or ""
+    kind = kind if kind != "chat" else text(known.get("role")) or ""
     part = _KINDS.get(kind.removesuffix("MessageChunk").lower(), USER)
-    calls = [*(getattr(message, "tool_calls", None) or ()), *(getattr(message, "invalid_tool_calls", None) or ())]
-    content, message_id = message.content, message.id
-    if calls and isinstance(content, list):
-        content = [block for block in content if not (isinstance(block, dict) and block.get("type") in _CALLS)]
-    if content or not calls:
-        yield Part(part, content, getattr(message, "tool_call_id", None), message.name, message_id)
+    calls = [fields(call) for key in ("tool_calls", "invalid_tool_calls") for call in listed(known.get(key))]
+    content, message_id = known.get("content"), known.get("id")
+    if calls and issubclass(type(content), list):
+        content = [block for block in listed(content) if text(fields(block).get("type")) not in _CALLS]
+    if not calls or not is_empty(content):
+        yield Part(part, content, known.get("tool_call_id"), known.get("name"), message_id)
         message_id = None
     for call in calls:
-        yield Part(TOOL_CALL_ARGUMENTS, call.get("args") or {}, message_id=message_id)
+        arguments = call.get("args")
+        yield Part(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, message_id=message_id)
         message_id = None
 
 
@@ -96,7 +100,7 @@ def _cached_tokens(result: Any) -> int | None:
     """Return the cached tokens from the answer's usage, for providers whose SDK has not reported them."""
     usage = getattr(result.generations[0].message, "usage_metadata", None) or {}
     tokens = (usage.get("input_token_details") or {}).get("cache_read")
-    return tokens if isinstance(tokens, int) else None
+    return number(tokens)
 
 
 def _answered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:

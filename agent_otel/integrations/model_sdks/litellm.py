@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Before, ModelReader, Request
-from agent_otel.integrations.model_sdks.openai import chat, fields, listed, responses
+from agent_otel.integrations.model_sdks.openai import chat, responses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,12 +24,12 @@ _RESPONSES = ("responses", "aresponses")
 def _announced(logging: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     given = kwargs["input"] if "input" in kwargs else args[0]
     body = kwargs.get("additional_args", args[3] if len(args) > 3 else {}).get("complete_input_dict")  # noqa: PLR2004
-    kind = fields(logging).get("call_type")
-    if kind in _CHATS and isinstance(given, list):
+    kind = text(fields(logging).get("call_type"))
+    if kind in _CHATS and issubclass(type(given), list):
         tools = fields(body).get("tools")
         handler.model_announced(Request(chat({"messages": given, "tools": listed(tools)})))
     elif kind in _RESPONSES:
-        handler.model_announced(responses({**(body if isinstance(body, dict) else {}), "input": given}))
+        handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 
 
 def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> Request:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import ModelReader, Part, Request
-from agent_otel.integrations.model_sdks.openai import chat, fields, listed, text
+from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -37,35 +38,35 @@ def _completion(body: Any) -> Iterator[Part]:
 
 def _conversation(body: Any) -> Request | None:
     """Read a conversation request; one with a conversation id has its fields in a nested request."""
-    given = fields(body)
-    if given.get("conversation_id") is None:
-        return Request(_entries(given))
-    more = next((value for name, value in given.items() if name.endswith("_request")), None)
+    asked = fields(body)
+    if asked.get("conversation_id") is None:
+        return Request(_entries(asked))
+    more = next((value for name, value in asked.items() if name.endswith("_request")), None)
     return None if more is None else Request(_entries(fields(more)), continued=True)
 
 
-def _entries(given: Mapping[str, Any]) -> Iterator[Part]:
-    if listed(given.get("tools")):
-        yield Part(TOOLS, _plain(listed(given["tools"])))
-    instructions, inputs = given.get("instructions"), given.get("inputs")
-    if isinstance(instructions, str):
+def _entries(asked: Mapping[str, Any]) -> Iterator[Part]:
+    if listed(asked.get("tools")):
+        yield Part(TOOLS, _plain(listed(asked["tools"])))
+    instructions, inputs = asked.get("instructions"), asked.get("inputs")
+    if is_text(instructions):
         yield Part(SYSTEM, instructions)
-    if isinstance(inputs, str):
+    if is_text(inputs):
         yield Part(USER, inputs)
     for entry in map(fields, listed(inputs)):
-        kind, content = entry.get("type"), entry.get("content")
+        kind, content = text(entry.get("type")), entry.get("content")
         if kind == "function.result":
-            yield Part(TOOL_RESULTS, entry.get("result") or "", text(entry.get("tool_call_id")))
+            yield Part(TOOL_RESULTS, given(entry.get("result")), text(entry.get("tool_call_id")))
         elif kind == "function.call":
-            yield Part(TOOL_CALL_ARGUMENTS, entry.get("arguments") or "")
-        elif isinstance(content, str | list):
-            yield Part(ASSISTANT if entry.get("role") == "assistant" else USER, content)
+            yield Part(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")))
+        elif issubclass(type(content), str | list):
+            yield Part(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
 
 
 def _plain(tools: list[Any]) -> list[Any]:
     """Return the tools' definitions as the SDK sends them: without unset fields."""
     return [
-        tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if hasattr(tool, "model_dump") else tool
+        tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if is_named(tool, "BaseModel") else tool
         for tool in tools
     ]
 

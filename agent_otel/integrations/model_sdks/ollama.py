@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, Part, Request
-from agent_otel.integrations.model_sdks.openai import fields, listed, text
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_R
 
 def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
     body = kwargs.get("json")
-    if not isinstance(body, dict):
+    if not is_dict(body):
         return None
+    body = fields(body)
     if "/api/chat" in args:
         return Request(_chat(body))
-    return Request(_generate(body), continued=bool(body.get("context"))) if "/api/generate" in args else None
+    return Request(_generate(body), continued=not is_empty(body.get("context"))) if "/api/generate" in args else None
 
 
 def _chat(body: Mapping[str, Any]) -> Iterator[Part]:
@@ -32,26 +33,28 @@ def _chat(body: Mapping[str, Any]) -> Iterator[Part]:
         yield Part(TOOLS, body["tools"])
     unanswered: list[str | None] = []
     for message in map(fields, listed(body.get("messages"))):
-        part, content = _ROLES.get(message.get("role", ""), USER), message.get("content")
+        part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
         name = None
         if part == TOOL_RESULTS:
             in_order = unanswered.pop(0) if unanswered else None
             name = text(message.get("tool_name")) or in_order
-        if isinstance(content, str):
+        if is_text(content):
             yield Part(part, content, name=name)
         # The model's thinking, and images, are sent again with every request.
-        for more in filter(None, (message.get("thinking"), message.get("images"))):
-            yield Part(USER if part == TOOL_RESULTS else part, more)
+        for more in (message.get("thinking"), message.get("images")):
+            if not is_empty(more):
+                yield Part(USER if part == TOOL_RESULTS else part, more)
         calls = [fields(fields(call).get("function")) for call in listed(message.get("tool_calls"))]
         for asked in calls:
-            yield Part(TOOL_CALL_ARGUMENTS, asked.get("arguments") or {})
+            arguments = asked.get("arguments")
+            yield Part(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments)
         if calls:
             unanswered = [text(asked.get("name")) for asked in calls]
 
 
 def _generate(body: Mapping[str, Any]) -> Iterator[Part]:
     for part, key in ((SYSTEM, "system"), (USER, "prompt"), (USER, "images")):
-        if body.get(key):
+        if not is_empty(body.get(key)):
             yield Part(part, body[key])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, Part, Request
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -31,33 +32,19 @@ _OWN_IDS = ("msg_", "fc_", "ctc_")
 def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body, path = options.json_data, options.url.partition("?")[0]
-    if not isinstance(body, dict):
+    if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
         return Request(chat(body))
     return responses(body) if path.endswith("/responses") else None
 
 
-def fields(value: Any) -> Mapping[str, Any]:
-    """Return the fields of a dictionary or SDK object without running its code; return none for any other value."""
-    return value if isinstance(value, dict) else getattr(value, "__dict__", {})
-
-
-def listed(value: Any) -> list[Any]:
-    """Return a list, or an empty one for the sentinels of omitted keys."""
-    return list(value) if isinstance(value, list | tuple) else []
-
-
-def text(value: Any) -> str | None:
-    """Return the value if it is a text, else None."""
-    return value if isinstance(value, str) else None
-
-
 def _content(value: Any) -> Any:
     """Return a message's content, or None if it is missing or a sentinel of an omitted key."""
-    if isinstance(value, tuple):
-        return list(value)
-    return value if isinstance(value, str | list | dict | int | float) else None
+    cls = type(value)
+    if issubclass(cls, tuple):
+        return listed(value)
+    return value if issubclass(cls, str | list | dict | int | float) else None
 
 
 def chat(body: Any) -> Iterator[Part]:
@@ -68,41 +55,47 @@ def chat(body: Any) -> Iterator[Part]:
             yield Part(TOOLS, body[key])
     for each in listed(body.get("messages")):
         message = fields(each)
-        role, content = message.get("role"), message.get("content")
-        content = content if isinstance(content, str) else _content(content)
+        role, content = text(message.get("role")), message.get("content")
+        content = content if type(content) is str else _content(content)
         if content is not None:
-            part = _ROLES.get(role, USER) if isinstance(role, str) else USER
-            yield Part(part, content, text(message.get("tool_call_id")), text(message.get("name")))
+            yield Part(
+                _ROLES.get(role or "", USER), content, text(message.get("tool_call_id")), text(message.get("name"))
+            )
         if "tool_calls" in message or "function_call" in message:
             yield from _calls(message)
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[Part]:
     calls = map(fields, listed(message.get("tool_calls")))
-    asked = [call.get("function") or call.get("custom") for call in calls]
-    for call in map(fields, filter(None, [*asked, message.get("function_call")])):
-        yield Part(TOOL_CALL_ARGUMENTS, call.get("arguments") or call.get("input") or "")
+    asked = [fields(call.get("function")) or fields(call.get("custom")) for call in calls]
+    for call in filter(None, [*asked, fields(message.get("function_call"))]):
+        yield Part(TOOL_CALL_ARGUMENTS, given(call.get("arguments"), call.get("input")))
 
 
 def responses(body: Mapping[str, Any]) -> Request:
     """Read the body of a request to the Responses API."""
+    body = fields(body)
     items = listed(body.get("input"))
-    kept = isinstance(body.get("previous_response_id") or body.get("conversation"), str | dict)
+    kept = any(
+        (is_text(value) or is_dict(value)) and not is_empty(value)
+        for value in (body.get("previous_response_id"), body.get("conversation"))
+    )
     return Request(
-        _responses(body, items), continued=kept or any(fields(item).get("type") == "item_reference" for item in items)
+        _responses(body, items),
+        continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
     )
 
 
 def _responses(body: Mapping[str, Any], items: list[Any]) -> Iterator[Part]:
     if listed(body.get("tools")):
         yield Part(TOOLS, body["tools"])
-    if isinstance(body.get("instructions"), str):
+    if is_text(body.get("instructions")):
         yield Part(SYSTEM, body["instructions"])
-    if isinstance(body.get("input"), str):
+    if is_text(body.get("input")):
         yield Part(USER, body["input"])
     for item in map(fields, items):
-        kind = item.get("type") or "message"
-        if isinstance(kind, str):
+        kind = text(given(item.get("type"), "message"))
+        if kind is not None:
             yield from _item(item, kind)
 
 
@@ -110,11 +103,11 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[Part]:
     item_id = text(item.get("id"))
     item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
     if kind == "message":
-        role, content = item.get("role"), _content(item.get("content"))
+        role, content = text(item.get("role")), _content(item.get("content"))
         if content is not None:
-            yield Part(_ROLES.get(role, USER) if isinstance(role, str) else USER, content, message_id=item_id)
+            yield Part(_ROLES.get(role or "", USER), content, message_id=item_id)
     elif kind.endswith("_call_output"):
-        yield Part(TOOL_RESULTS, _content(item.get("output")) or "", text(item.get("call_id")))
+        yield Part(TOOL_RESULTS, given(_content(item.get("output"))), text(item.get("call_id")))
     elif kind.endswith("_call"):
         asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
         yield Part(TOOL_CALL_ARGUMENTS, asked, message_id=item_id)
@@ -123,7 +116,7 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[Part]:
             if item.get(name) is not None:
                 yield Part(TOOL_RESULTS, item.get(name))
     elif kind in {"reasoning", "compaction"}:
-        yield Part(ASSISTANT, item.get("encrypted_content") or item.get("summary") or "")
+        yield Part(ASSISTANT, given(item.get("encrypted_content"), item.get("summary")))
 
 
 def _cached_tokens(response: Any) -> int | None:
@@ -131,14 +124,14 @@ def _cached_tokens(response: Any) -> int | None:
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None) or getattr(usage, "input_tokens_details", None)
     tokens = getattr(details, "cached_tokens", None)
-    return tokens if isinstance(tokens, int) else None
+    return number(tokens)
 
 
 def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body, path = options.json_data, options.url.partition("?")[0]
     key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
-    if isinstance(body, dict) and isinstance(body.get(key), list):
+    if is_dict(body) and type(fields(body).get(key)) is list:
         options.json_data = {**body, key: view(body[key])}
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from agent_otel.measure import object_kinds
-from agent_otel.measure.object_kinds import shape_of
+from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation import markers
 from agent_otel.measure.truncation.quoting import is_notice
@@ -217,23 +217,23 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
     if shape.kind is object_kinds.TEXT:
         return _text_cut(str.__getitem__(value, slice(None)), size_bytes)
     if shape.kind is object_kinds.MAPPING:
-        return _evidence(value)
+        return _evidence(fields(value))
     if shape.namespace is None:
         return None
-    fields = shape.namespace(value)
-    more = fields.get("additional_kwargs")
-    cut = _evidence(fields) or (_evidence(more) if type(more) is dict else None)
+    known = fields(value)
+    more = known.get("additional_kwargs")
+    cut = _evidence(known) or (_evidence(fields(more)) if type(more) is dict else None)
     if cut is not None:
         return cut
-    content = fields.get("content")
+    content = known.get("content")
     if type(content) is str:
         return _text_cut(content, size_bytes)
     return _blocks_cut(content) if type(content) is list else None
 
 
-def _evidence(fields: dict[Any, Any]) -> Cut | None:
+def _evidence(known: dict[str, Any]) -> Cut | None:
     for key, marker in markers.EVIDENCE.items():
-        said = dict.get(fields, key)
+        said = known.get(key)
         if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
             return Cut(marker.reason, marker.project)
     return None
@@ -242,7 +242,7 @@ def _evidence(fields: dict[Any, Any]) -> Cut | None:
 def has_cursor(value: Any) -> bool:
     """Return True if a result is a page with a reference to the next: a non-empty key such as ``next_cursor``."""
     if type(value) is dict:
-        return any(map(_is_filled, map(value.get, _CURSORS)))
+        return any(map(_is_filled, map(fields(value).get, _CURSORS)))
     if type(value) is not str:
         return False
     end = value[-_TAIL:]
@@ -251,7 +251,7 @@ def has_cursor(value: Any) -> bool:
 
 def asks_for_a_page(arguments: Any) -> bool:
     """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
-    return type(arguments) is dict and any(map(_is_filled, map(arguments.get, _PAGING)))
+    return type(arguments) is dict and any(map(_is_filled, map(fields(arguments).get, _PAGING)))
 
 
 def _is_filled(value: Any) -> bool:
