@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork
 from agent_otel.core import execution_context
-from agent_otel.core.types import PRODUCED, Call, Result, Step, ToolReader
+from agent_otel.core.types import PRODUCED, Step, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Inside, Visit
-    from agent_otel.core.types import Asked, Replacement
+    from agent_otel.core.types import Replacement, WrappedCall
     from agent_otel.integrations.wrappers import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
 
 
-def _given(call: Call, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
+def _given(call: ToolCall, _: tuple[Any, ...], __: Mapping[str, Any]) -> ToolCall:
     return call
 
 
-def _replace(value: Any, replacement: Replacement, _: Asked) -> Any:
+def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     """Return the replacement's text for a text or no value, else its dictionary."""
     return replacement.text if value is None or isinstance(value, str) else replacement.data
 
 
-def _replace_in_data(value: Any, replacement: Replacement, _: Asked) -> Any:
+def _replace_in_data(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     """Return the replacement for a function that is annotated to return no text: a dictionary in place of no value."""
     return replacement.text if isinstance(value, str) else replacement.data
 
 
-def _given_names(asked: Asked) -> Iterable[str]:
+def _given_names(asked: WrappedCall) -> Iterable[str]:
     """Return the names of the call's arguments, in place of the tool's parameters, which are not available here."""
     arguments = asked[0].arguments
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
 
-_READER = ToolReader(PRODUCED, _given, Result, replace=_replace, parameters=_given_names)
+_READER = ToolReader(PRODUCED, _given, ToolResult, replace=_replace, parameters=_given_names)
 
 
 @overload
@@ -72,16 +72,16 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
         names = parameters[bound:]
         tool_name = str(name or getattr(target, "__name__", type(target).__name__))
 
-        def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+        def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
             if args and bound and instance is None:
                 args = args[1:]
             given = dict(zip(names, args))  # noqa: B905 - varargs are longer
             if kwargs:
                 given.update(kwargs)
-            return Call(tool_name, given, None, agent)
+            return ToolCall(tool_name, given, None, agent)
 
         replace = _replace if _may_return_text(target) else _replace_in_data
-        return _around(target, ToolReader(PRODUCED, read_call, Result, replace=replace, parameters=lambda _: names))
+        return _around(target, ToolReader(PRODUCED, read_call, ToolResult, replace=replace, parameters=lambda _: names))
 
     return decorate if function is None else decorate(function)
 
@@ -175,7 +175,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
     ) -> None:
-        self._call = Call(name, arguments, call_id=call_id, agent=agent)
+        self._call = ToolCall(name, arguments, call_id=call_id, agent=agent)
         self._visit: Visit | Inside | None = None
 
     def __enter__(self) -> Self:

@@ -26,7 +26,7 @@ import agent_otel
 import agent_otel.auto
 from agent_otel import settings
 from agent_otel.core import tool_visit
-from agent_otel.core.executions import Ledger
+from agent_otel.core.executions import Executions
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut
@@ -149,11 +149,11 @@ def measuring() -> list[Row]:
 def payloads() -> list[Row]:
     """A payload of a durable runtime that is far from its cap, beside what the sink takes to record it."""
     from agent_otel.core import handler
-    from agent_otel.core.types import Carried, Step
+    from agent_otel.core.types import Payload, Step
     from agent_otel.telemetry.setup import telemetry
 
     step = Step("temporal", "call_model", "investigate", "0f8fad5b-d9cb-469f-a165-70867728950e")
-    reading = Carried("input", 400_000, data="x")
+    reading = Payload("input", 400_000, data="x")
     series = telemetry().payloads.series("temporal", "investigate", "call_model", "input")
     took = clock.measure(
         {
@@ -231,7 +231,7 @@ def requests() -> list[Row]:
     """A request for a model with 100 results of 20 KB: seen for the first time, and each turn again."""
     from agent_otel.core import delivery
     from agent_otel.core.tool_invocation import ledger
-    from agent_otel.core.types import Request
+    from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.model_sdks.openai import chat
     from agent_otel.telemetry.setup import telemetry
 
@@ -250,7 +250,7 @@ def requests() -> list[Row]:
         return run
 
     def take(run: str) -> None:
-        delivery.take(out, Request(chat(body), execution=run))
+        delivery.take(out, ModelRequest(chat(body), execution=run))
 
     def first() -> None:
         run = produced()
@@ -277,7 +277,7 @@ def memory() -> list[Row]:
     before = tracemalloc.get_traced_memory()[0]
     size(CJK)
     transient = tracemalloc.get_traced_memory()[1] - before
-    ledger = Ledger()
+    ledger = Executions()
     before = tracemalloc.get_traced_memory()[0]
     for execution in range(10_000):
         name = f"0f8fad5b-d9cb-469f-a165-{execution:012d}"

@@ -198,8 +198,8 @@ NEVER_GROWING: Final = (
 def until_refused(kind: Kind) -> Outcome:
     """Return how early runs of a kind are warned of the payload that is refused."""
     early = [_turns_early(_climb(kind.sizes(_chance(kind, run)))) for run in range(RUNS)]
-    shares = (sum(turns >= least for turns in early) / RUNS for least in (1, 2))
-    return Outcome(*shares, statistics.median(early))
+    one_turn, two_turns = (sum(turns >= least for turns in early) / RUNS for least in (1, 2))
+    return Outcome(one_turn, two_turns, statistics.median(early))
 
 
 def warned_falsely(kind: Kind) -> float:

@@ -13,10 +13,10 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel.core import execution_context, tool_names
-from agent_otel.core.execution_state import Noted
-from agent_otel.core.executions import ledger
+from agent_otel.core.execution_state import SeenCall
+from agent_otel.core.executions import executions
 from agent_otel.core.plain import fields, is_dict, listed, text
-from agent_otel.core.types import Request
+from agent_otel.core.types import ModelRequest
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.telemetry import spans
@@ -24,8 +24,8 @@ from agent_otel.telemetry import spans
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_otel.core.execution_state import Execution, Stream
-    from agent_otel.core.types import Part
+    from agent_otel.core.execution_state import Conversation, ExecutionState
+    from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 #: Model requests after which a truncated result without a follow-up counts as ignored.
@@ -37,16 +37,16 @@ _MOST_PARTS = 2_048
 class Sized(NamedTuple):
     """A part of a request with its size in bytes and its fingerprint."""
 
-    part: Part
+    part: RequestPart
     bytes: int
     print: int
 
 
-def take(out: Telemetry, request: Request) -> None:
+def take(out: Telemetry, request: ModelRequest) -> None:
     """Record a request: the sizes of its parts, truncation of its tool results, and its history."""
     parts = list(request.parts)
     execution_id = _execution_of(request, parts)
-    execution = ledger.touched(execution_id) if execution_id is not None else None
+    execution = executions.touched(execution_id) if execution_id is not None else None
     known = _known(out, execution, parts)
     sized = [_sized(out, part, known.get(at)) for at, part in enumerate(parts)]
     sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
@@ -61,23 +61,23 @@ def take(out: Telemetry, request: Request) -> None:
         _pass_by(out, execution)
 
 
-def take_result(out: Telemetry, part: Part) -> None:
+def take_result(out: Telemetry, part: RequestPart) -> None:
     """Compare one result with its tool's, where the sender reports it after its request."""
-    execution_id = _execution_of(Request((part,)), (part,))
-    execution = ledger.known(execution_id) if execution_id is not None else None
-    noted = ledger.answered(execution, part.call_id) if part.call_id is not None else None
+    execution_id = _execution_of(ModelRequest((part,)), (part,))
+    execution = executions.known(execution_id) if execution_id is not None else None
+    noted = executions.answered(execution, part.call_id) if part.call_id is not None else None
     length = _length(part.value)
     if noted is not None and (length < 0 or length != noted.length):
         _compare(out, noted, part, length)
 
 
-def _execution_of(request: Request, parts: Sequence[Part]) -> str | None:
+def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
     """Return the execution: the explicit one, the runtime's, the results' owner, the framework's, or the trace id."""
     named = execution_context.explicit.get()
     known = named.id if named else execution_context.carrier()
     if known is None:
         answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
-        known = ledger.owner(answered, request.execution)
+        known = executions.owner(answered, request.execution)
     if known is None:
         known = request.execution
     if known is None:
@@ -86,7 +86,7 @@ def _execution_of(request: Request, parts: Sequence[Part]) -> str | None:
     return known
 
 
-def _sized(out: Telemetry, part: Part, noted: Noted | None) -> Sized:
+def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
         part_bytes = size(value).bytes
@@ -97,7 +97,7 @@ def _sized(out: Telemetry, part: Part, noted: Noted | None) -> Sized:
     return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
 
 
-def _known(out: Telemetry, execution: Execution | None, parts: Sequence[Part]) -> dict[int, Noted]:
+def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
     """Return the calls that the results answer, by the results' indexes in the request.
 
     Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
@@ -111,18 +111,18 @@ def _known(out: Telemetry, execution: Execution | None, parts: Sequence[Part]) -
     return found
 
 
-def _noted(out: Telemetry, part: Part, call_id: str, execution: Execution | None) -> Noted | None:
+def _noted(out: Telemetry, part: RequestPart, call_id: str, execution: ExecutionState | None) -> SeenCall | None:
     """Return the call that a result answers: by call id, else by probe; a new one counts as unmatched."""
-    noted = ledger.answered(execution, call_id)
+    noted = executions.answered(execution, call_id)
     if noted is None and execution is not None:
         noted = _by_probe(execution, part)
         if noted is None:
-            noted = ledger.noted(execution, call_id, Noted(part.name or ""))
+            noted = executions.noted(execution, call_id, SeenCall(part.name or ""))
             out.metrics.unmatched()
     return noted
 
 
-def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
+def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
     """Return the calls that results without a call id answer, by the results' indexes in the request.
 
     Match the results of each tool by length (already delivered), then by size (arrived unmodified), then by position
@@ -133,7 +133,7 @@ def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
     for at, part in enumerate(parts):
         if part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None:
             places.setdefault(part.name, []).append(at)
-    found: dict[int, Noted] = {}
+    found: dict[int, SeenCall] = {}
     for name, left in places.items():
         calls = [noted for noted in _calls_of(execution, name) if noted.produced >= 0]
         for known in (_is_delivered, _is_whole):
@@ -149,34 +149,34 @@ def _by_name(execution: Execution, parts: Sequence[Part]) -> dict[int, Noted]:
     return found
 
 
-def _is_delivered(noted: Noted, value: object) -> bool:
+def _is_delivered(noted: SeenCall, value: object) -> bool:
     if noted.delivered < 0:
         return False
     length = _length(value)
     return noted.length == length if length >= 0 else noted.delivered == size(value).bytes
 
 
-def _is_whole(noted: Noted, value: object) -> bool:
+def _is_whole(noted: SeenCall, value: object) -> bool:
     kept = noted.handed if noted.handed >= 0 else noted.produced
     return noted.delivered < 0 and kept == size(value).bytes
 
 
-def _by_probe(execution: Execution, part: Part) -> Noted | None:
+def _by_probe(execution: ExecutionState, part: RequestPart) -> SeenCall | None:
     """Return the call without an id whose result begins as this one does, and store it under the request's id."""
     begins = next(_texts(part.value), "")
     for noted in execution.unnamed or ():
         if noted.probe is not None and begins.startswith(noted.probe[0]) and part.call_id is not None:
-            return ledger.noted(execution, part.call_id, noted)
+            return executions.noted(execution, part.call_id, noted)
     return None
 
 
-def _calls_of(execution: Execution, tool: str) -> Iterator[Noted]:
+def _calls_of(execution: ExecutionState, tool: str) -> Iterator[SeenCall]:
     for noted in (*execution.call_ids.values(), *(execution.unnamed or ())):
         if noted.tool == tool:
             yield noted
 
 
-def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
+def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) -> None:
     """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
     before, noted.delivered, noted.length = noted.delivered, delivered, length
@@ -198,7 +198,7 @@ def _compare(out: Telemetry, noted: Noted, part: Part, length: int) -> None:
         _tell(out, noted, delivered, reason, span)
 
 
-def _tell(out: Telemetry, noted: Noted, delivered: int, reason: str, span: Any) -> None:
+def _tell(out: Telemetry, noted: SeenCall, delivered: int, reason: str, span: Any) -> None:
     """Count a truncation on the way to the model, and add a child span to the tool's span."""
     out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, reason)
     if out.tracer is not None and span is not None:
@@ -214,7 +214,7 @@ def _tell(out: Telemetry, noted: Noted, delivered: int, reason: str, span: Any) 
         spans.open_cut_span(out.tracer, parent, noted.tool, attributes, time.time_ns())
 
 
-def _probe(out: Telemetry, execution: Execution, sized: Sequence[Sized]) -> None:
+def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> None:
     """Search the new texts of a request for results that have neither a call id nor a part of their own."""
     waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
     if not waiting:
@@ -225,7 +225,7 @@ def _probe(out: Telemetry, execution: Execution, sized: Sequence[Sized]) -> None
         _look_for(out, noted, texts)
 
 
-def _look_for(out: Telemetry, noted: Noted, texts: Sequence[str]) -> None:
+def _look_for(out: Telemetry, noted: SeenCall, texts: Sequence[str]) -> None:
     if noted.probe is None:
         return
     head, tail = noted.probe
@@ -263,7 +263,7 @@ def _texts(value: object) -> Iterator[str]:
                 yield said
 
 
-def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequence[Sized]) -> None:
+def _history(out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]) -> None:
     """Compare a request with the previous one of the same transcript, and count lost and doubled messages."""
     named = execution_context.explicit.get()
     agent = request.agent or (named.agent if named else None)
@@ -280,16 +280,16 @@ def _history(out: Telemetry, request: Request, execution: Execution, sized: Sequ
         total = sum(one.bytes for one in sized)
         if total:
             out.metrics.stable(_stable_bytes(stream, sized) / total)
-    ledger.requested(execution, stream, (one.print for one in sized[:_MOST_PARTS]))
+    executions.requested(execution, stream, (one.print for one in sized[:_MOST_PARTS]))
 
 
-def _stream(execution: Execution, sized: Sequence[Sized]) -> Stream:
+def _stream(execution: ExecutionState, sized: Sequence[Sized]) -> Conversation:
     """Return the transcript of a request, by its system prompt and tools, in which a sub-agent differs."""
     key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
-    return ledger.stream(execution, key)
+    return executions.stream(execution, key)
 
 
-def _is_lost(stream: Stream, messages: Sequence[Sized]) -> bool:
+def _is_lost(stream: Conversation, messages: Sequence[Sized]) -> bool:
     """Return true when the request holds a single new user message and none of the earlier ones.
 
     A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". A sub-agent's
@@ -313,7 +313,7 @@ def _is_doubled(sized: Sequence[Sized]) -> bool:
     return len(results) > len(same)
 
 
-def _stable_bytes(stream: Stream, sized: Sequence[Sized]) -> int:
+def _stable_bytes(stream: Conversation, sized: Sequence[Sized]) -> int:
     stable = 0
     for before, one in zip(stream.prints, sized, strict=False):
         if before != one.print:
@@ -322,7 +322,7 @@ def _stable_bytes(stream: Stream, sized: Sequence[Sized]) -> int:
     return stable
 
 
-def _pass_by(out: Telemetry, execution: Execution) -> None:
+def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
     """Count this request for each truncated result without a follow-up, and those that are now ignored."""
     followed = execution.followed or {}
     for tool, requests in list(followed.items()):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 
-class Noted:
+class SeenCall:
     """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
     ``produced``, ``handed`` and ``delivered`` are bytes at these stages, -1 where not measured. ``length`` is the
@@ -36,7 +36,7 @@ _STREAM_ENTRIES = 2
 _PRINTS_PER_ENTRY = 25
 
 
-class Stream:
+class Conversation:
     """The model requests of one transcript: fingerprints of the last request's parts, and the number of requests.
 
     The length counts entries of the ledger, of about 200 bytes each; a fingerprint takes 8 bytes.
@@ -52,7 +52,7 @@ class Stream:
         return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY
 
 
-class Track:
+class PayloadHistory:
     """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row."""
 
     __slots__ = ("refused", "sizes", "utilization")
@@ -63,7 +63,7 @@ class Track:
         self.utilization = 0.0
 
 
-class Execution:
+class ExecutionState:
     """The state of one execution.
 
     ``call_ids`` maps call ids to calls; ``unnamed`` holds calls without an id, oldest first. ``streams`` are the
@@ -103,11 +103,11 @@ class Execution:
         #: Bytes of the results that were handed on since that payload.
         self.handed_bytes = 0
         self.asked: dict[int, None] = {}
-        self.call_ids: dict[str, Noted] = {}
-        self.unnamed: deque[Noted] | None = None
-        self.streams: dict[int, Stream] | None = None
+        self.call_ids: dict[str, SeenCall] = {}
+        self.unnamed: deque[SeenCall] | None = None
+        self.streams: dict[int, Conversation] | None = None
         self.followed: dict[str, int] | None = None
-        self.tracks: dict[str, Track] | None = None
+        self.tracks: dict[str, PayloadHistory] | None = None
         self.workflow: str | None = None
 
     def __len__(self) -> int:

@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_otel._internal import fork
-from agent_otel.core.execution_state import Execution, Noted, Stream, Track
+from agent_otel.core.execution_state import Conversation, ExecutionState, PayloadHistory, SeenCall
 from agent_otel.measure.forecast import LOOK_BACK
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _MAX_UNOWNED = 1_024
 _MAX_STREAMS = 8
 
 
-class Ledger:
+class Executions:
     """The state of all executions; the least recently used is dropped first.
 
     ``max_executions`` and ``max_entries`` bound the memory: 10,000 executions with 16 calls each take under 32 MB
@@ -60,10 +60,10 @@ class Ledger:
         """Drop all executions and renew the lock, for a forked child."""
         # Reentrant, because the garbage collector may finish another call while this thread holds the lock.
         self._lock = threading.RLock()
-        self._executions: OrderedDict[str, Execution] = OrderedDict()
+        self._executions: OrderedDict[str, ExecutionState] = OrderedDict()
         self._entries = 0
         self._small: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
-        self._unowned: OrderedDict[str, Noted | None] = OrderedDict()
+        self._unowned: OrderedDict[str, SeenCall | None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._executions)
@@ -81,18 +81,18 @@ class Ledger:
             if call_id is not None:
                 known = execution.call_ids.get(call_id)
                 if known is None:
-                    self._remember(execution, execution.call_ids, call_id, Noted(tool))
+                    self._remember(execution, execution.call_ids, call_id, SeenCall(tool))
                 elif known.tool == tool and known.delivered < 0:
                     return False
                 else:
-                    execution.call_ids[call_id] = Noted(tool)
+                    execution.call_ids[call_id] = SeenCall(tool)
             execution.tool_calls += 1
             repeated = key in execution.asked
             if not repeated:
                 self._remember(execution, execution.asked, key, None)
             return repeated
 
-    def produced(self, execution_id: str, tool: str, result_bytes: int, call_id: str | None) -> Noted | None:
+    def produced(self, execution_id: str, tool: str, result_bytes: int, call_id: str | None) -> SeenCall | None:
         """Add the bytes of a result to its execution; return the record of its call, None when there is none."""
         with self._lock:
             execution = self._executions.get(execution_id)
@@ -104,13 +104,13 @@ class Ledger:
                 noted.produced = result_bytes
             return noted
 
-    def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> Noted | None:
+    def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> SeenCall | None:
         """Record a result that has no execution id; `answered` finds it by call id only.
 
         Return None for an id that occurred before: several runs may use the same call ids.
         """
         with self._lock:
-            noted = None if call_id in self._unowned else Noted(tool)
+            noted = None if call_id in self._unowned else SeenCall(tool)
             self._unowned[call_id] = noted
             if noted is not None:
                 noted.produced = result_bytes
@@ -118,7 +118,7 @@ class Ledger:
                 self._unowned.popitem(last=False)
             return noted
 
-    def answered(self, execution: Execution | None, call_id: str) -> Noted | None:
+    def answered(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
         """Return the call with this id: of the execution, else of the results without an execution id."""
         noted = execution.call_ids.get(call_id) if execution is not None else None
         return noted or self._unowned.get(call_id)
@@ -139,18 +139,18 @@ class Ledger:
                     return execution_id
         return None
 
-    def noted(self, execution: Execution, call_id: str, noted: Noted) -> Noted:
+    def noted(self, execution: ExecutionState, call_id: str, noted: SeenCall) -> SeenCall:
         """Store a call under the id that a model request uses for it."""
         with self._lock:
             self._remember(execution, execution.call_ids, call_id, noted)
             return noted
 
-    def touched(self, execution_id: str) -> Execution:
+    def touched(self, execution_id: str) -> ExecutionState:
         """Return the execution, which becomes the most recently used; create it if necessary."""
         with self._lock:
             return self._touch(execution_id)
 
-    def stream(self, execution: Execution, key: int) -> Stream:
+    def stream(self, execution: ExecutionState, key: int) -> Conversation:
         """Return the transcript of an execution with this key; above the limit the first transcript is dropped."""
         with self._lock:
             if execution.streams is None:
@@ -159,11 +159,11 @@ class Ledger:
             if stream is None:
                 if len(execution.streams) >= _MAX_STREAMS:
                     self._count(execution, -len(execution.streams.pop(next(iter(execution.streams)))))
-                stream = execution.streams[key] = Stream()
+                stream = execution.streams[key] = Conversation()
                 self._count(execution, len(stream))
             return stream
 
-    def requested(self, execution: Execution, stream: Stream, prints: Iterable[int]) -> None:
+    def requested(self, execution: ExecutionState, stream: Conversation, prints: Iterable[int]) -> None:
         """Replace the fingerprints of a transcript with those of its latest request."""
         with self._lock:
             before = len(stream)
@@ -186,17 +186,17 @@ class Ledger:
             return False
         return execution.followed.pop(tool, None) is not None
 
-    def _unnamed(self, execution: Execution, tool: str) -> Noted:
+    def _unnamed(self, execution: ExecutionState, tool: str) -> SeenCall:
         if execution.unnamed is None:
             execution.unnamed = deque(maxlen=_MAX_UNNAMED)
         if len(execution.unnamed) < _MAX_UNNAMED:
             self._entries += 1
-        execution.unnamed.append(Noted(tool))
+        execution.unnamed.append(SeenCall(tool))
         return execution.unnamed[-1]
 
     def carried(
         self, execution_id: str, kind: str, payload_bytes: int, *, again: bool = False
-    ) -> tuple[Execution, Track]:
+    ) -> tuple[ExecutionState, PayloadHistory]:
         """Record a payload; it adds no turn when ``again`` is true or when it retries a rejected payload."""
         with self._lock:
             execution = self._touch(execution_id)
@@ -248,11 +248,11 @@ class Ledger:
         with self._lock:
             self._touch(execution_id).workflow = workflow
 
-    def known(self, execution_id: str) -> Execution | None:
+    def known(self, execution_id: str) -> ExecutionState | None:
         """Return the state of an execution, None when there is none."""
         return self._executions.get(execution_id)
 
-    def is_first(self, execution: Execution, *, analysis: int | None = None) -> bool:
+    def is_first(self, execution: ExecutionState, *, analysis: int | None = None) -> bool:
         """Return true for the first analysis at this level; without a level, for the first forecast of few turns."""
         with self._lock:
             if analysis is None:
@@ -262,7 +262,7 @@ class Ledger:
             execution.analysed = max(analysis, execution.analysed)
             return first
 
-    def _track(self, execution_id: str, execution: Execution, kind: str) -> Track:
+    def _track(self, execution_id: str, execution: ExecutionState, kind: str) -> PayloadHistory:
         if execution.tracks is None:
             execution.tracks = {}
         track = execution.tracks.get(kind)
@@ -270,21 +270,21 @@ class Ledger:
             if len(execution.tracks) >= _MAX_KINDS:
                 del execution.tracks[next(iter(execution.tracks))]
                 self._entries -= 1
-            track = execution.tracks[kind] = Track()
+            track = execution.tracks[kind] = PayloadHistory()
             track.sizes += self._small.pop((execution_id, kind), ())
             self._entries += 1
         return track
 
-    def finish(self, execution_id: str) -> Execution | None:
+    def finish(self, execution_id: str) -> ExecutionState | None:
         """Drop an execution and return its state."""
         with self._lock:
             return self._drop(execution_id)
 
-    def _touch(self, execution_id: str) -> Execution:
+    def _touch(self, execution_id: str) -> ExecutionState:
         now = self._clock()
         execution = self._executions.get(execution_id)
         if execution is None:
-            execution = self._executions[execution_id] = Execution()
+            execution = self._executions[execution_id] = ExecutionState()
             self._evict(now)
         else:
             self._executions.move_to_end(execution_id)
@@ -299,21 +299,21 @@ class Ledger:
                 return
             self._drop(oldest_id)
 
-    def _drop(self, execution_id: str) -> Execution | None:
+    def _drop(self, execution_id: str) -> ExecutionState | None:
         execution = self._executions.pop(execution_id, None)
         if execution is not None:
             self._entries -= len(execution)
             execution.forgotten = True
         return execution
 
-    def _count(self, execution: Execution, entries: int) -> None:
+    def _count(self, execution: ExecutionState, entries: int) -> None:
         """Add to the number of entries, unless the execution has been dropped."""
         if not execution.forgotten:
             self._entries += entries
             if self._entries > self._max_entries:
                 self._evict(execution.seen_at)
 
-    def _remember(self, execution: Execution, memory: dict[_K, _V], key: _K, value: _V) -> None:
+    def _remember(self, execution: ExecutionState, memory: dict[_K, _V], key: _K, value: _V) -> None:
         if len(memory) >= self._max_per_execution:
             del memory[next(iter(memory))]
             self._entries -= 1
@@ -324,5 +324,5 @@ class Ledger:
 
 
 #: The executions of this process.
-ledger = Ledger()
-fork.after_fork(ledger.reset)
+executions = Executions()
+fork.after_fork(executions.reset)

@@ -17,13 +17,13 @@ from agent_otel import settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import delivery, execution_context, model_request
 from agent_otel.core import payload as carried
-from agent_otel.core.executions import ledger
+from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_call, plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import request_remedies, result_remedies
-from agent_otel.core.tool_invocation import Record, end_execution
+from agent_otel.core.tool_invocation import ToolInvocation, end_execution
 from agent_otel.core.tool_stream import StreamVisit
 from agent_otel.core.tool_visit import Inside, Visit, running
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Carried
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
 
@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.types import Asked, Call, ModelReader, Part, Request, Result, Step, StepReader, ToolReader
+    from agent_otel.core.types import (
+        ModelReader,
+        ModelRequest,
+        RequestPart,
+        Step,
+        StepReader,
+        ToolCall,
+        ToolReader,
+        ToolResult,
+        WrappedCall,
+    )
 
 __all__ = [
     "Inside",
@@ -94,7 +104,7 @@ def finish_execution(named: execution_context.Identity) -> None:
 def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
-    execution = ledger.known(plain_id) if plain_id is not None else None
+    execution = executions.known(plain_id) if plain_id is not None else None
     if enabled and plain_id is not None and execution is not None:
         named = execution_context.text_or_none(workflow) or execution.workflow
         end_execution(telemetry(), execution_context.Identity(plain_id, named))
@@ -123,7 +133,7 @@ def enter_tool(
         return None
 
 
-def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
+def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
     if call is None or _is_suppressed():
         return None
@@ -133,7 +143,7 @@ def _begin(reader: ToolReader, call: Call | None) -> Visit | None:
         and result_remedies() is not None
     ):
         setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
-    record = Record(call, telemetry(), reader.also_timed_by, reader.awaits)
+    record = ToolInvocation(call, telemetry(), reader.also_timed_by, reader.awaits)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked
     return Visit(record, reader, is_outermost=True, opens_span=opens_span)
 
@@ -144,7 +154,7 @@ def _is_suppressed() -> bool:
 
 
 def _enter_within(
-    current: Record, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    current: ToolInvocation, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Visit | Inside | None:
     """Enter a wrapped function inside a running call.
 
@@ -162,7 +172,7 @@ def _enter_within(
     return _begin(reader, call)
 
 
-def _is_of_another_agent(call: Call, current: Call) -> bool:
+def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:
     """Return true when an agent that runs inside a tool makes the call; needed where calls have no ids."""
     return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
 
@@ -183,21 +193,21 @@ def enter_model(
 
 
 @errors.guarded("model_request.rewrite")
-def _rewrite(reader: ModelReader, asked: Asked) -> None:
+def _rewrite(reader: ModelReader, asked: WrappedCall) -> None:
     rewriting = request_remedies()
     if rewriting is not None:
         rewriting.rewrite(telemetry(), reader, asked)
 
 
 @errors.guarded("model_request")
-def model_announced(request: Request) -> None:
+def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if enabled and not muted.get() and not _is_suppressed():
         model_request.announced(telemetry(), plain_request(request))
 
 
 @errors.guarded("model_request")
-def result_delivered(part: Part) -> None:
+def result_delivered(part: RequestPart) -> None:
     """Report a result that another program has sent to a model, where its requests cannot be read."""
     if enabled and not muted.get() and not _is_suppressed():
         delivery.take_result(telemetry(), plain_part(part))
@@ -234,10 +244,10 @@ def execution_named(execution_id: str, workflow: str) -> None:
     """Remember the workflow of an execution, for steps that are read where only the execution's id is available."""
     plain_id, plain_workflow = execution_context.id_or_none(execution_id), execution_context.text_or_none(workflow)
     if plain_id is not None and plain_workflow is not None:
-        ledger.named(plain_id, plain_workflow)
+        executions.named(plain_id, plain_workflow)
 
 
-def payload(step: Step, reading: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
+def payload(step: Step, reading: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
     """Record a payload that a runtime made outside any wrapped step function.
 
     ``started_ns`` (epoch nanoseconds) is the start of the step that the payload ends. ``refused`` is the runtime's
@@ -256,7 +266,7 @@ def current_step() -> Step | None:
 
 
 @errors.guarded("payload")
-def is_over_cap(step: Step, reading: Carried) -> bool:
+def is_over_cap(step: Step, reading: Payload) -> bool:
     """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
     return enabled and carried.is_over_cap(step, reading)
 
@@ -269,9 +279,9 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
     direction = plain_direction(direction)
     # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
     if issubclass(type(value), str | bytes | bytearray | memoryview):
-        reading = Carried(direction, size(value).bytes, data=value)
+        reading = Payload(direction, size(value).bytes, data=value)
     else:
-        reading = Carried(direction, size(value).bytes, value=value)
+        reading = Payload(direction, size(value).bytes, value=value)
     carried.payload(carried.named(step), reading)
 
 
@@ -299,7 +309,7 @@ def handler_entered() -> None:
         record.enter_handler()
 
 
-def handler_returned(result: Result) -> None:
+def handler_returned(result: ToolResult) -> None:
     """Record what the handler returned, where the function that calls it cannot be wrapped."""
     record = _running()
     if record is not None:
@@ -307,7 +317,7 @@ def handler_returned(result: Result) -> None:
         record.leave_handler()
 
 
-def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
+def handler_finishing(read: Callable[[Any], ToolResult], value: Any) -> None:
     """Record the result before the framework calls its callbacks, while another instrumentation's span is open."""
     record = _running()
     if record is not None and record.span is not None and record.span.foreign:
@@ -315,7 +325,7 @@ def handler_finishing(read: Callable[[Any], Result], value: Any) -> None:
         record.leave_handler()
 
 
-def handing_back(result: Result) -> None:
+def handing_back(result: ToolResult) -> None:
     """Record what the framework will hand back, while its own span is open; that ends before its function returns."""
     record = _running()
     if record is None:
@@ -345,7 +355,7 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
         record.raise_(error, reader)
 
 
-def _running() -> Record | None:
+def _running() -> ToolInvocation | None:
     """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
     record = running()
     return None if record is None or record.depth else record

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.types import ModelReader, Part, Request
+    from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 
@@ -28,10 +28,10 @@ class ModelVisit:
 
     __slots__ = ("__weakref__", "_above", "_out", "_reader", "_request", "_token", "cache_is_told", "seen")
 
-    def __init__(self, out: Telemetry, reader: ModelReader, request: Request) -> None:
+    def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
         self._out = out
         self._reader = reader
-        self._request: Request | None = None
+        self._request: ModelRequest | None = None
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
         self.cache_is_told = False
@@ -53,7 +53,7 @@ class ModelVisit:
             self._token = _above.set(weakref.ref(self))
         return self
 
-    def lend(self, request: Request) -> Request:
+    def lend(self, request: ModelRequest) -> ModelRequest:
         """Return a request from inside this visit, with this layer's execution, agent and doubled message ids added."""
         mine = self._request
         if mine is None:
@@ -64,7 +64,7 @@ class ModelVisit:
             doubled=request.doubled or mine.doubled or _has_doubled_ids(mine.parts),
         )
 
-    def announce(self, request: Request) -> None:
+    def announce(self, request: ModelRequest) -> None:
         """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
         announced = self.lend(request)._replace(parts=list(request.parts))
         self._settle()
@@ -107,7 +107,7 @@ class ModelVisit:
             take(self._out, request)
 
 
-def announced(out: Telemetry, request: Request) -> None:
+def announced(out: Telemetry, request: ModelRequest) -> None:
     """Hand a request that a layer is about to send to the running visit; record it at once where none runs."""
     above = _running()
     if above is not None:
@@ -123,7 +123,7 @@ def answered() -> None:
         above.seen = above.cache_is_told = True
 
 
-def _has_doubled_ids(parts: Iterable[Part]) -> bool:
+def _has_doubled_ids(parts: Iterable[RequestPart]) -> bool:
     """Return true when a request holds a message id twice; the SDK's own request does not have these ids."""
     ids = [(part.message_id, part.part) for part in parts if part.message_id is not None]
     return len(ids) > len(set(ids))

@@ -12,12 +12,12 @@ from agent_otel._internal.setting_kinds import BOUNDARIES
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Call, Part, Request, Step
+    from agent_otel.core.types import ModelRequest, RequestPart, Step, ToolCall
 
 _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 
 
-def plain_call(call: Call | None) -> Call | None:
+def plain_call(call: ToolCall | None) -> ToolCall | None:
     """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
     if call is None:
         return None
@@ -39,7 +39,7 @@ def plain_call(call: Call | None) -> Call | None:
     )
 
 
-def plain_request(request: Request) -> Request:
+def plain_request(request: ModelRequest) -> ModelRequest:
     """Return a request whose names and ids are text; its parts stay an iterator that is not read yet."""
     return request._replace(
         parts=map(plain_part, request.parts),
@@ -48,7 +48,7 @@ def plain_request(request: Request) -> Request:
     )
 
 
-def plain_part(part: Part) -> Part:
+def plain_part(part: RequestPart) -> RequestPart:
     """Return a part of a request whose ids are text."""
     _, _, call_id, name, message_id, _ = part
     if (

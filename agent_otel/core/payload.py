@@ -15,7 +15,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import execution_context, payload_analysis
-from agent_otel.core.executions import ledger
+from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
 from agent_otel.core.payload_cap import cap_for
 from agent_otel.core.payload_keys import shown
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
-    from agent_otel.core.execution_state import Execution
-    from agent_otel.core.payload_cap import Held
-    from agent_otel.core.types import Carried, Outcome, Step, StepReader
+    from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.payload_cap import EffectiveCap
+    from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
@@ -49,11 +49,11 @@ _ACTIVITY = {direction: f"activity_{direction}" for direction in (semconv.INPUT,
 _WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
 
 
-class Weighed(NamedTuple):
+class MeasuredPayload(NamedTuple):
     """A payload with its cap, its turns to cap, and whether it is large enough to be analysed."""
 
-    carried: Carried
-    cap: Held | None
+    carried: Payload
+    cap: EffectiveCap | None
     turns_left: int | None
     notable: bool
 
@@ -100,9 +100,9 @@ class StepVisit:
         self._token: Token[execution_context.Carrier | None] | None = None
         self.step = step
         self.span: spans.OpenSpan | None = None
-        self.outcome: Outcome | None = None
+        self.outcome: StepOutcome | None = None
         self.refused = False
-        self.weighed: Weighed | None = None
+        self.weighed: MeasuredPayload | None = None
 
     def __enter__(self) -> Self:
         try:
@@ -131,7 +131,7 @@ class StepVisit:
                 self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
             self.span.attach()
 
-    def take(self, weighed: Weighed) -> None:
+    def take(self, weighed: MeasuredPayload) -> None:
         """Keep the payload that is nearer to its cap."""
         if self.weighed is None or _rank(weighed) >= _rank(self.weighed):
             self.weighed = weighed
@@ -196,7 +196,7 @@ def step_started() -> None:
         visit.open_span()
 
 
-def payload(step: Step, carried: Carried, started_ns: int | None = None, refused: str | None = None) -> None:
+def payload(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
     """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
     out = telemetry()
     weighed = weigh(out, step, carried)
@@ -229,13 +229,13 @@ def named(step: Step) -> Step:
     """Add the workflow's name where the runtime reported it for the execution but not for the step."""
     step = plain_step(step)
     if step.workflow is None and step.execution is not None:
-        execution = ledger.known(step.execution)
+        execution = executions.known(step.execution)
         if execution is not None:
             return step._replace(workflow=execution.workflow)
     return step
 
 
-def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
+def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction = carried.direction
     cap = cap_of(step, direction)
@@ -248,21 +248,21 @@ def weigh(out: Telemetry, step: Step, carried: Carried) -> Weighed:
     if step.execution is not None:
         kind = kind_of(step, direction, carried.kind)
         small = carried.bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
-        if not (small and (carried.again or ledger.small(step.execution, kind, carried.bytes))):
+        if not (small and (carried.again or executions.small(step.execution, kind, carried.bytes))):
             turns_left = _remember(step.execution, kind, carried, cap_bytes, series)
     readable = carried.data is not None or carried.value is not None
     notable = utilization >= out.settings.payload_warn_ratio or (readable and payload_analysis.is_large(carried.bytes))
-    return Weighed(carried, cap, turns_left, notable)
+    return MeasuredPayload(carried, cap, turns_left, notable)
 
 
 def _remember(
-    execution_id: str, kind: str, carried: Carried, cap_bytes: int | None, series: PayloadSeries
+    execution_id: str, kind: str, carried: Payload, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
-    execution, track = ledger.carried(execution_id, kind, carried.bytes, again=carried.again)
+    execution, track = executions.carried(execution_id, kind, carried.bytes, again=carried.again)
     sizes = track.sizes.copy()
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
-    if turns_left is not None and turns_left < FEW_TURNS and ledger.is_first(execution):
+    if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
         series.few_turns.record(1)
     track.utilization = utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     tracks = execution.tracks or {}
@@ -279,7 +279,7 @@ def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:
     """Count a rejected payload; from the second in a row on it is also a stuck retry."""
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     series.rejected.record(1)
-    if step.execution is not None and ledger.refused(step.execution, kind_of(step, direction, kind)) > 1:
+    if step.execution is not None and executions.refused(step.execution, kind_of(step, direction, kind)) > 1:
         series.stuck.record(1)
 
 
@@ -287,7 +287,7 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
     out: Telemetry,
     step: Step,
     span: spans.OpenSpan | None,
-    weighed: Weighed | None,
+    weighed: MeasuredPayload | None,
     error_type: str | None,
     *,
     refused: bool,
@@ -302,9 +302,9 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
         if span is not None:
             span.write(attributes, error_type, None)
     if weighed is not None and weighed.is_to_be_read:
-        execution = ledger.known(step.execution) if step.execution else None
+        execution = executions.known(step.execution) if step.execution else None
         level = payload_analysis.level(weighed.carried.bytes, weighed.cap, out.settings.payload_warn_ratio)
-        if execution is None or ledger.is_first(execution, analysis=level):
+        if execution is None or executions.is_first(execution, analysis=level):
             if span is not None and span.foreign:
                 # The other instrumentation's span will have ended when the analysis finishes.
                 span = _beside(out, span.span, step, weighed, refused=refused)
@@ -317,7 +317,7 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
 
 
 def _beside(
-    out: Telemetry, parent: Span, step: Step, weighed: Weighed | None, *, refused: bool
+    out: Telemetry, parent: Span, step: Step, weighed: MeasuredPayload | None, *, refused: bool
 ) -> spans.OpenSpan | None:
     """Open a child of the runtime's own span, which has ended or will; None for a payload that is not notable."""
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
@@ -328,7 +328,9 @@ def _beside(
 class _Explanation:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
-    def __init__(self, out: Telemetry, step: Step, execution: Execution | None, span: spans.OpenSpan | None) -> None:
+    def __init__(
+        self, out: Telemetry, step: Step, execution: ExecutionState | None, span: spans.OpenSpan | None
+    ) -> None:
         self._out = out
         self._step = step
         self._calls = dict(execution.call_ids) if execution is not None else {}
@@ -357,13 +359,13 @@ class _Explanation:
             self._span.end(self._ended_ns)
 
 
-def is_over_cap(step: Step, carried: Carried) -> bool:
+def is_over_cap(step: Step, carried: Payload) -> bool:
     """Return true when a payload is larger than its cap."""
     cap = cap_of(step, carried.direction)
     return cap is not None and carried.bytes > cap.bytes
 
 
-def cap_of(step: Step, direction: str) -> Held | None:
+def cap_of(step: Step, direction: str) -> EffectiveCap | None:
     """Return the cap on a step's payload in a direction; None without one."""
     return cap_for(step.runtime, boundary_of(step, direction), step.version, step.variant)
 
@@ -392,7 +394,7 @@ def step_attributes(step: Step) -> dict[str, Any]:
     return found
 
 
-def _rank(weighed: Weighed) -> tuple[float, int]:
+def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
     return weighed.utilization, weighed.carried.bytes
 
 

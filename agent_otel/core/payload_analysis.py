@@ -21,9 +21,9 @@ from agent_otel.measure.preview import clean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_otel.core.execution_state import Noted
-    from agent_otel.core.payload_cap import Held
-    from agent_otel.core.types import Carried
+    from agent_otel.core.execution_state import SeenCall
+    from agent_otel.core.payload_cap import EffectiveCap
+    from agent_otel.core.types import Payload
     from agent_otel.measure.breakdown.report import Breakdown
 
 #: Payloads from this size on are analysed below the warn ratio and without a cap, once each time they double.
@@ -48,7 +48,7 @@ def is_large(payload_bytes: int) -> bool:
     return payload_bytes >= LARGE_BYTES
 
 
-def level(payload_bytes: int, cap: Held | None, warn_ratio: float) -> int:
+def level(payload_bytes: int, cap: EffectiveCap | None, warn_ratio: float) -> int:
     """Return the level of a payload; each level of an execution is analysed once.
 
     From the warn ratio up levels are tenths of the cap; below it, doublings of ``LARGE_BYTES``.
@@ -58,7 +58,7 @@ def level(payload_bytes: int, cap: Held | None, warn_ratio: float) -> int:
     return (payload_bytes // LARGE_BYTES).bit_length()
 
 
-def look_into(carried: Carried, explanation: Explanation) -> None:
+def look_into(carried: Payload, explanation: Explanation) -> None:
     """Analyse a payload, at once or in the thread, and pass the breakdown to ``explanation``."""
     if carried.data is not None:
         _analyst.offer(carried.data, explanation)
@@ -71,7 +71,7 @@ def look_into(carried: Carried, explanation: Explanation) -> None:
         explanation.found(found)
 
 
-def attributes(found: Breakdown, calls: Mapping[str, Noted]) -> dict[str, Any]:
+def attributes(found: Breakdown, calls: Mapping[str, SeenCall]) -> dict[str, Any]:
     """Return the span attributes of an analysed payload; ``calls`` are the execution's calls by id."""
     said: dict[str, Any] = {
         semconv.PAYLOAD_LARGEST_PATH: clean(found.largest_path),

@@ -29,7 +29,7 @@ _COMPARISONS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 }
 
 
-class Held(NamedTuple):
+class EffectiveCap(NamedTuple):
     """A cap in bytes and its source.
 
     ``source`` is ``configured``, ``discovered``, ``table``, or ``inferred`` for a row of the table that was neither
@@ -44,11 +44,11 @@ _Boundary = tuple[str, str]
 
 # A cache, because each payload looks up its cap. `discover` replaces the dictionary, so that an outdated answer that
 # another thread computes meanwhile goes into the old dictionary.
-_found: dict[tuple[str, str, str | None, str | None], Held | None] = {}
+_found: dict[tuple[str, str, str | None, str | None], EffectiveCap | None] = {}
 _discovered: dict[tuple[str, str, str | None], int] = {}
 
 
-def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> Held | None:
+def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> EffectiveCap | None:
     """Return the cap of a runtime at a boundary, or None without one.
 
     ``version`` is the version that the table's ``versions`` refer to: the server's or sidecar's, else the library's.
@@ -78,7 +78,7 @@ def discover(runtime: str, boundary: str, cap_bytes: int, variant: str | None = 
         _found = {}
 
 
-def _look_up(runtime: str, boundary: str, version: str | None, variant: str | None) -> Held | None:
+def _look_up(runtime: str, boundary: str, version: str | None, variant: str | None) -> EffectiveCap | None:
     rows = [cap for cap in payload_caps() if (cap.runtime, cap.boundary) == (runtime, boundary)]
     configured = {(of, at): cap_bytes for of, at, cap_bytes in settings.current().caps}
     chosen = _choose(rows, version, variant)
@@ -86,15 +86,15 @@ def _look_up(runtime: str, boundary: str, version: str | None, variant: str | No
     if cap_bytes is None and not _is_cumulative(boundary, rows):
         cap_bytes = configured.get((runtime, "payload"))
     if cap_bytes is not None:
-        return Held(cap_bytes, "configured")
+        return EffectiveCap(cap_bytes, "configured")
     # Caps of this variant sort last, so that they replace caps of all variants.
     discovered = sorted(_discovered.copy().items(), key=lambda item: item[0][2] is not None)
     of_this = {(of, at): told for (of, at, what), told in discovered if what in (None, variant)}
     cap_bytes = _told(of_this, runtime, boundary, chosen)
     if cap_bytes is not None:
-        return Held(cap_bytes, "discovered")
+        return EffectiveCap(cap_bytes, "discovered")
     known = [
-        Held(row.bytes, "inferred" if row.confidence == "inferred" else "table")
+        EffectiveCap(row.bytes, "inferred" if row.confidence == "inferred" else "table")
         for row in chosen
         if row.bytes is not None
     ]

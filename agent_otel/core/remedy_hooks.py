@@ -13,8 +13,8 @@ from agent_otel import settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.core.tool_invocation import Record
-    from agent_otel.core.types import Asked, ModelReader, ToolReader
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.types import ModelReader, ToolReader, WrappedCall
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -25,20 +25,22 @@ class ResultRemedies(Protocol):
     def finished(self, execution: str) -> None:
         """Forget an execution that has ended."""
 
-    def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
+    def skipped(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
 
-    def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+    def applied(self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall) -> Any:
         """Return the value to hand on: the handler's own, or a replacement."""
 
-    async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+    async def aapplied(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall
+    ) -> Any:
         """Do the same as `applied` without blocking the event loop."""
 
 
 class RequestRemedies(Protocol):
     """Remedies that rewrite requests to models."""
 
-    def rewrite(self, out: Telemetry, reader: ModelReader, asked: Asked) -> None:
+    def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
         """Rewrite a request in place."""
 
 

@@ -11,7 +11,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, tool_names
-from agent_otel.core.executions import ledger
+from agent_otel.core.executions import executions
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.schema_drift import Change
-    from agent_otel.core.types import Call, LimitReached, LimitsInUse, Remedied, Result, ToolReader
+    from agent_otel.core.types import LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
 _PREVIEW_BYTES = 8 * 1024
 
 #: The tool call that runs in this context.
-current: ContextVar[Record | None] = ContextVar("agent_otel_tool_call", default=None)
+current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
 def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
     """Record the totals of an execution that has ended, and forget it; an execution without state records nothing."""
-    finished = ledger.finish(named.id)
+    finished = executions.finish(named.id)
     if finished is not None:
         for tool in finished.followed or ():
             out.metrics.followed(tool, semconv.IGNORED)
@@ -45,7 +45,7 @@ def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
         out.metrics.execution(named.workflow, named.agent, *totals)
 
 
-class Record:
+class ToolInvocation:
     """A tool call while it runs; the record is dropped when the call ends."""
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
@@ -82,7 +82,7 @@ class Record:
     written = False
 
     def __init__(
-        self, call: Call, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
+        self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
         named = execution_context.explicit.get()
         agent = call.agent or (named.agent if named else None)
@@ -115,7 +115,7 @@ class Record:
         """Hash and measure the arguments before the tool can change them."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
-            self.repeated = ledger.asked(self.execution, self.name, self.args_hash, self.call.call_id)
+            self.repeated = executions.asked(self.execution, self.name, self.args_hash, self.call.call_id)
             self.followup = _followup(self.execution, self.name, arguments, repeated=self.repeated)
         if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
@@ -155,7 +155,7 @@ class Record:
 
     def _carries(self) -> dict[str, Any]:
         """Return span attributes of the last payload that a durable runtime carried for this execution."""
-        execution = ledger.known(self.execution) if self.execution is not None else None
+        execution = executions.known(self.execution) if self.execution is not None else None
         if execution is None or execution.carries is None:
             return {}
         payload_bytes, cap_bytes, turns_left = execution.carries
@@ -177,7 +177,7 @@ class Record:
             self.counted = False
             self.cuts = ()
 
-    def read(self, station: str, result: Result) -> None:
+    def read(self, station: str, result: ToolResult) -> None:
         """Record the result that a wrapped function returned at one stage."""
         if result.error_type is not None and self.error_type is None:
             self.error_type = execution_context.text_or_none(result.error_type) or semconv.OTHER
@@ -190,7 +190,7 @@ class Record:
         else:
             self._measure(result)
 
-    def _measure(self, result: Result) -> None:
+    def _measure(self, result: ToolResult) -> None:
         value = result.value
         self.produced = size(value)
         self.characters = len(value) if type(value) is str else self.produced.bytes
@@ -207,7 +207,7 @@ class Record:
         if self.out.captures:
             self.content = preview(result.value, _PREVIEW_BYTES)
 
-    def add(self, result: Result) -> None:
+    def add(self, result: ToolResult) -> None:
         """Add one item of a stream to the size of the result."""
         item = size(result.value)
         before = self.produced or Size(0, exact=True)
@@ -222,7 +222,7 @@ class Record:
         self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
         self.finish()
 
-    def _read_handed_back(self, result: Result) -> None:
+    def _read_handed_back(self, result: ToolResult) -> None:
         handed = size(result.value)
         self.handed = handed.bytes
         if self.produced is None:
@@ -376,9 +376,9 @@ class Record:
         execution, call_id = self.execution, self.call.call_id
         noted = None
         if execution is not None:
-            noted = ledger.produced(execution, self.name, result_bytes, call_id)
+            noted = executions.produced(execution, self.name, result_bytes, call_id)
         elif call_id is not None:
-            noted = ledger.produced_by_nobody(self.name, result_bytes, call_id)
+            noted = executions.produced_by_nobody(self.name, result_bytes, call_id)
         if noted is None:
             return
         if self.handed is not None:
@@ -388,12 +388,12 @@ class Record:
             noted.span = self.span.span.get_span_context()
         invites = self.invites or any(reason != semconv.SUSPECTED for _, reason in self.cuts)
         if invites and execution is not None:
-            ledger.follow(execution, self.name)
+            executions.follow(execution, self.name)
 
 
 def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool) -> str | None:
     """Return how this call follows up an earlier truncated or paged result of the same tool; None without one."""
-    if not ledger.followed(execution_id, tool):
+    if not executions.followed(execution_id, tool):
         return None
     if repeated:
         return semconv.REPEATED

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from contextvars import Token
     from types import TracebackType
 
-    from agent_otel.core.tool_invocation import Record
-    from agent_otel.core.types import Result, ToolReader
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.types import ToolReader, ToolResult
     from agent_otel.telemetry.spans import OpenSpan
 
 
@@ -45,10 +45,10 @@ class StreamVisit:
 
     __slots__ = ("_reader", "_record", "_token")
 
-    def __init__(self, record: Record, reader: ToolReader) -> None:
+    def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
         self._record = record
         self._reader = reader
-        self._token: Token[Record | None] | None = None
+        self._token: Token[ToolInvocation | None] | None = None
 
     def step(self) -> _Step:
         """Return the context manager around the next step."""
@@ -114,11 +114,11 @@ class EventVisit(StreamVisit):
 
     __slots__ = ("_is_done", "_is_outermost", "_last")
 
-    def __init__(self, record: Record, reader: ToolReader, *, is_outermost: bool) -> None:
+    def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool) -> None:
         super().__init__(record, reader)
         self._is_outermost = is_outermost
         self._is_done = False
-        self._last: Result | None = None
+        self._last: ToolResult | None = None
 
     def item(self, value: Any) -> None:
         """Keep an event that can be read as a result; a later one replaces it."""

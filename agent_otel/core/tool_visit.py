@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.tool_invocation import Record
-    from agent_otel.core.types import Asked, Result, ToolReader
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.types import ToolReader, ToolResult, WrappedCall
 
 
-def running() -> Record | None:
+def running() -> ToolInvocation | None:
     """Return the tool call that runs in this context.
 
     An interrupt can end a call without running its visit's ``__exit__``; such a call is detached and not returned.
@@ -46,10 +46,10 @@ class Visit:
 
     __slots__ = ("__weakref__", "_is_outermost", "_opens_span", "_reader", "_record", "_token")
 
-    def __init__(self, record: Record, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
+    def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
         self._record = record
         self._reader = reader
-        self._token: Token[Record | None] | None = None
+        self._token: Token[ToolInvocation | None] | None = None
         self._is_outermost = is_outermost
         self._opens_span = opens_span
         if is_outermost:
@@ -66,7 +66,7 @@ class Visit:
             errors.report_error("tool_call.enter")
         return self
 
-    def returned(self, value: Any) -> Result | None:
+    def returned(self, value: Any) -> ToolResult | None:
         """Read the value that the wrapped function returned; return the reading, or None."""
         try:
             record, reader = self._record, self._reader
@@ -81,7 +81,7 @@ class Visit:
             errors.report_error("tool_call.result")
         return None
 
-    def skipped(self, asked: Asked) -> Any:
+    def skipped(self, asked: WrappedCall) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
         try:
             acting = result_remedies()
@@ -91,7 +91,7 @@ class Visit:
             errors.report_error("tool_call.limit")
         return LEFT_ALONE
 
-    def remedied(self, value: Any, asked: Asked) -> Any:
+    def remedied(self, value: Any, asked: WrappedCall) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
         reading = self.returned(value)
         try:
@@ -102,7 +102,7 @@ class Visit:
             errors.report_error("tool_call.remedy")
         return value
 
-    async def aremedied(self, value: Any, asked: Asked) -> Any:
+    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:
         """Do the same as `remedied` without blocking the event loop."""
         reading = self.returned(value)
         try:
@@ -156,7 +156,7 @@ class Inside:
 
     __slots__ = ("_record",)
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: ToolInvocation) -> None:
         self._record = record
 
     def __enter__(self) -> Self:
@@ -166,15 +166,15 @@ class Inside:
     def returned(self, value: Any) -> None:
         """Ignore the value: it is not the result of the running tool."""
 
-    def skipped(self, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
+    def skipped(self, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return LEFT_ALONE: limits apply to the running tool call, not to a part of it."""
         return LEFT_ALONE
 
-    def remedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
+    def remedied(self, value: Any, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged: the tool's own code reads it."""
         return value
 
-    async def aremedied(self, value: Any, asked: Asked) -> Any:  # noqa: ARG002 - the signature of Visit
+    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged."""
         return value
 

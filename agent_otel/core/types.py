@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
     #: A call of a wrapped function: instance, arguments, keyword arguments.
-    Asked: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
+    WrappedCall: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
 
 #: The stage of the handler's return value.
 PRODUCED: Final = "produced"
@@ -19,7 +19,7 @@ PRODUCED: Final = "produced"
 HANDED_BACK: Final = "handed_back"
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A tool call that a framework is about to make.
 
     ``execution`` is the framework's thread, session or run id. ``call_id`` is the id that the model gave the call.
@@ -35,7 +35,7 @@ class Call(NamedTuple):
     is_agent: bool = False
 
 
-class Result(NamedTuple):
+class ToolResult(NamedTuple):
     """A result as a framework hands it on.
 
     ``value`` becomes the text that the model reads. ``structured`` is a second copy or artifact that travels beside
@@ -107,20 +107,20 @@ class ToolReader:
     """
 
     station: str
-    call: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Call | None]
-    result: Callable[[Any], Result | None]
+    call: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ToolCall | None]
+    result: Callable[[Any], ToolResult | None]
     awaits: ToolReader | None = None
     opened_by: str | None = None
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
     told: Callable[[BaseException], object] | None = None
-    replace: Callable[[Any, Replacement, Asked], Any] | None = None
-    parameters: Callable[[Asked], Iterable[str]] | None = None
+    replace: Callable[[Any, Replacement, WrappedCall], Any] | None = None
+    parameters: Callable[[WrappedCall], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None
 
 
-class Part(NamedTuple):
+class RequestPart(NamedTuple):
     """A part of a model request; readers yield the parts in the order of the request.
 
     ``part`` is one of ``semconv.REQUEST_PARTS``. ``value`` holds the text: a ``str``, or the provider's content blocks.
@@ -137,7 +137,7 @@ class Part(NamedTuple):
     wrapped: object = None
 
 
-class Request(NamedTuple):
+class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
     ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
@@ -145,7 +145,7 @@ class Request(NamedTuple):
     ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
-    parts: Iterable[Part]
+    parts: Iterable[RequestPart]
     continued: bool = False
     agent: str | None = None
     execution: str | None = None
@@ -163,7 +163,7 @@ class ModelReader:
     applies a function to the list of messages and puts the returned list in its place, as objects of the SDK.
     """
 
-    request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Request | None]
+    request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ModelRequest | None]
     cached_tokens: Callable[[Any], int | None] | None = None
     outermost: bool = False
     rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[[Any], Any]], None] | None = None
@@ -192,7 +192,7 @@ class Step(NamedTuple):
     variant: str | None = None
 
 
-class Carried(NamedTuple):
+class Payload(NamedTuple):
     """A payload as the runtime serialised it.
 
     ``direction`` is one of ``semconv``'s directions. ``bytes`` is the size that the runtime's own limit counts.
@@ -210,13 +210,13 @@ class Carried(NamedTuple):
     again: bool = False
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """The end of a step: its output payload, or the error.
 
     ``refused`` is the runtime's message when it rejected the payload in the direction ``refused_direction``.
     """
 
-    carried: Carried | None = None
+    carried: Payload | None = None
     error_type: str | None = None
     refused: str | None = None
     refused_direction: str = "output"
@@ -232,9 +232,9 @@ class StepReader:
     """
 
     step: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Step | None]
-    carried: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Carried | None]
-    outcome: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], Outcome | None]
-    failed: Callable[[BaseException], Outcome | None] | None = None
+    carried: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Payload | None]
+    outcome: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], StepOutcome | None]
+    failed: Callable[[BaseException], StepOutcome | None] | None = None
     opened_by_handler: bool = False
 
 

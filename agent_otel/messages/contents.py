@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.messages.fields import fields, listed, text
-from agent_otel.messages.types import Answered, Asked, Seen
+from agent_otel.messages.types import AnsweredCall, RequestedCall, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ _CALLS: Final = ("function_call", "functionCall")
 _RESPONSES: Final = ("function_response", "functionResponse")
 
 
-def read(content: Mapping[str, Any]) -> Seen | None:
+def read(content: Mapping[str, Any]) -> Transcript | None:
     """Return a content's calls and responses, or None if the fields are not a content."""
     if "parts" not in content:
         return None
@@ -29,14 +29,14 @@ def read(content: Mapping[str, Any]) -> Seen | None:
             call = fields(part.get(key))
             if call:
                 path = ("parts", place, key, "args")
-                asked.append(Asked(path, text(call.get("id")), text(call.get("name")), call.get("args")))
+                asked.append(RequestedCall(path, text(call.get("id")), text(call.get("name")), call.get("args")))
         for key in _RESPONSES:
             answer = fields(part.get(key))
             if answer:
                 path = ("parts", place, key, "response")
                 response = answer.get("response")
                 failed = True if type(response) is dict and response.keys() == {"error"} else None
-                answered.append(Answered(path, text(answer.get("id")), text(answer.get("name")), response, failed))
+                answered.append(AnsweredCall(path, text(answer.get("id")), text(answer.get("name")), response, failed))
     if not (asked or answered or recognised):
         return None
-    return Seen(tuple(asked), tuple(answered), role == "user")
+    return Transcript(tuple(asked), tuple(answered), role == "user")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.messages import messages
 from agent_otel.messages.fields import text
-from agent_otel.messages.types import Answered, Asked, Seen
+from agent_otel.messages.types import AnsweredCall, RequestedCall, Transcript
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output")
 _OWN_IDS: Final = ("msg_", "fc_", "fco_", "ctc_", "ctco_", "rs_")
 
 
-def read(item: Mapping[str, Any]) -> Seen | None:
+def read(item: Mapping[str, Any]) -> Transcript | None:
     """Return an item's calls and outputs, or None if the item is of another type."""
     kind = item.get("type")
     if type(kind) is not str:
@@ -27,12 +27,16 @@ def read(item: Mapping[str, Any]) -> Seen | None:
     if kind in _OUTPUTS and "output" in item:
         status = item.get("status")
         failed = True if status == "failed" else None
-        return Seen(answered=(Answered(("output",), text(item.get("call_id")), None, item["output"], failed),), id=own)
+        return Transcript(
+            answered=(AnsweredCall(("output",), text(item.get("call_id")), None, item["output"], failed),), id=own
+        )
     name = _CALLS.get(kind)
     if name is not None and name in item:
         free = kind == "custom_tool_call"
-        return Seen((Asked((name,), text(item.get("call_id")), text(item.get("name")), item[name], free),), id=own)
+        return Transcript(
+            (RequestedCall((name,), text(item.get("call_id")), text(item.get("name")), item[name], free),), id=own
+        )
     if kind == "message":
         seen = messages.read(item)
         return None if seen is None else seen._replace(id=own)
-    return Seen(id=own) if kind == "reasoning" else None
+    return Transcript(id=own) if kind == "reasoning" else None

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from agent_otel.messages.fields import Path
 
 
-class Asked(NamedTuple):
+class RequestedCall(NamedTuple):
     """A tool call in a message. ``arguments`` stand at ``path``: a mapping, JSON text, or ``free`` text."""
 
     path: Path
@@ -18,7 +18,7 @@ class Asked(NamedTuple):
     free: bool = False
 
 
-class Answered(NamedTuple):
+class AnsweredCall(NamedTuple):
     """A tool's result in a message. ``content`` stands at ``path``: text, blocks, or a mapping.
 
     ``failed`` is the message's own error flag, or None if its format has none.
@@ -31,13 +31,13 @@ class Answered(NamedTuple):
     failed: bool | None = None
 
 
-class Seen(NamedTuple):
+class Transcript(NamedTuple):
     """The calls and results of one message, and whether the user sent it. ``id`` is the message's own id."""
 
-    asked: tuple[Asked, ...] = ()
-    answered: tuple[Answered, ...] = ()
+    asked: tuple[RequestedCall, ...] = ()
+    answered: tuple[AnsweredCall, ...] = ()
     by_user: bool = False
     id: str | None = None
 
 
-NOTHING = Seen()
+NOTHING = Transcript()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.core import payload
-from agent_otel.core.executions import ledger
+from agent_otel.core.executions import executions
 
 if TYPE_CHECKING:
-    from agent_otel.core.tool_invocation import Record
+    from agent_otel.core.tool_invocation import ToolInvocation
 
 #: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
 #: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
@@ -28,12 +28,12 @@ class Room(NamedTuple):
         return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
 
 
-def room_of(record: Record) -> Room:
+def room_of(record: ToolInvocation) -> Room:
     """Return the room of a call's execution: its last payload plus the results handed on since.
 
     Before the first payload, the cap is that of the step in which the tool runs.
     """
-    execution = ledger.known(record.execution) if record.execution is not None else None
+    execution = executions.known(record.execution) if record.execution is not None else None
     handed_bytes = execution.handed_bytes if execution is not None else 0
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
@@ -43,7 +43,7 @@ def room_of(record: Record) -> Room:
     return Room(handed_bytes, cap.bytes if cap is not None else None)
 
 
-def hand_on(record: Record, result_bytes: int) -> None:
+def hand_on(record: ToolInvocation, result_bytes: int) -> None:
     """Add a result that goes on to the model to its execution's next payload."""
     if record.execution is not None:
-        ledger.handed_on(record.execution, result_bytes)
+        executions.handed_on(record.execution, result_bytes)

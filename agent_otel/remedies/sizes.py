@@ -12,19 +12,19 @@ from agent_otel.remedies.claim_check.serialization import size_up_to
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.core.tool_invocation import Record
+    from agent_otel.core.tool_invocation import ToolInvocation
 
 _T = TypeVar("_T")
 
 _workers: Final = Workers("sizes", 2)
 
 
-def read_size(record: Record) -> Size | None:
+def read_size(record: ToolInvocation) -> Size | None:
     """Return the size; None when the call has produced nothing yet."""
     return record.produced or record.failed
 
 
-def refine(record: Record, read: object, most_bytes: int) -> None:
+def refine(record: ToolInvocation, read: object, most_bytes: int) -> None:
     """Find the exact size of what was read; where it is above ``most_bytes``, a lower bound above it."""
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
@@ -33,7 +33,7 @@ def refine(record: Record, read: object, most_bytes: int) -> None:
     correct(record, Size(most_bytes + 1, exact=False) if found is None else Size(found, exact=True))
 
 
-async def arefine(record: Record, read: object, most_bytes: int) -> None:
+async def arefine(record: ToolInvocation, read: object, most_bytes: int) -> None:
     """Do the same as `refine` in another thread, so that the event loop is not blocked."""
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
@@ -41,7 +41,7 @@ async def arefine(record: Record, read: object, most_bytes: int) -> None:
     await off_the_loop(lambda: refine(record, read, most_bytes))
 
 
-def correct(record: Record, size: Size) -> None:
+def correct(record: ToolInvocation, size: Size) -> None:
     """Replace a lower bound by the exact size."""
     if record.produced is None:
         record.failed = size

@@ -19,8 +19,8 @@ from agent_otel.remedies.sizes import arefine, read_size, refine
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.core.tool_invocation import Record
-    from agent_otel.core.types import Asked, ToolReader
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.types import ToolReader, WrappedCall
     from agent_otel.remedies.claim_check.policy import View
     from agent_otel.settings import Settings
 
@@ -44,7 +44,7 @@ class Remedies:
         if self._limits is not None:
             self._limits.finish(execution)
 
-    def skipped(self, record: Record, reader: ToolReader, asked: Asked) -> Any:
+    def skipped(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
         """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
         if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
@@ -60,7 +60,7 @@ class Remedies:
             record.skip(reached)
         return put
 
-    def applied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+    def applied(self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
         if _is_done(record, reader):
             return value
@@ -73,7 +73,9 @@ class Remedies:
         self._count(record, read)
         return put
 
-    async def aapplied(self, record: Record, reader: ToolReader, read: object, value: Any, asked: Asked) -> Any:
+    async def aapplied(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall
+    ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
         if _is_done(record, reader):
             return value
@@ -86,7 +88,7 @@ class Remedies:
         self._count(record, read)
         return put
 
-    def _claimed(self, record: Record, reader: ToolReader, read: object) -> Content | None:
+    def _claimed(self, record: ToolInvocation, reader: ToolReader, read: object) -> Content | None:
         """Return the content to store; None when the result is not stored."""
         produced = read_size(record)
         if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
@@ -97,12 +99,12 @@ class Remedies:
         """Return the bytes above which a result is stored."""
         return max(self._claim_bytes, reader.offloads_above() if reader.offloads_above is not None else 0)
 
-    def _most_bytes(self, record: Record, reader: ToolReader) -> int:
+    def _most_bytes(self, record: ToolInvocation, reader: ToolReader) -> int:
         """Return the bytes up to which the exact size of a result is read."""
         claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(reader)
         return _MARGIN * max(claimed_from, self._ceiling_bytes or 0)
 
-    def _withheld(self, record: Record, reader: ToolReader, asked: Asked) -> Remedied | None:
+    def _withheld(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Remedied | None:
         """Return the error in place of a result above the ceiling; None when the result is not above it."""
         limit_bytes, size = self._ceiling_bytes, read_size(record)
         if size is None or limit_bytes is None or size.bytes <= limit_bytes:
@@ -113,7 +115,9 @@ class Remedies:
         replacement = Replacement(text, error, is_error=True)
         return Remedied(replacement, semconv.CEILING, text_bytes(text), error_type=semconv.RESULT_TOO_LARGE)
 
-    def _put_back(self, record: Record, reader: ToolReader, found: Remedied | None, value: Any, asked: Asked) -> Any:
+    def _put_back(
+        self, record: ToolInvocation, reader: ToolReader, found: Remedied | None, value: Any, asked: WrappedCall
+    ) -> Any:
         put = value
         if found is not None and reader.replace is not None:
             replacement = found.replacement
@@ -130,7 +134,7 @@ class Remedies:
                 record.replace(found)
         return put
 
-    def _count(self, record: Record, read: object) -> None:
+    def _count(self, record: ToolInvocation, read: object) -> None:
         """Count the text that goes on to the model, for the limits and for the payload that will carry it."""
         size = read_size(record)
         record.counted = True
@@ -148,7 +152,7 @@ class Remedies:
         self._limits.spend(record.execution, size_bytes, used)
 
 
-def _is_done(record: Record, reader: ToolReader) -> bool:
+def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:
     """Return True when there is nothing to do: outside of the handler only the text about an exception is new."""
     return reader.station != PRODUCED and (record.failed is None or record.counted)
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 #: Functions of the core that are made to raise, one after the other.
 CORE = (
-    "agent_otel.core.tool_invocation:Record.__init__",
-    "agent_otel.core.tool_invocation:Record.read",
-    "agent_otel.core.tool_invocation:Record.finish",
+    "agent_otel.core.tool_invocation:ToolInvocation.__init__",
+    "agent_otel.core.tool_invocation:ToolInvocation.read",
+    "agent_otel.core.tool_invocation:ToolInvocation.finish",
     "agent_otel.core.tool_invocation:size",
     "agent_otel.core.tool_invocation:digest_arguments",
     "agent_otel.telemetry.spans:open_tool_span",

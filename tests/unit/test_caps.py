@@ -17,7 +17,7 @@ import agent_otel
 from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.caps import cliffs, payload_caps
-from agent_otel.core.payload_cap import Held, cap_for, discover
+from agent_otel.core.payload_cap import EffectiveCap, cap_for, discover
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -227,49 +227,49 @@ def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]
 @pytest.mark.parametrize(
     ("key", "expected"),
     [
-        (("temporal", "activity_input"), Held(2097152, "table")),
-        (("temporal", "activity_output", "1.35.0"), Held(2097152, "table")),
-        (("temporal", "history"), Held(52428800, "table")),
-        (("temporal", "message"), Held(4194304, "table")),
+        (("temporal", "activity_input"), EffectiveCap(2097152, "table")),
+        (("temporal", "activity_output", "1.35.0"), EffectiveCap(2097152, "table")),
+        (("temporal", "history"), EffectiveCap(52428800, "table")),
+        (("temporal", "message"), EffectiveCap(4194304, "table")),
         (("temporal", "state"), None),
-        (("dapr", "activity_input"), Held(2097152, "table")),
+        (("dapr", "activity_input"), EffectiveCap(2097152, "table")),
         (("dapr", "activity_input", "1.14.4"), None),
-        (("dapr", "activity_output"), Held(3984588, "table")),
-        (("dapr", "history"), Held(3984588, "table")),
-        (("dapr", "history", "1.17.6"), Held(4194304, "table")),
-        (("dapr", "history", "1.17.7"), Held(3984588, "table")),
-        (("dapr", "history", "1.17.10"), Held(3984588, "table")),
-        (("dapr", "history", "v1.18.0-rc.1"), Held(3984588, "table")),
-        (("dapr", "history", "edge"), Held(3984588, "table")),
-        (("restate", "activity_output"), Held(33554432, "table")),
-        (("aws-step-functions", "state"), Held(262144, "table")),
-        (("aws-durable", "activity_output"), Held(262144, "table")),
-        (("aws-durable", "activity_output", None, "chained-invoke"), Held(1048576, "table")),
-        (("azure-durable-task-scheduler", "activity_output"), Held(1048576, "table")),
+        (("dapr", "activity_output"), EffectiveCap(3984588, "table")),
+        (("dapr", "history"), EffectiveCap(3984588, "table")),
+        (("dapr", "history", "1.17.6"), EffectiveCap(4194304, "table")),
+        (("dapr", "history", "1.17.7"), EffectiveCap(3984588, "table")),
+        (("dapr", "history", "1.17.10"), EffectiveCap(3984588, "table")),
+        (("dapr", "history", "v1.18.0-rc.1"), EffectiveCap(3984588, "table")),
+        (("dapr", "history", "edge"), EffectiveCap(3984588, "table")),
+        (("restate", "activity_output"), EffectiveCap(33554432, "table")),
+        (("aws-step-functions", "state"), EffectiveCap(262144, "table")),
+        (("aws-durable", "activity_output"), EffectiveCap(262144, "table")),
+        (("aws-durable", "activity_output", None, "chained-invoke"), EffectiveCap(1048576, "table")),
+        (("azure-durable-task-scheduler", "activity_output"), EffectiveCap(1048576, "table")),
         (("azure-storage", "message"), None),
-        (("durabletask", "activity_output", "1.12.0"), Held(4194304, "table")),
-        (("inngest", "event"), Held(262144, "table")),
-        (("inngest", "event", None, "paid"), Held(3145728, "table")),
-        (("inngest", "state"), Held(33554432, "table")),
-        (("prefect", "workflow_input"), Held(524288, "table")),
+        (("durabletask", "activity_output", "1.12.0"), EffectiveCap(4194304, "table")),
+        (("inngest", "event"), EffectiveCap(262144, "table")),
+        (("inngest", "event", None, "paid"), EffectiveCap(3145728, "table")),
+        (("inngest", "state"), EffectiveCap(33554432, "table")),
+        (("prefect", "workflow_input"), EffectiveCap(524288, "table")),
         (("prefect", "activity_output"), None),
         (("celery", "message"), None),
-        (("celery", "message", None, "sqs"), Held(1048576, "table")),
-        (("celery", "message", None, "amqp"), Held(16777216, "table")),
+        (("celery", "message", None, "sqs"), EffectiveCap(1048576, "table")),
+        (("celery", "message", None, "amqp"), EffectiveCap(16777216, "table")),
         (("celery", "message", None, "memory"), None),
-        (("celery", "activity_input", None, "sqs"), Held(587202, "inferred")),
+        (("celery", "activity_input", None, "sqs"), EffectiveCap(587202, "inferred")),
         (("langgraph", "state"), None),
-        (("langgraph", "state", None, "postgres"), Held(268435455, "table")),
-        (("langgraph", "state", None, "sqlite"), Held(1000000000, "table")),
+        (("langgraph", "state", None, "postgres"), EffectiveCap(268435455, "table")),
+        (("langgraph", "state", None, "sqlite"), EffectiveCap(1000000000, "table")),
         (("langgraph", "state", None, "memory"), None),
-        (("dbos", "activity_output", None, "postgres"), Held(1073741823, "table")),
-        (("google-workflows", "state"), Held(512000, "table")),
-        (("trigger-dev", "workflow_input"), Held(3145728, "table")),
-        (("vercel-workflow", "activity_output"), Held(50000000, "table")),
+        (("dbos", "activity_output", None, "postgres"), EffectiveCap(1073741823, "table")),
+        (("google-workflows", "state"), EffectiveCap(512000, "table")),
+        (("trigger-dev", "workflow_input"), EffectiveCap(3145728, "table")),
+        (("vercel-workflow", "activity_output"), EffectiveCap(50000000, "table")),
         (("nobody", "activity_output"), None),
     ],
 )
-def test_without_settings_the_table_holds(key: tuple[str, str], expected: Held | None) -> None:
+def test_without_settings_the_table_holds(key: tuple[str, str], expected: EffectiveCap | None) -> None:
     assert expected == cap_for(*key)
     assert expected == cap_for(*key)
 
@@ -303,18 +303,18 @@ def test_every_row_is_some_answer() -> None:
 
 
 DAPR_16_MIB = {
-    "message": Held(16777216, "configured"),
-    "history": Held(15938355, "configured"),
-    "activity_output": Held(15938355, "configured"),
-    "workflow_input": Held(15938355, "configured"),
-    "workflow_output": Held(16777216, "configured"),
-    "activity_input": Held(2097152, "table"),
+    "message": EffectiveCap(16777216, "configured"),
+    "history": EffectiveCap(15938355, "configured"),
+    "activity_output": EffectiveCap(15938355, "configured"),
+    "workflow_input": EffectiveCap(15938355, "configured"),
+    "workflow_output": EffectiveCap(16777216, "configured"),
+    "activity_input": EffectiveCap(2097152, "table"),
 }
 
 
 @pytest.mark.parametrize(("boundary", "expected"), DAPR_16_MIB.items())
 def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
-    configure: Callable[[str], None], boundary: str, expected: Held
+    configure: Callable[[str], None], boundary: str, expected: EffectiveCap
 ) -> None:
     configure("dapr.message=16MiB")
     assert expected == cap_for("dapr", boundary)
@@ -323,29 +323,29 @@ def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
 @pytest.mark.parametrize(
     ("text", "key", "expected"),
     [
-        ("dapr.activity_input=3MiB", ("dapr", "activity_input"), Held(3145728, "configured")),
-        ("dapr.message=16MiB,dapr.history=1MiB", ("dapr", "history"), Held(1048576, "configured")),
-        ("dapr.message=16MiB", ("dapr", "history", "1.17.6"), Held(16777216, "configured")),
-        ("dapr.message=1MiB", ("dapr", "history"), Held(996147, "configured")),
-        ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_output"), Held(15938355, "configured")),
-        ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_input"), Held(1048576, "configured")),
-        ("dapr.payload=1MiB", ("dapr", "history"), Held(3984588, "table")),
-        ("dapr.message=16MiB", ("durabletask", "message"), Held(4194304, "table")),
-        ("temporal.payload=4MiB", ("temporal", "activity_input"), Held(4194304, "configured")),
-        ("temporal.payload=4MiB", ("temporal", "memo"), Held(4194304, "configured")),
-        ("temporal.payload=4MiB", ("temporal", "history"), Held(52428800, "table")),
-        ("temporal.payload=4MiB,temporal.memo=1KiB", ("temporal", "memo"), Held(1024, "configured")),
-        ("temporal.memo=1KiB,temporal.payload=4MiB", ("temporal", "memo"), Held(1024, "configured")),
-        ("inngest.payload=1MiB", ("inngest", "state"), Held(33554432, "table")),
-        ("langgraph.payload=1MiB", ("langgraph", "state", None, "memory"), Held(1048576, "configured")),
-        ("celery.message=256KiB", ("celery", "message", None, "sqs"), Held(262144, "configured")),
-        ("celery.message=256KiB", ("celery", "activity_input", None, "sqs"), Held(146800, "configured")),
-        ("myruntime.payload=1MiB", ("myruntime", "activity_output"), Held(1048576, "configured")),
+        ("dapr.activity_input=3MiB", ("dapr", "activity_input"), EffectiveCap(3145728, "configured")),
+        ("dapr.message=16MiB,dapr.history=1MiB", ("dapr", "history"), EffectiveCap(1048576, "configured")),
+        ("dapr.message=16MiB", ("dapr", "history", "1.17.6"), EffectiveCap(16777216, "configured")),
+        ("dapr.message=1MiB", ("dapr", "history"), EffectiveCap(996147, "configured")),
+        ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_output"), EffectiveCap(15938355, "configured")),
+        ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_input"), EffectiveCap(1048576, "configured")),
+        ("dapr.payload=1MiB", ("dapr", "history"), EffectiveCap(3984588, "table")),
+        ("dapr.message=16MiB", ("durabletask", "message"), EffectiveCap(4194304, "table")),
+        ("temporal.payload=4MiB", ("temporal", "activity_input"), EffectiveCap(4194304, "configured")),
+        ("temporal.payload=4MiB", ("temporal", "memo"), EffectiveCap(4194304, "configured")),
+        ("temporal.payload=4MiB", ("temporal", "history"), EffectiveCap(52428800, "table")),
+        ("temporal.payload=4MiB,temporal.memo=1KiB", ("temporal", "memo"), EffectiveCap(1024, "configured")),
+        ("temporal.memo=1KiB,temporal.payload=4MiB", ("temporal", "memo"), EffectiveCap(1024, "configured")),
+        ("inngest.payload=1MiB", ("inngest", "state"), EffectiveCap(33554432, "table")),
+        ("langgraph.payload=1MiB", ("langgraph", "state", None, "memory"), EffectiveCap(1048576, "configured")),
+        ("celery.message=256KiB", ("celery", "message", None, "sqs"), EffectiveCap(262144, "configured")),
+        ("celery.message=256KiB", ("celery", "activity_input", None, "sqs"), EffectiveCap(146800, "configured")),
+        ("myruntime.payload=1MiB", ("myruntime", "activity_output"), EffectiveCap(1048576, "configured")),
         ("myruntime.payload=1MiB", ("myruntime", "history"), None),
-        ("myruntime.history=9MiB", ("myruntime", "history"), Held(9437184, "configured")),
-        (" MyRuntime.State = 1.5 KiB ,, ", ("myruntime", "state"), Held(1536, "configured")),
-        ("temporal.memo=1KiB,temporal.memo=2KiB", ("temporal", "memo"), Held(2048, "configured")),
-        ("restate.state=1024GiB", ("restate", "state"), Held(1099511627776, "configured")),
+        ("myruntime.history=9MiB", ("myruntime", "history"), EffectiveCap(9437184, "configured")),
+        (" MyRuntime.State = 1.5 KiB ,, ", ("myruntime", "state"), EffectiveCap(1536, "configured")),
+        ("temporal.memo=1KiB,temporal.memo=2KiB", ("temporal", "memo"), EffectiveCap(2048, "configured")),
+        ("restate.state=1024GiB", ("restate", "state"), EffectiveCap(1099511627776, "configured")),
     ],
 )
 def test_what_is_configured_goes_first(
@@ -353,7 +353,7 @@ def test_what_is_configured_goes_first(
     caplog: pytest.LogCaptureFixture,
     text: str,
     key: tuple[str, str],
-    expected: Held | None,
+    expected: EffectiveCap | None,
 ) -> None:
     configure(text)
     assert expected == cap_for(*key)
@@ -389,10 +389,10 @@ def test_a_bad_entry_is_one_warning_and_only_it_is_left_out(
     caplog.set_level(logging.WARNING, "agent_otel")
     for _ in range(2):
         configure(f"restate.state=1MiB,{entry},hatchet.payload=2MiB")
-        assert Held(4194304, "table") == cap_for("dapr", "message")
-        assert Held(3984588, "table") == cap_for("dapr", "history")
-        assert Held(1048576, "configured") == cap_for("restate", "state")
-        assert Held(2097152, "configured") == cap_for("hatchet", "activity_output")
+        assert EffectiveCap(4194304, "table") == cap_for("dapr", "message")
+        assert EffectiveCap(3984588, "table") == cap_for("dapr", "history")
+        assert EffectiveCap(1048576, "configured") == cap_for("restate", "state")
+        assert EffectiveCap(2097152, "configured") == cap_for("hatchet", "activity_output")
     assert 1 == len(caplog.records)
     assert caplog.messages[0].startswith(f"AGENT_OTEL_CAPS: {entry!r} is not ")
 
@@ -401,7 +401,7 @@ def test_each_bad_entry_is_a_warning_of_its_own(
     configure: Callable[[str], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     configure("temporal.payload=0,temporal.payload=-1,temporal.payload=0")
-    assert Held(2097152, "table") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_output")
     assert 2 == len(caplog.records)
 
 
@@ -420,46 +420,46 @@ def test_ratios(caplog: pytest.LogCaptureFixture, name: str, default: float, tex
 
 
 def test_what_the_runtime_tells_goes_before_the_table() -> None:
-    assert Held(2097152, "table") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_output")
     discover("temporal", "activity_output", 1048576)
-    assert Held(1048576, "discovered") == cap_for("temporal", "activity_output")
-    assert Held(2097152, "table") == cap_for("temporal", "activity_input")
+    assert EffectiveCap(1048576, "discovered") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_input")
     discover("temporal", "activity_output", 524288)
-    assert Held(524288, "discovered") == cap_for("temporal", "activity_output", "1.35.0")
+    assert EffectiveCap(524288, "discovered") == cap_for("temporal", "activity_output", "1.35.0")
 
 
 def test_what_is_configured_goes_before_what_the_runtime_tells(configure: Callable[[str], None]) -> None:
     configure("temporal.payload=3MiB")
     discover("temporal", "activity_output", 1048576)
     discover("temporal", "history", 1048576)
-    assert Held(3145728, "configured") == cap_for("temporal", "activity_output")
-    assert Held(1048576, "discovered") == cap_for("temporal", "history")
+    assert EffectiveCap(3145728, "configured") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(1048576, "discovered") == cap_for("temporal", "history")
 
 
 def test_a_message_cap_that_the_runtime_tells_scales_its_shares() -> None:
     discover("dapr", "message", 8388608)
-    assert Held(7969177, "discovered") == cap_for("dapr", "history")
-    assert Held(2097152, "table") == cap_for("dapr", "activity_input")
+    assert EffectiveCap(7969177, "discovered") == cap_for("dapr", "history")
+    assert EffectiveCap(2097152, "table") == cap_for("dapr", "activity_input")
 
 
 def test_what_is_told_of_a_variant_goes_before_what_is_told_of_all() -> None:
     discover("langgraph", "state", 1000, "sqlite")
     discover("langgraph", "state", 2000)
-    assert Held(1000, "discovered") == cap_for("langgraph", "state", None, "sqlite")
-    assert Held(2000, "discovered") == cap_for("langgraph", "state", None, "postgres")
-    assert Held(2000, "discovered") == cap_for("langgraph", "state")
+    assert EffectiveCap(1000, "discovered") == cap_for("langgraph", "state", None, "sqlite")
+    assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state", None, "postgres")
+    assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state")
 
 
 @pytest.mark.parametrize("impossible", [0, -1, 2**40 + 1, None, "2097152", 1.5])
 def test_an_impossible_size_is_not_believed(impossible: Any) -> None:
     discover("temporal", "memo", impossible)
-    assert Held(2097152, "table") == cap_for("temporal", "memo")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "memo")
 
 
 def test_an_unknown_boundary_is_not_discovered() -> None:
     discover("temporal", "payload", 1048576)
     discover("temporal", "elsewhere", 1048576)
-    assert Held(2097152, "table") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_output")
     assert cap_for("temporal", "elsewhere") is None
 
 
@@ -483,14 +483,14 @@ def test_an_answer_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_answer_found_while_the_runtime_tells_another_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     real = MODULE._look_up
 
-    def overtaken(*key: Any) -> Held | None:
-        held: Held | None = real(*key)
+    def overtaken(*key: Any) -> EffectiveCap | None:
+        held: EffectiveCap | None = real(*key)
         discover("temporal", "activity_output", 1048576)
         return held
 
     monkeypatch.setattr(MODULE, "_look_up", overtaken)
-    assert Held(2097152, "table") == cap_for("temporal", "activity_output")
-    assert Held(1048576, "discovered") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_output")
+    assert EffectiveCap(1048576, "discovered") == cap_for("temporal", "activity_output")
 
 
 # --- the public name ---------------------------------------------------------------------------------------------
@@ -516,7 +516,7 @@ def test_the_public_name_can_be_called_whoever_imports_what_first(code: str) -> 
 def test_the_public_name_is_typed_as_what_can_be_called_and_looked_into() -> None:
     """Mypy reads this one."""
     sizes: list[int | None] = [cap.bytes for cap in agent_otel.payload_caps()]
-    held: Held | None = cap_for("temporal", "memo")
+    held: EffectiveCap | None = cap_for("temporal", "memo")
     assert sizes == [row.get("bytes") for row in CAPS]
     assert held == cap_for("temporal", "memo")
 

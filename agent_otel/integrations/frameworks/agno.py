@@ -15,7 +15,7 @@ from weakref import finalize
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text
-from agent_otel.core.types import PRODUCED, Around, Before, Call, Result, ToolReader
+from agent_otel.core.types import PRODUCED, Around, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -33,21 +33,21 @@ _drained: dict[int, handler.StreamVisit] = {}
 _logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_logged", default=None)
 
 
-def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> Call:
+def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> ToolCall:
     function = call.function
     agent = function._agent or function._team
     session = getattr(function._run_context, "session_id", None)
-    return Call(function.name, call.arguments or {}, call.call_id, getattr(agent, "name", None), session)
+    return ToolCall(function.name, call.arguments or {}, call.call_id, getattr(agent, "name", None), session)
 
 
-def _result(outcome: Any) -> Result | None:
+def _result(outcome: Any) -> ToolResult | None:
     """Read the end of a call, or the items of a generator; before version 3 a cancelled call has no outcome."""
     if outcome is None or is_text(outcome):
-        return None if outcome is None else Result(outcome)
+        return None if outcome is None else ToolResult(outcome)
     if outcome.status == "failure":
-        return Result(outcome.error, error_type=TOOL_ERROR, raised=True)
+        return ToolResult(outcome.error, error_type=TOOL_ERROR, raised=True)
     value = outcome.result
-    return Result(fields(value).get("content") if is_named(value, "ToolResult") else value)
+    return ToolResult(fields(value).get("content") if is_named(value, "ToolResult") else value)
 
 
 def _is_control_flow(error: BaseException) -> bool:

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Before, Call, Family, Result, ToolReader, Watch
+from agent_otel.core.types import PRODUCED, Before, Family, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 _asked: ContextVar[dict[int, str] | None] = ContextVar("agent_otel_anthropic_asked", default=None)
 
 
-def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     block = kwargs["tool_use"] if "tool_use" in kwargs else args[1]
-    return Call(block.name, block.input, block.id)
+    return ToolCall(block.name, block.input, block.id)
 
 
-def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     """Read the call of a toolset's member; None if the model made up the toolset."""
     block = kwargs["tool_use"] if "tool_use" in kwargs else args[0]
-    return Call(block.name, block.input, block.id) if block.toolset_name in runner._toolsets_by_family else None
+    return ToolCall(block.name, block.input, block.id) if block.toolset_name in runner._toolsets_by_family else None
 
 
-def _block(block: Any) -> Result:
+def _block(block: Any) -> ToolResult:
     content = block.get("content")
     if block.get("is_error"):
-        return Result(content, error_type=TOOL_ERROR, raised=True)
-    return Result("" if content is None else content)
+        return ToolResult(content, error_type=TOOL_ERROR, raised=True)
+    return ToolResult("" if content is None else content)
 
 
-def _plain_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _plain_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     given = kwargs["input"] if "input" in kwargs else args[0]
-    return Call(tool.name, given, (_asked.get() or {}).pop(id(given), None))
+    return ToolCall(tool.name, given, (_asked.get() or {}).pop(id(given), None))
 
 
 run_tool = ToolReader(PRODUCED, _use_call, _block)
 run_member = ToolReader(PRODUCED, _member_call, _block)
-_call = ToolReader(PRODUCED, _plain_call, Result)
+_call = ToolReader(PRODUCED, _plain_call, ToolResult)
 
 
 def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Before, Call, Part, Result, ToolReader
+from agent_otel.core.types import PRODUCED, Before, RequestPart, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
@@ -18,23 +18,25 @@ if TYPE_CHECKING:
 _CALL_ID = "claudecode/toolUseId"
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     message = kwargs["message"] if "message" in kwargs else args[1]
     if message.get("method") != "tools/call":
         return None
     parameters = message["params"]
     call_id = (parameters.get("_meta") or {}).get(_CALL_ID)
-    return Call(parameters["name"], parameters.get("arguments") or {}, call_id, type="extension")
+    return ToolCall(parameters["name"], parameters.get("arguments") or {}, call_id, type="extension")
 
 
-def _result(response: Any) -> Result | None:
+def _result(response: Any) -> ToolResult | None:
     """Read a response of JSON-RPC: the server turns an exception of a tool into a result with ``isError``."""
     if response is None or "error" in response:
-        return None if response is None else Result(response["error"]["message"], error_type=TOOL_ERROR, raised=True)
+        return (
+            None if response is None else ToolResult(response["error"]["message"], error_type=TOOL_ERROR, raised=True)
+        )
     result = response["result"]
     if result.get("isError"):
-        return Result(result["content"], error_type=TOOL_ERROR, raised=True)
-    return Result(result["content"], result.get("structuredContent"))
+        return ToolResult(result["content"], error_type=TOOL_ERROR, raised=True)
+    return ToolResult(result["content"], result.get("structuredContent"))
 
 
 def _parsing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -44,7 +46,7 @@ def _parsing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     content = data["message"]["content"]
     for block in content if isinstance(content, list) else ():
         if block["type"] == "tool_result":
-            handler.result_delivered(Part(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"]))
+            handler.result_delivered(RequestPart(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"]))
 
 
 request = ToolReader(PRODUCED, _call, _result)

@@ -11,26 +11,26 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    return Call(tool.name, dict(kwargs) or list(args))
+def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(tool.name, dict(kwargs) or list(args))
 
 
-def _invoke_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    return Call(tool.name, kwargs["input"] if "input" in kwargs else args[0])
+def _invoke_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(tool.name, kwargs["input"] if "input" in kwargs else args[0])
 
 
-def _native_call(executor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _native_call(executor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     return _asked(_asked_for(args, kwargs), executor.agent, executor.crew, executor.task)
 
 
-def _step_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _step_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     return _asked(_asked_for(args, kwargs), kwargs.get("agent"), kwargs.get("crew"), kwargs.get("task"))
 
 
@@ -38,34 +38,34 @@ def _asked_for(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return kwargs["tool_call"] if "tool_call" in kwargs else args[0]
 
 
-def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> Call | None:
+def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> ToolCall | None:
     """Read a call as the model's provider has it, the way the framework does."""
     info = sys.modules["crewai.utilities.agent_utils"].extract_tool_call_info(asked_for)
     if info is None:
         return None
     call_id, name, arguments = info
     known = getattr(crew, "id", None) or getattr(task, "id", None)
-    return Call(name, arguments, call_id, getattr(agent, "role", None), None if known is None else str(known))
+    return ToolCall(name, arguments, call_id, getattr(agent, "role", None), None if known is None else str(known))
 
 
-def _text_call(usage: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _text_call(usage: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     calling = kwargs["calling"] if "calling" in kwargs else args[0]
     name = getattr(calling, "tool_name", None)  # an error has none
     # No id of the crew: the request that contains this result as text does not contain that id.
-    return None if name is None else Call(name, calling.arguments or {}, agent=getattr(usage.agent, "role", None))
+    return None if name is None else ToolCall(name, calling.arguments or {}, agent=getattr(usage.agent, "role", None))
 
 
-def _result(value: Any) -> Result:
+def _result(value: Any) -> ToolResult:
     if type(value).__name__ == "ToolFailure":
-        return Result(value.message, error_type=TOOL_ERROR)
-    return Result(value)
+        return ToolResult(value.message, error_type=TOOL_ERROR)
+    return ToolResult(value)
 
 
-def _native_result(answer: Any) -> Result:
+def _native_result(answer: Any) -> ToolResult:
     """Read what the executor keeps of a call: a dictionary, or an object with the same in it."""
     fields = answer if isinstance(answer, dict) else vars(answer)
     failed = fields.get("tool_failure") is not None
-    return Result(fields["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
+    return ToolResult(fields["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
 
 
 run = ToolReader(PRODUCED, _run_call, _result)

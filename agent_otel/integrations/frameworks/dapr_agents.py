@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 _ENVELOPES = ("ToolResult", "CallToolResult")
 
 
-def _execute_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
-    return Call(kwargs["tool_name"] if "tool_name" in kwargs else args[0], dict(kwargs))
+def _execute_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(kwargs["tool_name"] if "tool_name" in kwargs else args[0], dict(kwargs))
 
 
-def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     payload = kwargs["payload"] if "payload" in kwargs else args[1]
     call = payload["tool_call"]
     function = call["function"]
-    return Call(function["name"], function.get("arguments"), call["id"], agent.name, payload.get("instance_id"))
+    return ToolCall(function["name"], function.get("arguments"), call["id"], agent.name, payload.get("instance_id"))
 
 
-def _produced(value: Any) -> Result:
+def _produced(value: Any) -> ToolResult:
     """Read a result: bare, or in an envelope of texts with an error flag, recognised by the names of their classes."""
     if type(value).__name__ not in _ENVELOPES:
-        return Result(value)
+        return ToolResult(value)
     texts = [text for text in (getattr(block, "text", None) for block in value.content) if text is not None]
     error_type = TOOL_ERROR if value.isError else None
-    return Result("".join(texts), value.structuredContent, error_type, raised=error_type is not None)
+    return ToolResult("".join(texts), value.structuredContent, error_type, raised=error_type is not None)
 
 
-def _handed_back(message: Any) -> Result:
-    return Result(message["content"])
+def _handed_back(message: Any) -> ToolResult:
+    return ToolResult(message["content"])
 
 
 run_tool = ToolReader(PRODUCED, _execute_call, _produced)

@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 _ALSO_TIMED_BY = ("google.adk.telemetry._metrics:_tool_execution_duration",)
 
 
-def _call(tool: Any, arguments: Any, context: Any) -> Call:
-    return Call(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
+def _call(tool: Any, arguments: Any, context: Any) -> ToolCall:
+    return ToolCall(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
 
 
-def _tool_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _tool_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     given = (*args, *(kwargs[name] for name in ("tool", "args", "tool_context")[len(args) :]))
     return _call(*given)
 
 
-def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     """Read a call that is about to be made; None if the model made up the tool."""
     prepared = kwargs["prepared_call"] if "prepared_call" in kwargs else args[1]
     if prepared.tool_lookup_error is not None:
@@ -36,11 +36,11 @@ def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     return _call(prepared.tool, prepared.function_args, prepared.tool_context)
 
 
-def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     """Read the same up to 2.8, where nothing is prepared."""
     names = ("invocation_context", "function_call", "tools_dict", "agent")
     context, call, tools, agent = (*args, *(kwargs[name] for name in names[len(args) :]))[:4]
-    return Call(call.name, call.args, call.id, agent.name, context.session.id) if call.name in tools else None
+    return ToolCall(call.name, call.args, call.id, agent.name, context.session.id) if call.name in tools else None
 
 
 def _unwrapped(value: Any) -> Any:
@@ -48,8 +48,8 @@ def _unwrapped(value: Any) -> Any:
     return value["result"] if type(value) is dict and value.keys() == {"result"} else value
 
 
-def _produced(value: Any) -> Result:
-    return Result(_unwrapped(value))
+def _produced(value: Any) -> ToolResult:
+    return ToolResult(_unwrapped(value))
 
 
 def _no_result(_: Any) -> None:
@@ -61,7 +61,7 @@ def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     _tool, value, context = (*args, *(kwargs[name] for name in names[len(args) :]))[:3]
     actions = context.actions
     if not (actions.requested_tool_confirmations or actions.requested_auth_configs):  # it asks a human instead
-        handler.handing_back(Result(_unwrapped(value)))
+        handler.handing_back(ToolResult(_unwrapped(value)))
 
 
 def _is_control_flow(error: BaseException) -> bool:

@@ -8,21 +8,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Around, Call, Result, ToolReader
+from agent_otel.core.types import PRODUCED, Around, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     given = kwargs["args"] if "args" in kwargs else args[0]
     function = kwargs["function_to_invoke"] if "function_to_invoke" in kwargs else args[-1]
-    return Call(function.__name__, given)
+    return ToolCall(function.__name__, given)
 
 
-def _result(value: Any) -> Result:
+def _result(value: Any) -> ToolResult:
     """Read a result without the object around it that the model gets, where the function has made one itself."""
-    return Result(value["result"] if type(value) is dict and value.keys() == {"result"} else value)
+    return ToolResult(value["result"] if type(value) is dict and value.keys() == {"result"} else value)
 
 
 _reader = ToolReader(PRODUCED, _call, _result)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import fields, identity, is_dict, is_named, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader, Watch
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.types import Asked, Replacement
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
@@ -31,19 +31,19 @@ def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, n
     return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
 
 
-def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     arguments = args[0] if args else kwargs.get("tool_input")
     config = kwargs.get("config")
-    return Call(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config))
+    return ToolCall(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config))
 
 
-def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     del node
     call = _argument(args, kwargs, 0, "call")
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else kwargs.get("tool_runtime") or kwargs.get("config")  # noqa: PLR2004
     config = third if is_dict(third) else getattr(third, "config", None)
-    return Call(
+    return ToolCall(
         name=call["name"],
         arguments=call["args"],
         call_id=call["id"],
@@ -56,17 +56,17 @@ def _thread_id(config: Any) -> str | None:
     return identity(fields(fields(config).get("configurable")).get("thread_id"))
 
 
-def _result(output: Any) -> Result:
+def _result(output: Any) -> ToolResult:
     """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
     message = None if type(output) is str else _tool_message(output)
     if message is None:
-        return Result(output)
+        return ToolResult(output)
     known = fields(message)
     flagged = text(known.get("status")) == "error"
-    return Result(known.get("content"), known.get("artifact"), TOOL_ERROR if flagged else None)
+    return ToolResult(known.get("content"), known.get("artifact"), TOOL_ERROR if flagged else None)
 
 
-def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     """Put a replacement into what ``BaseTool.run`` returns: a text, a ToolMessage, or what holds one.
 
     An object that the program gets because it has called the tool itself stays what it is.
@@ -84,14 +84,14 @@ def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
     return _replace_first(output, replacement, asked) if type(output) is list else LEFT_ALONE
 
 
-def _replace_first(messages: Any, replacement: Replacement, asked: Asked) -> Any:
+def _replace_first(messages: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     found = _tool_message(messages)
     if found is None:
         return LEFT_ALONE
     return [_replace(found, replacement, asked) if message is found else message for message in messages]
 
 
-def _answered(replacement: Replacement, asked: Asked) -> Any:
+def _answered(replacement: Replacement, asked: WrappedCall) -> Any:
     """Return the replacement for a skipped tool: a message for a call that has an id, else a text."""
     tool, _, kwargs = asked
     call_id = kwargs.get("tool_call_id")
@@ -101,12 +101,12 @@ def _answered(replacement: Replacement, asked: Asked) -> Any:
     return message(replacement.text, name=tool.name, tool_call_id=call_id, status="error")
 
 
-def _parameters(asked: Asked) -> Iterable[str]:
+def _parameters(asked: WrappedCall) -> Iterable[str]:
     names: Iterable[str] = asked[0].args
     return names
 
 
-def _node_parameters(asked: Asked) -> Iterable[str]:
+def _node_parameters(asked: WrappedCall) -> Iterable[str]:
     node, args, kwargs = asked
     tool = node.tools_by_name.get(_argument(args, kwargs, 0, "call")["name"])
     return () if tool is None else _parameters((tool, (), {}))
@@ -117,10 +117,10 @@ def _offloads_above() -> int:
     return 80_000 if "deepagents" in sys.modules else 0
 
 
-def _handed_back(output: Any) -> Result:
+def _handed_back(output: Any) -> ToolResult:
     """Read what the node returns: an error status there means that an exception was converted."""
     reading = _result(output)
-    return Result(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
+    return ToolResult(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
 
 
 def _tool_message(output: Any) -> Any:

@@ -13,13 +13,13 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, Result, ToolReader, Watch
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import Asked, Replacement
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # The names of the structured result and of the error flag, by class: asking a model of pydantic's for a field that it
 # has not costs microseconds.
@@ -28,13 +28,13 @@ _listed: WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = WeakKeyDictionary(
 _SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     name = kwargs["name"] if "name" in kwargs else args[0]
     arguments = kwargs["arguments"] if "arguments" in kwargs else args[1] if len(args) > 1 else None
-    return Call(name, arguments or {}, type="extension")
+    return ToolCall(name, arguments or {}, type="extension")
 
 
-def _result(answer: Any) -> Result | None:
+def _result(answer: Any) -> ToolResult | None:
     """Read an answer; one without content is a question back, or an extension's."""
     kind = type(answer)
     names = _FIELDS[kind] if kind in _FIELDS else _FIELDS.setdefault(kind, _field_names(kind))
@@ -52,13 +52,13 @@ def _result(answer: Any) -> Result | None:
         else:
             texts.append(text)
     if not texts and structured is not None:
-        return Result(structured, error_type=error_type)
+        return ToolResult(structured, error_type=error_type)
     text = texts[0] if len(texts) == 1 else "".join(texts)
     value = [{"type": "text", "text": text}, *others] if others else text
-    return Result(value, structured, error_type)
+    return ToolResult(value, structured, error_type)
 
 
-def _replace(answer: Any, replacement: Replacement, _: Asked) -> Any:
+def _replace(answer: Any, replacement: Replacement, _: WrappedCall) -> Any:
     """Put a replacement into an answer, in both of its forms."""
     types = sys.modules["mcp.types"]
     content = [types.TextContent(type="text", text=replacement.text)]
@@ -81,7 +81,7 @@ def _structured(replacement: Replacement, produced: Any) -> Any:
     return {"result": replacement.text} if is_wrapped else None
 
 
-def _parameters(asked: Asked) -> Iterable[str]:
+def _parameters(asked: WrappedCall) -> Iterable[str]:
     """Return the parameters of the tool if the session has listed it, else those of the call."""
     session, args, kwargs = asked
     call = _call(None, args, kwargs)

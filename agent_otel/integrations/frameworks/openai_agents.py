@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import Asked, Replacement
+    from agent_otel.core.types import Replacement, WrappedCall
 
 
-def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> Call:
-    return Call(
+def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> ToolCall:
+    return ToolCall(
         name=tool.name,
         arguments=arguments,
         call_id=call_id,
@@ -39,7 +39,7 @@ def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: An
     )
 
 
-def _context_call(tool: Any, context: Any, agent: Any = None) -> Call:
+def _context_call(tool: Any, context: Any, agent: Any = None) -> ToolCall:
     return _call(
         tool,
         context.tool_arguments,
@@ -49,18 +49,18 @@ def _context_call(tool: Any, context: Any, agent: Any = None) -> Call:
     )
 
 
-def _invoke_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _invoke_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     return _context_call(kwargs["function_tool"], kwargs["context"])
 
 
-def _single_call(executor: Any, _: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _single_call(executor: Any, _: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     call = kwargs["tool_call"]
     # An agent prepared for a run is a copy; the public one is what the program named.
     agent = getattr(executor, "public_agent", None) or getattr(executor, "agent", None)
     return _call(kwargs["func_tool"], call.arguments, call.call_id, agent, executor.config)
 
 
-def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     return _context_call(kwargs["func_tool"], kwargs["tool_context"], kwargs["agent"])
 
 
@@ -71,23 +71,23 @@ def _text(output: Any) -> Any:
     return [output] if type(output).__name__ == "ToolOutputText" else output
 
 
-def _result(output: Any) -> Result:
+def _result(output: Any) -> ToolResult:
     """Read a handler's output; since 0.19 it comes with a mark where the SDK has made it out of an exception."""
     if type(output).__name__ != "_FunctionToolInvocationResult":
-        return Result(_text(output))
+        return ToolResult(_text(output))
     if output.is_sdk_generated_error:
-        return Result(output.output, error_type=TOOL_ERROR, raised=True)
-    return Result(_text(output.output))
+        return ToolResult(output.output, error_type=TOOL_ERROR, raised=True)
+    return ToolResult(_text(output.output))
 
 
-def _handed_back(output: Any) -> Result | None:
+def _handed_back(output: Any) -> ToolResult | None:
     """Read the value that the loop gets; a FunctionToolResult may stand for an approval that is pending or refused."""
     if type(output).__name__ != "FunctionToolResult":
-        return Result(_text(output))
-    return None if output.output is None else Result(output.output)
+        return ToolResult(_text(output))
+    return None if output.output is None else ToolResult(output.output)
 
 
-def _replace(output: Any, replacement: Replacement, asked: Asked) -> Any:
+def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
     if getattr(asked[2]["function_tool"], "output_json_schema", None) is not None:
         return LEFT_ALONE
@@ -104,7 +104,7 @@ def _answered(text: str) -> Any:
     return text if kind is None else kind(text)
 
 
-def _parameters(asked: Asked) -> Iterable[str]:
+def _parameters(asked: WrappedCall) -> Iterable[str]:
     return asked[2]["function_tool"].params_json_schema.get("properties") or ()
 
 

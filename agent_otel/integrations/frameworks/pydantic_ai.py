@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,10 +20,10 @@ _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
 _ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     validated = kwargs["validated"] if "validated" in kwargs else args[0]
     call, context = validated.call, validated.ctx
-    return Call(
+    return ToolCall(
         name=call.tool_name,
         arguments=call.args or {},
         call_id=call.tool_call_id,
@@ -32,12 +32,12 @@ def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     )
 
 
-def _result(value: Any) -> Result:
+def _result(value: Any) -> ToolResult:
     """Read a result: bare, or in the framework's envelope, whose metadata stay with the messages."""
     structured = None
     if type(value).__name__ == "ToolReturn":
         value, structured = value.return_value, value.metadata
-    return Result("" if value is None else value, structured)
+    return ToolResult("" if value is None else value, structured)
 
 
 def _is_control_flow(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Call, InThread, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, InThread, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 _ANSWER = "final_answer"
 
 
-def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     if tool.name == _ANSWER:
         return None
     arguments = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
-    return Call(tool.name, {**dict(zip(tool.inputs, args, strict=False)), **arguments})
+    return ToolCall(tool.name, {**dict(zip(tool.inputs, args, strict=False)), **arguments})
 
 
-def _agent_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call | None:
+def _agent_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     name = kwargs["tool_name"] if "tool_name" in kwargs else args[0]
     arguments = kwargs["arguments"] if "arguments" in kwargs else args[1]
-    return None if name == _ANSWER or name in agent.managed_agents else Call(name, arguments, agent=agent.name)
+    return None if name == _ANSWER or name in agent.managed_agents else ToolCall(name, arguments, agent=agent.name)
 
 
-def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     task = kwargs["task"] if "task" in kwargs else args[0]
-    return Call(agent.name, {"task": task}, is_agent=True)
+    return ToolCall(agent.name, {"task": task}, is_agent=True)
 
 
-def _result(value: Any) -> Result:
+def _result(value: Any) -> ToolResult:
     """Read a result; texts come in a class of the framework's."""
-    return Result(str.__str__(value) if isinstance(value, str) else value)
+    return ToolResult(str.__str__(value) if isinstance(value, str) else value)
 
 
 def _told(error: BaseException) -> Any:

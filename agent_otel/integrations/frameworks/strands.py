@@ -11,16 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, Call, Result, ToolReader
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def _call(agent: Any, use: Mapping[str, Any]) -> Call:
+def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
     session = getattr(agent, "session_id", None)
-    return Call(
+    return ToolCall(
         name=use["name"],
         arguments=use.get("input"),
         call_id=use.get("toolUseId"),
@@ -29,28 +29,28 @@ def _call(agent: Any, use: Mapping[str, Any]) -> Call:
     )
 
 
-def _run_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _run_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     context = kwargs["ctx"] if "ctx" in kwargs else args[0]
     return _call(context.agent, context.tool_use)
 
 
-def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
+def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     agent = kwargs["agent"] if "agent" in kwargs else args[0]
     return _call(agent, kwargs["tool_use"] if "tool_use" in kwargs else args[1])
 
 
-def _result(event: Any) -> Result | None:
+def _result(event: Any) -> ToolResult | None:
     """Read an event: a result, with its exception if it has one, or None if it only reports that a task was begun."""
     if type(event).__name__ != "ToolResultEvent" or getattr(event, "_backgrounded", False):
         return None
     return _read(event.tool_result, getattr(event, "exception", None))
 
 
-def _read(result: Mapping[str, Any], error: BaseException | None) -> Result:
+def _read(result: Mapping[str, Any], error: BaseException | None) -> ToolResult:
     if error is not None:
         handler.handler_raised(error, run_tool)
-        return Result(result["content"], raised=True)
-    return Result(result["content"], error_type=TOOL_ERROR if result.get("status") == "error" else None)
+        return ToolResult(result["content"], raised=True)
+    return ToolResult(result["content"], error_type=TOOL_ERROR if result.get("status") == "error" else None)
 
 
 def _is_control_flow(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body = options.json_data
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     thread = fields(fields(body).get("thread"))
-    return Request(messages(body), continued=text(thread.get("type")) == "continue")
+    return ModelRequest(messages(body), continued=text(thread.get("type")) == "continue")
 
 
-def messages(body: Mapping[str, Any]) -> Iterator[Part]:
+def messages(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     """Read the body of a request for messages, which other platforms have as well."""
     body = fields(body)
     tools = listed(body.get("tools"))
     if tools:
-        yield Part(TOOLS, tools)
+        yield RequestPart(TOOLS, tools)
     system = body.get("system")
     if is_text(system) or type(system) is list or type(system) is tuple:
-        yield Part(SYSTEM, system if is_text(system) else listed(system))
+        yield RequestPart(SYSTEM, system if is_text(system) else listed(system))
     for message in map(fields, listed(body.get("messages"))):
         part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
         if is_text(content):
-            yield Part(part, content)
+            yield RequestPart(part, content)
         else:
             yield from _blocks(part, listed(content))
 
 
-def _blocks(part: str, blocks: list[Any]) -> Iterator[Part]:
+def _blocks(part: str, blocks: list[Any]) -> Iterator[RequestPart]:
     said = []
     for each in blocks:
         block = fields(each)
@@ -55,16 +55,16 @@ def _blocks(part: str, blocks: list[Any]) -> Iterator[Part]:
             yield _result(block)
         elif kind.endswith("tool_result"):
             # The provider ran this tool, so no call of it was measured here.
-            yield Part(TOOL_RESULTS, block.get("content"))
+            yield RequestPart(TOOL_RESULTS, block.get("content"))
         elif kind.endswith("tool_use"):
-            yield Part(TOOL_CALL_ARGUMENTS, block.get("input"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"))
         else:
             said.append(each)
     if said:
-        yield Part(part, said)
+        yield RequestPart(part, said)
 
 
-def _result(block: Mapping[str, Any]) -> Part:
+def _result(block: Mapping[str, Any]) -> RequestPart:
     content, call_id = block.get("content"), text(block.get("tool_use_id"))
     if content is None:
         content = ""
@@ -76,7 +76,7 @@ def _result(block: Mapping[str, Any]) -> Part:
             content = only["text"]
     elif not is_text(content):
         call_id = None  # not iterated, so its size is unknown
-    return Part(TOOL_RESULTS, content, call_id)
+    return RequestPart(TOOL_RESULTS, content, call_id)
 
 
 def _cached_tokens(response: Any) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, listed, number, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 _OPERATIONS = ("Converse", "ConverseStream")
 
 
-def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     operation = kwargs["operation_name"] if "operation_name" in kwargs else args[0]
     if operation not in _OPERATIONS or client.meta.service_model.service_name != "bedrock-runtime":
         return None
     params = kwargs["api_params"] if "api_params" in kwargs else args[1]
-    return Request(_parts(params)) if is_dict(params) else None
+    return ModelRequest(_parts(params)) if is_dict(params) else None
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:
@@ -27,33 +27,33 @@ def _list(value: Any) -> list[Mapping[str, Any]]:
     return [fields(item) for item in listed(value) if is_dict(item)]
 
 
-def _parts(params: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
     params = fields(params)
     tools = _list(fields(params.get("toolConfig")).get("tools"))
     if tools:
-        yield Part(TOOLS, tools)
+        yield RequestPart(TOOLS, tools)
     system = _list(params.get("system"))
     if system:
-        yield Part(SYSTEM, system)
+        yield RequestPart(SYSTEM, system)
     for message in _list(params.get("messages")):
         said = []
         for block in _list(message.get("content")):
             if is_dict(block.get("toolResult")):
                 yield _result(fields(block["toolResult"]))
             elif is_dict(block.get("toolUse")):
-                yield Part(TOOL_CALL_ARGUMENTS, fields(block["toolUse"]).get("input"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, fields(block["toolUse"]).get("input"))
             else:
                 said.append(block)
         if said:
-            yield Part(ASSISTANT if text(message.get("role")) == "assistant" else USER, said)
+            yield RequestPart(ASSISTANT if text(message.get("role")) == "assistant" else USER, said)
 
 
-def _result(block: Mapping[str, Any]) -> Part:
+def _result(block: Mapping[str, Any]) -> RequestPart:
     call_id, blocks = text(block.get("toolUseId")), _list(block.get("content"))
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
     # A tool that the provider runs has a type; no call of it was measured here.
-    return Part(TOOL_RESULTS, value, call_id if "type" not in block else None)
+    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None)
 
 
 def _cached_tokens(response: Any) -> int | None:

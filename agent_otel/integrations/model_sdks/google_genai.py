@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ _ENVELOPES = ({"result"}, {"output"})
 _CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     path = kwargs["path"] if "path" in kwargs else args[1]
     body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
     if not is_dict(body) or not path.partition("?")[0].endswith(_PATHS):
         return None
-    return Request(_parts(body), continued=is_text(fields(body).get("cachedContent")))
+    return ModelRequest(_parts(body), continued=is_text(fields(body).get("cachedContent")))
 
 
 def _list(value: Any) -> list[Mapping[str, Any]]:
@@ -34,14 +34,14 @@ def _list(value: Any) -> list[Mapping[str, Any]]:
     return [fields(item) for item in listed(value) if is_dict(item)]
 
 
-def _parts(body: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     body = fields(body)
     tools = _list(body.get("tools"))
     if tools:
-        yield Part(TOOLS, tools)
+        yield RequestPart(TOOLS, tools)
     system = body.get("systemInstruction")
     if is_dict(system):
-        yield Part(SYSTEM, _list(fields(system).get("parts")))
+        yield RequestPart(SYSTEM, _list(fields(system).get("parts")))
     for content in _list(body.get("contents")):
         said = []
         for part in _list(content.get("parts")):
@@ -49,20 +49,20 @@ def _parts(body: Mapping[str, Any]) -> Iterator[Part]:
             if is_dict(answer):
                 yield _result(fields(answer))
             elif is_dict(call):
-                yield Part(TOOL_CALL_ARGUMENTS, fields(call).get("args"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, fields(call).get("args"))
             else:
                 said.append(part)
         if said:
-            yield Part(ASSISTANT if text(content.get("role")) == "model" else USER, said)
+            yield RequestPart(ASSISTANT if text(content.get("role")) == "model" else USER, said)
 
 
-def _result(answer: Mapping[str, Any]) -> Part:
+def _result(answer: Mapping[str, Any]) -> RequestPart:
     response, call_id, name = answer.get("response"), answer.get("id"), answer.get("name")
     if is_dict(response) and fields(response).keys() == {"error"}:
         name = None  # the SDK's own text about a failed call
     value = _unwrapped(response)
     media = _list(answer.get("parts"))
-    return Part(
+    return RequestPart(
         TOOL_RESULTS,
         [value, *media] if media else value,
         text(call_id),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, is_empty, listed, number, text
-from agent_otel.core.types import Before, ModelReader, Part, Request
+from agent_otel.core.types import Before, ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -35,23 +35,23 @@ def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, n
     return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
 
 
-def _generated(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+def _generated(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
     # In the older versions' order: messages, stop, run_manager.
     manager = _argument(args, kwargs, 2, "run_manager")
     return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, getattr(manager, "metadata", None))
 
 
-def _events(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+def _events(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
     metadata = getattr(kwargs.get("run_manager"), "metadata", None)
     return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, metadata)
 
 
-def _streamed(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request:
+def _streamed(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
     messages = model._convert_input(_argument(args, kwargs, 0, "input")).to_messages()
     return _request(messages, kwargs, _argument(args, kwargs, 1, "config"), None)
 
 
-def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> Request:
+def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> ModelRequest:
     around = _running()
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):
@@ -59,7 +59,7 @@ def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, me
         found, named = fields(known.get("configurable")), fields(known.get("metadata"))
         thread = thread or identity(found.get("thread_id")) or identity(named.get("thread_id"))
         agent = agent or text(named.get("lc_agent_name"))
-    return Request(_parts(messages, kwargs), agent=agent, execution=thread)
+    return ModelRequest(_parts(messages, kwargs), agent=agent, execution=thread)
 
 
 def _running() -> Any:
@@ -69,15 +69,15 @@ def _running() -> Any:
     return variable.get() if variable is not None else None
 
 
-def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Part]:
+def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[RequestPart]:
     for key in ("tools", "functions"):
         if issubclass(type(kwargs.get(key)), list | tuple):
-            yield Part(TOOLS, listed(kwargs[key]))
+            yield RequestPart(TOOLS, listed(kwargs[key]))
     for message in messages:
         yield from _message(message)
 
 
-def _message(message: Any) -> Iterator[Part]:
+def _message(message: Any) -> Iterator[RequestPart]:
     """Yield the parts of a message: its content, then its calls; the first carries its id. An artifact is not sent."""
     known = fields(message)
     kind = text(known.get("type")) or ""
@@ -88,11 +88,11 @@ def _message(message: Any) -> Iterator[Part]:
     if calls and issubclass(type(content), list):
         content = [block for block in listed(content) if text(fields(block).get("type")) not in _CALLS]
     if not calls or not is_empty(content):
-        yield Part(part, content, known.get("tool_call_id"), known.get("name"), message_id)
+        yield RequestPart(part, content, known.get("tool_call_id"), known.get("name"), message_id)
         message_id = None
     for call in calls:
         arguments = call.get("args")
-        yield Part(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, message_id=message_id)
+        yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, message_id=message_id)
         message_id = None
 
 

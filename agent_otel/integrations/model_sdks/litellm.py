@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
-from agent_otel.core.types import Before, ModelReader, Request
+from agent_otel.core.types import Before, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks.openai import chat, responses
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ def _announced(logging: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
     kind = text(fields(logging).get("call_type"))
     if kind in _CHATS and issubclass(type(given), list):
         tools = fields(body).get("tools")
-        handler.model_announced(Request(chat({"messages": given, "tools": listed(tools)})))
+        handler.model_announced(ModelRequest(chat({"messages": given, "tools": listed(tools)})))
     elif kind in _RESPONSES:
         handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 
 
-def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> Request:
-    return Request(())
+def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> ModelRequest:
+    return ModelRequest(())
 
 
 announced = Before(_announced)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -19,7 +19,7 @@ _COMPLETIONS = ("/v1/chat/completions", "/v1/agents/completions")
 _CONVERSATIONS = "/v1/conversations"
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     # In the signature's order: method, path, base_url, url_variables, request.
     path = kwargs.get("path") or args[1]
     body = kwargs.get("request") or (args[4] if len(args) > 4 else None)  # noqa: PLR2004
@@ -27,40 +27,40 @@ def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Reques
     if body is None or (kwargs.get("method") or args[0]) != "POST":
         return None
     if path in _COMPLETIONS:
-        return Request(_completion(body))
+        return ModelRequest(_completion(body))
     return _conversation(body) if path.startswith(_CONVERSATIONS) else None
 
 
-def _completion(body: Any) -> Iterator[Part]:
+def _completion(body: Any) -> Iterator[RequestPart]:
     for part in chat(body):
         yield part._replace(value=_plain(listed(part.value))) if part.part == TOOLS else part
 
 
-def _conversation(body: Any) -> Request | None:
+def _conversation(body: Any) -> ModelRequest | None:
     """Read a conversation request; one with a conversation id has its fields in a nested request."""
     asked = fields(body)
     if asked.get("conversation_id") is None:
-        return Request(_entries(asked))
+        return ModelRequest(_entries(asked))
     more = next((value for name, value in asked.items() if name.endswith("_request")), None)
-    return None if more is None else Request(_entries(fields(more)), continued=True)
+    return None if more is None else ModelRequest(_entries(fields(more)), continued=True)
 
 
-def _entries(asked: Mapping[str, Any]) -> Iterator[Part]:
+def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
     if listed(asked.get("tools")):
-        yield Part(TOOLS, _plain(listed(asked["tools"])))
+        yield RequestPart(TOOLS, _plain(listed(asked["tools"])))
     instructions, inputs = asked.get("instructions"), asked.get("inputs")
     if is_text(instructions):
-        yield Part(SYSTEM, instructions)
+        yield RequestPart(SYSTEM, instructions)
     if is_text(inputs):
-        yield Part(USER, inputs)
+        yield RequestPart(USER, inputs)
     for entry in map(fields, listed(inputs)):
         kind, content = text(entry.get("type")), entry.get("content")
         if kind == "function.result":
-            yield Part(TOOL_RESULTS, given(entry.get("result")), text(entry.get("tool_call_id")))
+            yield RequestPart(TOOL_RESULTS, given(entry.get("result")), text(entry.get("tool_call_id")))
         elif kind == "function.call":
-            yield Part(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")))
         elif issubclass(type(content), str | list):
-            yield Part(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
+            yield RequestPart(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
 
 
 def _plain(tools: list[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     body = kwargs.get("json")
     if not is_dict(body):
         return None
     body = fields(body)
     if "/api/chat" in args:
-        return Request(_chat(body))
-    return Request(_generate(body), continued=not is_empty(body.get("context"))) if "/api/generate" in args else None
+        return ModelRequest(_chat(body))
+    return (
+        ModelRequest(_generate(body), continued=not is_empty(body.get("context"))) if "/api/generate" in args else None
+    )
 
 
-def _chat(body: Mapping[str, Any]) -> Iterator[Part]:
+def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     if listed(body.get("tools")):
-        yield Part(TOOLS, body["tools"])
+        yield RequestPart(TOOLS, body["tools"])
     unanswered: list[str | None] = []
     for message in map(fields, listed(body.get("messages"))):
         part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
@@ -39,23 +41,23 @@ def _chat(body: Mapping[str, Any]) -> Iterator[Part]:
             in_order = unanswered.pop(0) if unanswered else None
             name = text(message.get("tool_name")) or in_order
         if is_text(content):
-            yield Part(part, content, name=name)
+            yield RequestPart(part, content, name=name)
         # The model's thinking, and images, are sent again with every request.
         for more in (message.get("thinking"), message.get("images")):
             if not is_empty(more):
-                yield Part(USER if part == TOOL_RESULTS else part, more)
+                yield RequestPart(USER if part == TOOL_RESULTS else part, more)
         calls = [fields(fields(call).get("function")) for call in listed(message.get("tool_calls"))]
         for asked in calls:
             arguments = asked.get("arguments")
-            yield Part(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments)
+            yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments)
         if calls:
             unanswered = [text(asked.get("name")) for asked in calls]
 
 
-def _generate(body: Mapping[str, Any]) -> Iterator[Part]:
+def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     for part, key in ((SYSTEM, "system"), (USER, "prompt"), (USER, "images")):
         if not is_empty(body.get(key)):
-            yield Part(part, body[key])
+            yield RequestPart(part, body[key])
 
 
 request = ModelReader(_request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, Part, Request
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ _ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
 _OWN_IDS = ("msg_", "fc_", "ctc_")
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Request | None:
+def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body, path = options.json_data, options.url.partition("?")[0]
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
-        return Request(chat(body))
+        return ModelRequest(chat(body))
     return responses(body) if path.endswith("/responses") else None
 
 
@@ -47,32 +47,32 @@ def _content(value: Any) -> Any:
     return value if issubclass(cls, str | list | dict | int | float) else None
 
 
-def chat(body: Any) -> Iterator[Part]:
+def chat(body: Any) -> Iterator[RequestPart]:
     """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
     body = fields(body)
     for key in ("tools", "functions"):
         if listed(body.get(key)):
-            yield Part(TOOLS, body[key])
+            yield RequestPart(TOOLS, body[key])
     for each in listed(body.get("messages")):
         message = fields(each)
         role, content = text(message.get("role")), message.get("content")
         content = content if type(content) is str else _content(content)
         if content is not None:
-            yield Part(
+            yield RequestPart(
                 _ROLES.get(role or "", USER), content, text(message.get("tool_call_id")), text(message.get("name"))
             )
         if "tool_calls" in message or "function_call" in message:
             yield from _calls(message)
 
 
-def _calls(message: Mapping[str, Any]) -> Iterator[Part]:
+def _calls(message: Mapping[str, Any]) -> Iterator[RequestPart]:
     calls = map(fields, listed(message.get("tool_calls")))
     asked = [fields(call.get("function")) or fields(call.get("custom")) for call in calls]
     for call in filter(None, [*asked, fields(message.get("function_call"))]):
-        yield Part(TOOL_CALL_ARGUMENTS, given(call.get("arguments"), call.get("input")))
+        yield RequestPart(TOOL_CALL_ARGUMENTS, given(call.get("arguments"), call.get("input")))
 
 
-def responses(body: Mapping[str, Any]) -> Request:
+def responses(body: Mapping[str, Any]) -> ModelRequest:
     """Read the body of a request to the Responses API."""
     body = fields(body)
     items = listed(body.get("input"))
@@ -80,43 +80,43 @@ def responses(body: Mapping[str, Any]) -> Request:
         (is_text(value) or is_dict(value)) and not is_empty(value)
         for value in (body.get("previous_response_id"), body.get("conversation"))
     )
-    return Request(
+    return ModelRequest(
         _responses(body, items),
         continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
     )
 
 
-def _responses(body: Mapping[str, Any], items: list[Any]) -> Iterator[Part]:
+def _responses(body: Mapping[str, Any], items: list[Any]) -> Iterator[RequestPart]:
     if listed(body.get("tools")):
-        yield Part(TOOLS, body["tools"])
+        yield RequestPart(TOOLS, body["tools"])
     if is_text(body.get("instructions")):
-        yield Part(SYSTEM, body["instructions"])
+        yield RequestPart(SYSTEM, body["instructions"])
     if is_text(body.get("input")):
-        yield Part(USER, body["input"])
+        yield RequestPart(USER, body["input"])
     for item in map(fields, items):
         kind = text(given(item.get("type"), "message"))
         if kind is not None:
             yield from _item(item, kind)
 
 
-def _item(item: Mapping[str, Any], kind: str) -> Iterator[Part]:
+def _item(item: Mapping[str, Any], kind: str) -> Iterator[RequestPart]:
     item_id = text(item.get("id"))
     item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
     if kind == "message":
         role, content = text(item.get("role")), _content(item.get("content"))
         if content is not None:
-            yield Part(_ROLES.get(role or "", USER), content, message_id=item_id)
+            yield RequestPart(_ROLES.get(role or "", USER), content, message_id=item_id)
     elif kind.endswith("_call_output"):
-        yield Part(TOOL_RESULTS, given(_content(item.get("output"))), text(item.get("call_id")))
+        yield RequestPart(TOOL_RESULTS, given(_content(item.get("output"))), text(item.get("call_id")))
     elif kind.endswith("_call"):
         asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
-        yield Part(TOOL_CALL_ARGUMENTS, asked, message_id=item_id)
+        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, message_id=item_id)
         # The provider ran this tool, so no call of it was measured here.
         for name in ("output", "results", "result"):
             if item.get(name) is not None:
-                yield Part(TOOL_RESULTS, item.get(name))
+                yield RequestPart(TOOL_RESULTS, item.get(name))
     elif kind in {"reasoning", "compaction"}:
-        yield Part(ASSISTANT, given(item.get("encrypted_content"), item.get("summary")))
+        yield RequestPart(ASSISTANT, given(item.get("encrypted_content"), item.get("summary")))
 
 
 def _cached_tokens(response: Any) -> int | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def _step(execution: str, operation: Any) -> Step:
     )
 
 
-def _carried(direction: str, text: str | None) -> Carried | None:
+def _carried(direction: str, text: str | None) -> Payload | None:
     if not text:
         return None
-    return Carried(direction, handler.text_bytes(text), text)
+    return Payload(direction, handler.text_bytes(text), text)
 
 
 def _error_type(error: Any) -> str | None:
@@ -74,7 +74,7 @@ def _nothing(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> N
     """Return None: steps have no serialised input."""
 
 
-def _known(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+def _known(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -88,7 +88,7 @@ def _enter(plugin: _Hooks, info: Any) -> None:
         _running[plugin.execution, info.operation_id] = visit
 
 
-def _end(execution: str, operation_id: str, outcome: Outcome) -> bool:
+def _end(execution: str, operation_id: str, outcome: StepOutcome) -> bool:
     """End a step, if this is one and has not ended."""
     visit = _running.pop((execution, operation_id), None)
     if visit is None:
@@ -117,14 +117,14 @@ class _Hooks:
         if visit is not None:
             visit.leave()
         if info.outcome.value != "SUCCEEDED":
-            _end(self.execution, info.operation_id, Outcome(error_type=_error_type(info.error)))
+            _end(self.execution, info.operation_id, StepOutcome(error_type=_error_type(info.error)))
 
     @errors.guarded("aws_durable.plugin")
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
         carried = _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result)
-        outcome = Outcome(carried, _error_type(info.error))
+        outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
             handler.payload(_step(self.execution, info), carried)
 
@@ -133,7 +133,7 @@ class _Hooks:
         """Run when the invocation's last hook has; its result is empty when a checkpoint has it."""
         for execution, operation_id in list(_running):
             if execution == self.execution:  # it came neither to a checkpoint nor to an error of its own
-                _end(execution, operation_id, Outcome())
+                _end(execution, operation_id, StepOutcome())
         carried = _carried(OUTPUT, info.execution_result)
         if carried is not None:
             handler.payload(Step(_RUNTIME, execution=self.execution), carried)
@@ -199,7 +199,7 @@ def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped functio
     if action != "START" and _end(
         state.durable_execution_arn,
         update.operation_id,
-        Outcome(carried, type(_source(error)).__qualname__ if error is not None else None, refused),
+        StepOutcome(carried, type(_source(error)).__qualname__ if error is not None else None, refused),
     ):
         return
     if carried is not None and (sent or refused is not None):
@@ -212,7 +212,7 @@ def _source(error: BaseException) -> BaseException:
     return source
 
 
-def _refusal(error: BaseException | None, carried: Carried | None) -> str | None:
+def _refusal(error: BaseException | None, carried: Payload | None) -> str | None:
     """Return the service's message if it refused this payload, not another one that the same checkpoint contained."""
     if error is None or carried is None:
         return None

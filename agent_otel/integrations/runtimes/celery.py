@@ -21,7 +21,7 @@ from opentelemetry import trace
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _Run:
     def __init__(self, task_id: str, visit: Any) -> None:
         self.task_id = task_id
         self.visit = visit
-        self.outcome: Carried | None = None
+        self.outcome: Payload | None = None
 
 
 class _Thread(threading.local):
@@ -54,15 +54,15 @@ class _Thread(threading.local):
 
     def __init__(self) -> None:
         self.runs: list[_Run] = []
-        self.decoded: tuple[int, Carried] | None = None
+        self.decoded: tuple[int, Payload] | None = None
 
 
 _thread = _Thread()
 
 
-def _carried(direction: str, body: Any, *, again: bool = False) -> Carried:
+def _carried(direction: str, body: Any, *, again: bool = False) -> Payload:
     size = handler.text_bytes(body) if isinstance(body, str) else len(body)
-    return Carried(direction, size, body, again=again)
+    return Payload(direction, size, body, again=again)
 
 
 # --- a task -----------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def _transport_of(app: Any) -> str | None:
     return _transports[app]
 
 
-def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
     """Return this task's input if the arguments that this thread decoded are the same object."""
     decoded, _thread.decoded = _thread.decoded, None
     if decoded is None or decoded[0] != id(request.args):
@@ -93,7 +93,7 @@ def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ca
     return decoded[1]._replace(again=bool(redelivered))
 
 
-def _known(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+def _known(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -119,7 +119,7 @@ def _postrun(task_id: str, retval: Any, state: str, **_: Any) -> None:
     if run.visit is not None:
         error = getattr(retval, "exc", None) or retval  # of a retry, what it was made for
         failed = type(error).__qualname__ if state in _FAILED and isinstance(error, BaseException) else None
-        run.visit.returned(Outcome(run.outcome, failed))
+        run.visit.returned(StepOutcome(run.outcome, failed))
         run.visit.__exit__(None, None, None)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import Carried, Watch
+from agent_otel.core.types import Payload, Watch
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE
 
@@ -35,7 +35,7 @@ def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size
-    handler.payload(step, Carried(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
+    handler.payload(step, Payload(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
 
 
 saved = Watch(_saved)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler
-from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class _Running:
         self.name = name
         self.step_id = step_id
         self.thread_id = threading.get_ident()
-        self.carried: Carried | None = None
+        self.carried: Payload | None = None
         self.refused: str | None = None
         self.watched = False
 
@@ -74,19 +74,19 @@ def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Return None: DBOS stores the results of steps, not their inputs."""
 
 
-def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
     carried, _refused = _taken()
     if carried is None:
         return None
-    return Outcome(carried if carried.data is not None else carried._replace(value=result))
+    return StepOutcome(carried if carried.data is not None else carried._replace(value=result))
 
 
-def _failed(error: BaseException) -> Outcome | None:
+def _failed(error: BaseException) -> StepOutcome | None:
     carried, refused = _taken()
-    return Outcome(carried, refused=refused) if refused else None
+    return StepOutcome(carried, refused=refused) if refused else None
 
 
-def _taken() -> tuple[Carried | None, str | None]:
+def _taken() -> tuple[Payload | None, str | None]:
     """Remove and return the step's payload and its refusal: a context may outlive its step, a payload must not."""
     running = _current()
     if running is None:
@@ -153,10 +153,10 @@ def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], writ
         handler.execution_ended(args[0])
 
 
-def _carried(direction: str, text: str) -> Carried:
+def _carried(direction: str, text: str) -> Payload:
     """Text that is JSON can be read; base64 never begins like that."""
     length = handler.text_bytes(text)
-    return Carried(direction, length, text if text[:1] in ("{", "[", '"') else None)
+    return Payload(direction, length, text if text[:1] in ("{", "[", '"') else None)
 
 
 def _refusal(error: BaseException | None) -> str | None:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def _over(  # what is left has been cancelled
 ) -> None:
     action, token = entered
     _action.reset(token)
-    _finish(action, Outcome(error_type="CancelledError"))
+    _finish(action, StepOutcome(error_type="CancelledError"))
     _begun.pop(action.key, None)
 
 
-def _finish(action: Any, outcome: Outcome) -> None:
+def _finish(action: Any, outcome: StepOutcome) -> None:
     visit = _begun.get(action.key)
     if visit is not None:
         _begun[action.key] = None
@@ -60,7 +60,7 @@ def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Return None: the input is reported when the step has begun."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -89,7 +89,7 @@ def _called(
     visit.leave()
     _begun[action.key] = visit
     if error is not None:
-        _finish(action, Outcome(error_type=type(error).__qualname__))
+        _finish(action, StepOutcome(error_type=type(error).__qualname__))
 
 
 def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
@@ -99,8 +99,8 @@ def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: 
         return
     carried = None
     if text:
-        carried = Carried(OUTPUT, handler.text_bytes(text), text)
-    _finish(action, Outcome(carried, type(error).__qualname__ if error is not None else None))
+        carried = Payload(OUTPUT, handler.text_bytes(text), text)
+    _finish(action, StepOutcome(carried, type(error).__qualname__ if error is not None else None))
 
 
 step_run = Around(_beginning, _over)

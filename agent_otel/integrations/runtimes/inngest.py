@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class _Call:
 
     __slots__ = ("state", "step")
 
-    def __init__(self, step: Step, state: Carried | None) -> None:
+    def __init__(self, step: Step, state: Payload | None) -> None:
         self.step = step
         self.state = state
 
@@ -71,7 +71,7 @@ def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:
         handler.object_carried(step, INPUT, context.event.data)
-    call = _Call(step, Carried(STATE, len(body), body, again=again) if body else None)
+    call = _Call(step, Payload(STATE, len(body), body, again=again) if body else None)
     return call, _call.set(call)
 
 
@@ -100,7 +100,7 @@ def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Return None: steps have no serialised input."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -133,7 +133,7 @@ def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], valu
     if responses and failed is None:
         _keep(_ran, reported.info, visit)
         return
-    visit.returned(Outcome(error_type=type(failed).__qualname__ if failed is not None else None))
+    visit.returned(StepOutcome(error_type=type(failed).__qualname__ if failed is not None else None))
     visit.__exit__(None, None, None)
 
 
@@ -151,7 +151,7 @@ def _prepared(
     _result.reset(token)
     visit = _take(_ran, args[0].step)
     if visit is not None:
-        visit.returned(Outcome(error_type=type(value).__qualname__ if isinstance(value, Exception) else None))
+        visit.returned(StepOutcome(error_type=type(value).__qualname__ if isinstance(value, Exception) else None))
         visit.__exit__(None, None, None)
 
 
@@ -159,10 +159,10 @@ def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: 
     result = _result.get()
     if result is None or not isinstance(text, str) or not args or args[0] is not result.output:
         return
-    carried = Carried(OUTPUT, len(text), text)  # escaped: a byte is a character
+    carried = Payload(OUTPUT, len(text), text)  # escaped: a byte is a character
     visit, step = _take(_ran, result.step), _take(_returned, result)
     if visit is not None:
-        visit.returned(Outcome(carried))
+        visit.returned(StepOutcome(carried))
         visit.__exit__(None, None, None)
     elif step is not None:
         handler.payload(step, carried)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.types import Around, Before, Carried, Family, Step, Watch
+from agent_otel.core.types import Around, Before, Family, Payload, Step, Watch
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     if error is None or refused:
         _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=str(config["configurable"]["thread_id"]), variant=variant)
-    carried = Carried(direction, saving.blobs + saving.inline, value=stored, kind=kind)
+    carried = Payload(direction, saving.blobs + saving.inline, value=stored, kind=kind)
     handler.payload(step, carried, refused=refused)
 
 

@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class _Unstored:
         self.record = record
         self.visit = visit
         self.step = step
-        self.carried: Carried | None = None
+        self.carried: Payload | None = None
 
     def finish(self) -> None:
         if self.visit is not None:
-            self.visit.returned(Outcome(self.carried))
+            self.visit.returned(StepOutcome(self.carried))
             self.visit.__exit__(None, None, None)
         elif self.step is not None and self.carried is not None:
             handler.payload(self.step, self.carried)
@@ -69,7 +69,7 @@ def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Return None: tasks have no serialised input."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: Outcome) -> Outcome:
+def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -95,7 +95,7 @@ def _called(
         if len(_unstored) > _REMEMBERED:
             _unstored.popitem(last=False)[1].finish()
         return
-    visit.returned(Outcome(error_type=type(error).__qualname__ if error is not None else None))
+    visit.returned(StepOutcome(error_type=type(error).__qualname__ if error is not None else None))
     visit.__exit__(None, None, None)
 
 
@@ -132,7 +132,7 @@ def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any,
     flow = kwargs.get("flow") or (args[0] if args else None)
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
-    handler.payload(step, Carried(INPUT, size, value=kwargs.get("parameters")), None, said[0])
+    handler.payload(step, Payload(INPUT, size, value=kwargs.get("parameters")), None, said[0])
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _serialised(record: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], d
     unstored = _unstored.get(id(record))
     if unstored is not None and error is None:
         result = unstored.carried.data if unstored.carried is not None else data
-        unstored.carried = Carried(OUTPUT, len(data), result)
+        unstored.carried = Payload(OUTPUT, len(data), result)
 
 
 task = Around(_calling, _called)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
-from agent_otel.core.types import Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class _Attempt:
     def __init__(self, step: Step) -> None:
         self.step = step
         self.names: dict[int, str] = {}
-        self.outcomes: dict[int, Outcome] = {}
+        self.outcomes: dict[int, StepOutcome] = {}
         self.large: list[_Key] = []
 
 
@@ -73,7 +73,7 @@ def _begins(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> N
     given = invocation.input_buffer
     if given and not context.vm.is_replaying():
         key = (step.execution, None)
-        observer.payload(step, Carried(INPUT, len(given), given, again=_begun.count(key) > 0))
+        observer.payload(step, Payload(INPUT, len(given), given, again=_begun.count(key) > 0))
         _begun.note(key)
 
 
@@ -95,25 +95,25 @@ def _nothing(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     """Return None: a run's inputs are Python references, and the journal contains none of them."""
 
 
-def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
     return _attempts[context.vm].outcomes.pop(args[0], None)
 
 
-def _raised(error: BaseException) -> Outcome:
+def _raised(error: BaseException) -> StepOutcome:
     """Return the step's own error, which is the context of the one that the state machine raises to end an attempt."""
-    return Outcome(error_type=type(error.__context__ or error).__qualname__)
+    return StepOutcome(error_type=type(error.__context__ or error).__qualname__)
 
 
 def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     attempt, (handle, output) = _attempts[vm], args
-    attempt.outcomes[handle] = Outcome(Carried(OUTPUT, len(output), output))
+    attempt.outcomes[handle] = StepOutcome(Payload(OUTPUT, len(output), output))
     _hand_over(attempt, handle, output)
 
 
 def _fails(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Keep the failure that the SDK proposes for a step; the server may lose this attempt's other proposals."""
     attempt = _attempts[vm]
-    attempt.outcomes[args[0]] = Outcome(error_type=type(sys.exc_info()[1]).__qualname__)
+    attempt.outcomes[args[0]] = StepOutcome(error_type=type(sys.exc_info()[1]).__qualname__)
     for key in attempt.large:
         _proposed.forget(key)
 
@@ -123,7 +123,7 @@ def _returned(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: 
         attempt = _attempts[kwargs["ctx"].vm]
         if _proposed.count((attempt.step.execution, None)):
             observer.payload_refused(attempt.step, OUTPUT)
-        observer.payload(attempt.step, Carried(OUTPUT, len(output), output))
+        observer.payload(attempt.step, Payload(OUTPUT, len(output), output))
         _hand_over(attempt, None, output)
 
 
@@ -137,7 +137,7 @@ def _hand_over(attempt: _Attempt, handle: int | None, output: bytes) -> None:
 def _stores(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     if not vm.is_replaying():
         name, value = args[:2]
-        observer.payload(_attempts[vm].step, Carried(STATE, len(value), value, kind=name))
+        observer.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 
 invocation = Before(_begins)

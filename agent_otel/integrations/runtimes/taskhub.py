@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import handler
-from agent_otel.core.types import Carried, Outcome, Step, Watch
+from agent_otel.core.types import Payload, Step, StepOutcome, Watch
 from agent_otel.integrations import wrappers
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -74,20 +74,20 @@ class TaskHub:
         instance_id, name = args[self._first : self._first + 2]
         return Step(self._runtime, name, execution=instance_id)
 
-    def input(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+    def input(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
         """Read what it is given."""
         instance_id, _name, task_id, text = args[self._first : self._first + 4]
         run = self._runs.get(instance_id)
         return _carried(INPUT, text, again=run is not None and task_id in run.unsendable)
 
-    def output(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: str | None) -> Outcome:
+    def output(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: str | None) -> StepOutcome:
         """Read what it returns, and remember whose it is until it is sent."""
         instance_id, _name, task_id = args[self._first : self._first + 3]
         with self._lock:
             self._results[instance_id, task_id] = self.step(instance, args, kwargs)
             if len(self._results) > _MAX_RESULTS:
                 self._results.popitem(last=False)
-        return Outcome(_carried(OUTPUT, text))
+        return StepOutcome(_carried(OUTPUT, text))
 
     # --- workflows ------------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class TaskHub:
         run.history_bytes += sum(event.ByteSize() for event in chain(old[run.seen :], new))
         run.seen = len(old) + len(new)
         scheduled = (action.scheduleTask.name for action in actions if action.HasField("scheduleTask"))
-        self._report(instance_id, Carried(HISTORY, run.history_bytes, kind=next(scheduled, "")))
+        self._report(instance_id, Payload(HISTORY, run.history_bytes, kind=next(scheduled, "")))
 
     def _run(self, instance_id: str, committed: int) -> _Run:
         with self._lock:
@@ -155,11 +155,11 @@ class TaskHub:
                 self._runs.popitem(last=False)
             return run
 
-    def _report(self, instance_id: str, carried: Carried | None, refused: str | None = None) -> None:
+    def _report(self, instance_id: str, carried: Payload | None, refused: str | None = None) -> None:
         if carried is not None:
             handler.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
 
-    def _ending(self, actions: Iterable[Any]) -> tuple[str, Carried | None] | None:
+    def _ending(self, actions: Iterable[Any]) -> tuple[str, Payload | None] | None:
         """With what a workflow ends, if it does: its output, or the input with which it continues as new."""
         for action in actions:
             if action.HasField(self._end):
@@ -168,7 +168,7 @@ class TaskHub:
                 return direction, _carried(direction, end.result.value)
         return None
 
-    def _scheduled(self, instance_id: str, actions: Iterable[Any]) -> Iterable[tuple[Step, int, Carried]]:
+    def _scheduled(self, instance_id: str, actions: Iterable[Any]) -> Iterable[tuple[Step, int, Payload]]:
         for action in actions:
             if action.HasField("scheduleTask"):
                 task = action.scheduleTask
@@ -222,10 +222,10 @@ class TaskHub:
             handler.payload_refused(scheduled[0][0], INPUT)
 
 
-def _carried(direction: str, text: str | None, *, again: bool = False) -> Carried | None:
+def _carried(direction: str, text: str | None, *, again: bool = False) -> Payload | None:
     if not text:
         return None
-    return Carried(direction, handler.text_bytes(text), text, again=again)
+    return Payload(direction, handler.text_bytes(text), text, again=again)
 
 
 def is_refusal(error: Any) -> bool:

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap
-from agent_otel.core.types import Around, Before, Carried, Outcome, Step, StepReader, Watch
+from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _field_bytes(size: int) -> int:
     return 1 + max(1, (size.bit_length() + 6) // 7) + size
 
 
-def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) -> Carried | None:
+def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) -> Payload | None:
     """Weigh a ``Payloads`` message without building one; the largest JSON text stands for what is inside.
 
     protobuf's own ByteSize serialises.
@@ -87,10 +87,10 @@ def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) ->
         for stored in getattr(payload, "external_payloads", ()):
             size += _field_bytes(stored.ByteSize())
         total += _field_bytes(size)
-    return Carried(direction, total, text or None, again=again) if total else None
+    return Payload(direction, total, text or None, again=again) if total else None
 
 
-def _refused(carried: Carried | None, limit: int) -> str | None:
+def _refused(carried: Payload | None, limit: int) -> str | None:
     """Return the error message for a payload above the limit."""
     if carried is None or carried.bytes <= limit:
         return None
@@ -106,7 +106,7 @@ def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
     return Step(_RUNTIME, start.activity_type, start.workflow_type or None, run_id or None, start.attempt)
 
 
-def _input(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Carried | None:
+def _input(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
     start = args[1]
     return _carried(INPUT, start.input, again=start.attempt > 1)  # the history has it once
 
@@ -115,7 +115,7 @@ def _completing_activity(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str
     _completed.set((args[0], _limits.get(worker, _DEFAULT_LIMIT_BYTES)))
 
 
-def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> Outcome | None:
+def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
     completion, limit = _completed.get() or (None, 0)
     if completion is None or completion.task_token != args[0]:
         return None
@@ -123,17 +123,17 @@ def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: A
     if status == "completed":
         carried = _carried(OUTPUT, (completion.result.completed.result,))
         refused = _refused(carried, limit)
-        return Outcome(carried, _TOO_LARGE if refused else None, refused)
+        return StepOutcome(carried, _TOO_LARGE if refused else None, refused)
     if status == "cancelled":
-        return Outcome(error_type="CancelledError")
+        return StepOutcome(error_type="CancelledError")
     return _failed(completion.result.failed.failure) if status == "failed" else None
 
 
-def _failed(failure: Any) -> Outcome:
+def _failed(failure: Any) -> StepOutcome:
     said = _SAID_TOO_LARGE.search(failure.message)
     if said is not None:
-        return Outcome(Carried(OUTPUT, _field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
-    return Outcome(error_type=failure.application_failure_info.type or "ApplicationError")
+        return StepOutcome(Payload(OUTPUT, _field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
+    return StepOutcome(error_type=failure.application_failure_info.type or "ApplicationError")
 
 
 # --- the workflow side ------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _of(activation: Any, run: _Run) -> Step:
     return Step(_RUNTIME, workflow=run.workflow, execution=activation.run_id)
 
 
-def _report(step: Step, carried: Carried | None, refused: str | None = None) -> None:
+def _report(step: Step, carried: Payload | None, refused: str | None = None) -> None:
     if carried is not None:
         observer.payload(step, carried, refused=refused)
 
@@ -207,7 +207,7 @@ def _read_commands(completion: Any, limit: int) -> None:
     history_bytes = activation.history_size_bytes
     if scheduled is not None and history_bytes > run.last.get(HISTORY, 0):  # local activities add nothing to it yet
         run.last[HISTORY] = history_bytes
-        _report(_of(activation, run), Carried(HISTORY, history_bytes, kind=scheduled))
+        _report(_of(activation, run), Payload(HISTORY, history_bytes, kind=scheduled))
 
 
 def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: int) -> None:

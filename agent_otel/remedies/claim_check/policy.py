@@ -24,7 +24,7 @@ from agent_otel.remedies.payload_room import room_of
 from agent_otel.remedies.sizes import correct, off_the_loop, read_size, refine
 
 if TYPE_CHECKING:
-    from agent_otel.core.tool_invocation import Record
+    from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.remedies.claim_check.http_app import Authorize, ResultsApp
     from agent_otel.remedies.claim_check.reader import Resolved
     from agent_otel.remedies.claim_check.serialization import Content, Raw
@@ -82,11 +82,11 @@ class ClaimCheck:
         )
         self.reader = ClaimReader(self.claims)
 
-    def store(self, record: Record, content: Content) -> Stored | NotStored:
+    def store(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget."""
         return self._writer.put(content, _origin(record), distinct=True)
 
-    async def astore(self, record: Record, content: Content) -> Stored | NotStored:
+    async def astore(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget, without blocking the event loop."""
         return await self._writer.aput(content, _origin(record), distinct=True)
 
@@ -96,7 +96,7 @@ class ClaimCheck:
         origin = Origin(owner, owner, tool, tool, call_id)
         return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
-    def view(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
+    def view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return the view that replaces the result; None when the result was not stored and goes on whole."""
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
@@ -110,13 +110,13 @@ class ClaimCheck:
         size = read_size(record) or Size(content.least_bytes, exact=False)
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
 
-    async def aview(self, record: Record, content: Content, outcome: Stored | NotStored) -> View | None:
+    async def aview(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return the same as `view`, without blocking the event loop while a result that is not stored is read."""
         if isinstance(outcome, Stored) or type(content.value) is str:
             return self.view(record, content, outcome)
         return await off_the_loop(lambda: self.view(record, content, outcome))
 
-    def _view_bytes(self, record: Record) -> int:
+    def _view_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
         room = room_of(record)
@@ -129,7 +129,7 @@ class ClaimCheck:
             most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
         return max(most_bytes, 0)
 
-    def _fits(self, record: Record, content: Content) -> bool:
+    def _fits(self, record: ToolInvocation, content: Content) -> bool:
         """Return True when a result that could not be stored may go on whole."""
         left_bytes = room_of(record).left_bytes(self._settings.payload_warn_ratio)
         limits = (left_bytes, self._settings.result_ceiling_bytes)
@@ -156,7 +156,7 @@ def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: 
     return View(Replacement(text, data), text_bytes(text), ref)
 
 
-def _origin(record: Record) -> Origin:
+def _origin(record: ToolInvocation) -> Origin:
     """Return the owner and the place of a result, from this process's data, never from the model's."""
     step = payload.current_step()
     owner = current_owner() or record.call.execution or ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.remedies.history.views import Views
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Asked, ModelReader
+    from agent_otel.core.types import ModelReader, WrappedCall
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -23,7 +23,7 @@ class Requests:
             keep_turns=chosen.keep_turns,
         )
 
-    def rewrite(self, out: Telemetry, reader: ModelReader, asked: Asked) -> None:
+    def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
         def view(messages: Any) -> Any:

@@ -25,7 +25,7 @@ from agent_otel.remedies.limits import tokens
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from agent_otel.messages.types import Seen
+    from agent_otel.messages.types import Transcript
     from agent_otel.remedies.history.turns import History
 
 CHUNK_TOKENS: Final = 8_000
@@ -195,7 +195,7 @@ def _tell(removed_bytes: int, old_messages: int) -> None:
     trace.get_current_span().add_event(semconv.CONTEXT_SUMMARIZE, event)
 
 
-def _is_opening(message: Any, seen: Seen) -> bool:
+def _is_opening(message: Any, seen: Transcript) -> bool:
     """Return True for an opening message, which providers want first: a system's, or a user's without results."""
     known = fields(message)
     return (known.get("role") or known.get("type")) in _SYSTEMS or (seen.by_user and not seen.answered)

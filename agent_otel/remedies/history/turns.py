@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.messages import contents, items, messages
 from agent_otel.messages.fields import changed, fields
-from agent_otel.messages.types import NOTHING, Answered, Asked, Seen
+from agent_otel.messages.types import NOTHING, AnsweredCall, RequestedCall, Transcript
 
 if TYPE_CHECKING:
     from agent_otel.messages.fields import Path
@@ -33,7 +33,7 @@ class Call:
 
     __slots__ = ("answer", "asked", "at", "turn")
 
-    def __init__(self, at: int, asked: Asked, turn: int) -> None:
+    def __init__(self, at: int, asked: RequestedCall, turn: int) -> None:
         self.at = at
         self.asked = asked
         self.turn = turn
@@ -45,7 +45,7 @@ class Result:
 
     __slots__ = ("answered", "at", "call", "turn")
 
-    def __init__(self, at: int, answered: Answered, turn: int) -> None:
+    def __init__(self, at: int, answered: AnsweredCall, turn: int) -> None:
         self.at = at
         self.answered = answered
         self.turn = turn
@@ -60,7 +60,7 @@ class Result:
 class History:
     """Messages with their parsed calls and results; a message of unknown type has neither."""
 
-    def __init__(self, messages: Sequence[Any], seen: list[Seen]) -> None:
+    def __init__(self, messages: Sequence[Any], seen: list[Transcript]) -> None:
         self.messages = messages
         self.seen = seen
         self.calls: list[Call] = []
@@ -119,7 +119,7 @@ def _wait(waiting: dict[tuple[str, str | None], list[Call]], call: Call) -> None
                 others.append(call)
 
 
-def _answered(waiting: dict[tuple[str, str | None], list[Call]], answered: Answered) -> Call | None:
+def _answered(waiting: dict[tuple[str, str | None], list[Call]], answered: AnsweredCall) -> Call | None:
     key = ("id", answered.id) if answered.id is not None else ("name", answered.name)
     return next((call for call in waiting.get(key, ()) if call.answer is None), None)
 
@@ -131,7 +131,7 @@ def read(messages: Sequence[Any]) -> History:
     return History(messages, [_seen(message) for message in messages])
 
 
-def _seen(message: Any) -> Seen:
+def _seen(message: Any) -> Transcript:
     """Return a message's calls and results; none for a message that cannot be read."""
     try:
         known = fields(message)

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import agent_otel
 from agent_otel.core import handler, tool_visit
-from agent_otel.core.types import Carried, ModelReader, Outcome, Part, Request, Step, StepReader
+from agent_otel.core.types import ModelReader, ModelRequest, Payload, RequestPart, Step, StepOutcome, StepReader
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -71,10 +71,10 @@ def by_hand(size: int) -> None:
 
 _steps = StepReader(
     lambda *_: Step("temporal", "activity", "workflow", "stale"),
-    lambda *_: Carried("input", 1),
-    lambda *_: Outcome(Carried("output", 1)),
+    lambda *_: Payload("input", 1),
+    lambda *_: StepOutcome(Payload("output", 1)),
 )
-_requests = ModelReader(lambda *_: Request([Part("user", "text")], execution="stale"), outermost=True)
+_requests = ModelReader(lambda *_: ModelRequest([RequestPart("user", "text")], execution="stale"), outermost=True)
 
 
 def step(size: int) -> None:

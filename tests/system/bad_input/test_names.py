@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import agent_otel
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.types import ModelReader, Part, Request, Step, StepReader
+from agent_otel.core.types import ModelReader, RequestPart, ModelRequest, Step, StepReader
 
 exporter = InMemorySpanExporter()
 provider = TracerProvider()
@@ -55,8 +55,8 @@ for odd in (mock.Mock(), mock.MagicMock(), Unhashable(), 7, b"name", ["name"], L
     agent_otel.payload("four", runtime="temporal", direction="input", workflow=odd, activity=odd, execution=odd)
     handler.execution_named(odd, odd)
     handler.execution_ended(odd)
-    part = Part("tool_results", "four", odd, odd, odd)
-    request = Request([part, part], agent=odd, execution=odd)
+    part = RequestPart("tool_results", "four", odd, odd, odd)
+    request = ModelRequest([part, part], agent=odd, execution=odd)
     for outermost in (False, True):
         with handler.enter_model(ModelReader(lambda *_: request, outermost=outermost), None, (), {}):
             pass

@@ -15,21 +15,21 @@ from agent_otel.core import handler
 from agent_otel.core.types import (
     HANDED_BACK,
     PRODUCED,
-    Call,
-    Carried,
     ModelReader,
-    Part,
-    Request,
-    Result,
+    ModelRequest,
+    Payload,
+    RequestPart,
     Step,
+    ToolCall,
     ToolReader,
+    ToolResult,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_INNER = ToolReader(PRODUCED, lambda _, args, __: args[0], Result)
-_OUTER = ToolReader(HANDED_BACK, lambda _, args, __: args[0], Result, awaits=_INNER)
+_INNER = ToolReader(PRODUCED, lambda _, args, __: args[0], ToolResult)
+_OUTER = ToolReader(HANDED_BACK, lambda _, args, __: args[0], ToolResult, awaits=_INNER)
 _MODEL = ModelReader(lambda _, args, __: args[0], cached_tokens=lambda response: int(response["cached_tokens"]))
 _TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
 
@@ -44,9 +44,9 @@ class Transcript:
         self._execution = execution
         self._calls = 0
         self._head = [
-            Part(semconv.SYSTEM, f"You are {agent}. " * 60),
-            Part(semconv.TOOLS, _TOOLS),
-            Part(semconv.USER, f"{execution}: please help. " * 20),
+            RequestPart(semconv.SYSTEM, f"You are {agent}. " * 60),
+            RequestPart(semconv.TOOLS, _TOOLS),
+            RequestPart(semconv.USER, f"{execution}: please help. " * 20),
         ]
         self.parts = list(self._head)
         #: What the runtime carries from turn to turn.
@@ -83,7 +83,7 @@ class Transcript:
 
     def use_framework(self, tool: str, arguments: dict[str, Any], produced: str, handed_back: str) -> None:
         """Call a tool through a framework that keeps less of its result than there was."""
-        call = Call(tool, arguments, self._next_id(), self._agent)
+        call = ToolCall(tool, arguments, self._next_id(), self._agent)
         outer = handler.enter_tool(_OUTER, None, (call,), {})
         assert isinstance(outer, handler.Visit)
         with outer:
@@ -96,21 +96,21 @@ class Transcript:
 
     def ask(self, cached_tokens: int = 0) -> None:
         """Send the conversation to a model, which answers with a short text."""
-        self._request(Request(list(self.parts), agent=self._agent), cached_tokens)
-        self.parts.append(Part(semconv.ASSISTANT, "Let me look further into that. " * 4))
+        self._request(ModelRequest(list(self.parts), agent=self._agent), cached_tokens)
+        self.parts.append(RequestPart(semconv.ASSISTANT, "Let me look further into that. " * 4))
 
     def ask_with_everything_twice(self) -> None:
         """Send the conversation with each message two times in it."""
-        self._request(Request(list(self.parts), agent=self._agent, doubled=True), 0)
+        self._request(ModelRequest(list(self.parts), agent=self._agent, doubled=True), 0)
 
     def forget(self) -> None:
         """Send only what the user says next, without what went before."""
-        says = Part(semconv.USER, f"And what about the rest, after {self._calls} calls?")
-        self._request(Request([*self._head[:2], says], agent=self._agent), 0)
+        says = RequestPart(semconv.USER, f"And what about the rest, after {self._calls} calls?")
+        self._request(ModelRequest([*self._head[:2], says], agent=self._agent), 0)
 
     def answer_a_stranger(self) -> None:
         """Put a result into the conversation that no tool call led to."""
-        self.parts.append(Part(semconv.TOOL_RESULTS, "from another process", f"stranger-{self._execution}"))
+        self.parts.append(RequestPart(semconv.TOOL_RESULTS, "from another process", f"stranger-{self._execution}"))
 
     def carry(self, activity: str | None, direction: str) -> int:
         """Hand the state to the runtime; return its bytes."""
@@ -121,11 +121,11 @@ class Transcript:
 
     def note_history(self, history_bytes: int) -> None:
         """Tell how large the runtime's own history of this execution is."""
-        handler.payload(self._step(None), Carried(semconv.HISTORY, history_bytes))
+        handler.payload(self._step(None), Payload(semconv.HISTORY, history_bytes))
 
     def refused(self, activity: str, direction: str, payload_bytes: int, message: str) -> None:
         """Have the runtime refuse what it was given to carry; more than once, it retries."""
-        carried = Carried(direction, payload_bytes, again=True)
+        carried = Payload(direction, payload_bytes, again=True)
         handler.payload(self._step(activity), carried, refused=message)
 
     def _step(self, activity: str | None) -> Step:
@@ -139,11 +139,11 @@ class Transcript:
         self, tool: str, call_id: str, arguments: dict[str, Any], text: str, delivered: Callable[[str], str] | None
     ) -> None:
         sent = text if delivered is None else delivered(text)
-        self.parts.append(Part(semconv.TOOL_CALL_ARGUMENTS, json.dumps(arguments)))
-        self.parts.append(Part(semconv.TOOL_RESULTS, sent, call_id))
+        self.parts.append(RequestPart(semconv.TOOL_CALL_ARGUMENTS, json.dumps(arguments)))
+        self.parts.append(RequestPart(semconv.TOOL_RESULTS, sent, call_id))
         self.state["messages"].append({"role": "tool", "tool_call_id": call_id, "name": tool, "content": text})
 
-    def _request(self, request: Request, cached_tokens: int) -> None:
+    def _request(self, request: ModelRequest, cached_tokens: int) -> None:
         visit = handler.enter_model(_MODEL, None, (request,), {})
         assert visit is not None
         with visit:

@@ -41,7 +41,9 @@ def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -
     bare = environment("openai-agents")
     port = free_port()
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
-    with bare.start(str(bare.python), "-c", "import agents.tool, time\nprint(flush=True)\ntime.sleep(600)", env=env) as child:
+    with bare.start(
+        str(bare.python), "-c", "import agents.tool, time\nprint(flush=True)\ntime.sleep(600)", env=env
+    ) as child:
         assert child.stdout is not None
         child.stdout.readline()
 

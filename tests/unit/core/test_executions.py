@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import tracemalloc
 
-from agent_otel.core.executions import Ledger
+from agent_otel.core.executions import Executions
 
 
 def test_the_same_arguments_again_are_a_repeat() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     asked = [ledger.asked("run", "search", digest, call) for digest, call in (("a", "1"), ("b", "2"), ("a", "3"))]
     assert [False, False, True] == asked
 
 
 def test_another_tool_or_execution_is_no_repeat() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.asked("run", "search", "a", None)
     assert not ledger.asked("run", "fetch", "a", None)
     assert not ledger.asked("other run", "search", "a", None)
 
 
 def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     assert [False, False] == [ledger.asked("run", "search", "a", "1") for _ in range(2)]
     finished = ledger.finish("run")
     assert finished is not None
@@ -29,7 +29,7 @@ def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
 
 
 def test_an_execution_is_forgotten_when_it_is_finished() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.asked("run", "search", "a", None)
     ledger.produced("run", "search", 300, None)
     ledger.produced("run", "search", 45, None)
@@ -41,7 +41,7 @@ def test_an_execution_is_forgotten_when_it_is_finished() -> None:
 
 
 def test_the_oldest_execution_goes_first() -> None:
-    ledger = Ledger(max_executions=2)
+    ledger = Executions(max_executions=2)
     for name in ("first", "second"):
         ledger.asked(name, "search", "a", None)
     ledger.asked("first", "search", "b", None)
@@ -53,7 +53,7 @@ def test_the_oldest_execution_goes_first() -> None:
 
 def test_an_idle_execution_is_forgotten() -> None:
     now = [0.0]
-    ledger = Ledger(idle_seconds=60, clock=lambda: now[0])
+    ledger = Executions(idle_seconds=60, clock=lambda: now[0])
     ledger.asked("idle", "search", "a", None)
     now[0] = 61.0
     ledger.asked("new", "search", "a", None)
@@ -61,7 +61,7 @@ def test_an_idle_execution_is_forgotten() -> None:
 
 
 def test_one_endless_execution_does_not_grow_for_ever() -> None:
-    ledger = Ledger(max_entries_per_execution=100)
+    ledger = Executions(max_entries_per_execution=100)
     for number in range(10_000):
         ledger.asked("run", "search", str(number), str(number))
     finished = ledger.finish("run")
@@ -71,14 +71,14 @@ def test_one_endless_execution_does_not_grow_for_ever() -> None:
 
 
 def test_entries_are_bounded_over_all_executions() -> None:
-    ledger = Ledger(max_entries=50)
+    ledger = Executions(max_entries=50)
     for number in range(1_000):
         ledger.asked(f"run {number // 10}", "search", str(number), None)
     assert 50 >= 10 * (len(ledger) - 1)
 
 
 def test_payloads_of_one_kind_are_turns() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     for size in range(100, 1500, 100):
         execution, track = ledger.carried("run", "input call_model", size)
     assert [300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1300, 1400] == track.sizes
@@ -91,14 +91,14 @@ def test_payloads_of_one_kind_are_turns() -> None:
 
 
 def test_a_payload_that_comes_again_is_no_further_turn() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.carried("run", "input call_model", 100)
     _, track = ledger.carried("run", "input call_model", 100, again=True)
     assert [100] == track.sizes
 
 
 def test_the_same_payload_refused_again_is_no_further_turn_and_a_stuck_retry() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.carried("run", "input call_model", 100)
     refusals = []
     for _ in range(3):
@@ -112,14 +112,14 @@ def test_the_same_payload_refused_again_is_no_further_turn_and_a_stuck_retry() -
 
 
 def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     execution, _ = ledger.carried("run", "state", 100)
     assert [True, False, True, False] == [ledger.is_first(execution, analysis=step) for step in (5, 5, 7, 6)]
     assert [True, False] == [ledger.is_first(execution) for _ in range(2)]
 
 
 def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.asked("run", "search", "a", "call_1")
     ledger.produced("run", "search", 300, "call_1")
     known = ledger.known("run")
@@ -128,7 +128,7 @@ def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
 
 
 def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     ledger.asked("run", "search", "a", "call_0")
     first = ledger.produced("run", "search", 300, "call_0")
     assert first is not None
@@ -147,7 +147,7 @@ def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
 
 
 def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     noted = ledger.produced_by_nobody("search", 300, "call_a")
     assert noted is not None
     assert noted is ledger.answered(None, "call_a")
@@ -161,7 +161,7 @@ def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> 
 
 
 def test_whose_an_id_is() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     for name in ("first", "second"):
         ledger.asked(name, "search", "a", "call_1")
     assert "second" == ledger.owner(["call_1"])
@@ -171,7 +171,7 @@ def test_whose_an_id_is() -> None:
 
 
 def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     for number in range(100):
         execution, _ = ledger.carried("run", f"input activity_{number}", 10)
     assert execution.tracks is not None
@@ -179,7 +179,7 @@ def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:
 
 
 def test_small_payloads_wait_in_a_place_of_their_own() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     assert [True, True] == [ledger.small("run", "input call_model", size) for size in (10, 20)]
     assert 0 == len(ledger)
     _, track = ledger.carried("run", "input call_model", 5_000)
@@ -193,7 +193,7 @@ def test_small_payloads_wait_in_a_place_of_their_own() -> None:
 
 
 def test_a_refusal_may_come_before_any_size_is_known() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     assert 1 == ledger.refused("run", "input call_model")
     _, track = ledger.carried("run", "input call_model", 100)
     assert [100] == track.sizes
@@ -201,7 +201,7 @@ def test_a_refusal_may_come_before_any_size_is_known() -> None:
 
 def test_transcripts_count_against_the_memory() -> None:
     """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 25) + 16 = 70 entries."""
-    ledger = Ledger()
+    ledger = Executions()
     tracemalloc.start()
     try:
         for number in range(3_000):
@@ -220,7 +220,7 @@ def test_transcripts_count_against_the_memory() -> None:
 
 
 def test_transcripts_that_come_and_go_leave_no_entries() -> None:
-    ledger = Ledger()
+    ledger = Executions()
     execution = ledger.touched("run")
     for key in range(20):
         stream = ledger.stream(execution, key)

@@ -74,7 +74,7 @@ for number in range(100):
     ask(number)
 kept = tracemalloc.get_traced_memory()[0]
 from prometheus_client import REGISTRY
-from agent_otel.core.executions import ledger
+from agent_otel.core.executions import executions
 repeats = REGISTRY.get_sample_value("agent_otel_tool_repeats_total", {"gen_ai_tool_name": "search"})
 print(json.dumps([kept, len(ledger), repeats]))
 """

@@ -12,7 +12,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import execution_context, handler
-from agent_otel.core.types import PRODUCED, Call, Carried, Replacement, Result, Step, StepReader, ToolReader
+from agent_otel.core.types import PRODUCED, Payload, Replacement, Step, StepReader, ToolCall, ToolReader, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.stores import NotFoundError
@@ -20,7 +20,7 @@ from agent_otel.remedies.claim_check.stores import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-READER = ToolReader(PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found)
+READER = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
 REF = re.compile(r'ref="(claim:[^"]+)"')
 ASKED: Any = (None, (), {})
 
@@ -35,9 +35,9 @@ def store(set_variables: Callable[..., None]) -> None:
     )
 
 
-def goes_on(value: object, call: Call | None = None) -> Any:
+def goes_on(value: object, call: ToolCall | None = None) -> Any:
     """What goes on instead of a result: a Replacement, or the result itself."""
-    visit = handler.enter_tool(READER, call or Call("search", {}, "call_1"), (), {})
+    visit = handler.enter_tool(READER, call or ToolCall("search", {}, "call_1"), (), {})
     assert isinstance(visit, handler.Visit)
     with visit:
         return visit.remedied(value, ASKED)
@@ -101,7 +101,11 @@ def test_binary_data_can_be_had_again_but_not_read_by_a_model() -> None:
 
 def test_ids_that_are_used_twice_keep_both_results() -> None:
     with agent_otel.execution("run-twice"):
-        asked = (Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}, "call_1"), Call("poll", {"id": 1}))
+        asked = (
+            ToolCall("poll", {"id": 1}, "call_1"),
+            ToolCall("poll", {"id": 1}, "call_1"),
+            ToolCall("poll", {"id": 1}),
+        )
         refs = [ref_of(goes_on(letter * 40_000, call)) for letter, call in zip("abc", asked, strict=True)]
         assert [agent_otel.remedies.resolve(ref).text for ref in refs] == [letter * 40_000 for letter in "abc"]
         assert ref_of(goes_on("a" * 40_000, asked[0])) == refs[0]  # a retry
@@ -124,7 +128,7 @@ def test_only_its_execution_may_read_it() -> None:
 def test_what_reads_on_is_never_stored() -> None:
     with agent_otel.execution("run-reading"):
         value = {"content": "x" * 100_000}
-        assert goes_on(value, Call("get_tool_result", {}, "call_1")) is value
+        assert goes_on(value, ToolCall("get_tool_result", {}, "call_1")) is value
 
 
 @pytest.mark.parametrize(("share", "shown"), [(0.125, 16_384), (0.24, 1310), (0.25, 1024), (0.79, 1024), (0.81, 0)])
@@ -134,7 +138,7 @@ def test_the_nearer_the_state_is_to_its_cap_the_less_is_shown(share: float, show
     token = execution_context.runtime.set(execution_context.Carrier(run))
     try:
         step = Step("temporal", "call_model", "investigate", run)
-        handler.payload(step, Carried("input", int(cap_bytes * share), data="x"))
+        handler.payload(step, Payload("input", int(cap_bytes * share), data="x"))
         found = goes_on("x" * 100_000)
     finally:
         execution_context.runtime.reset(token)
@@ -168,16 +172,16 @@ def _shown_bytes(found: Any) -> int:
 @pytest.mark.usefixtures("_dead")
 def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut() -> None:
     with _running("run-dead") as step:
-        handler.payload(step, Carried("input", MIB // 4, data="x"))
-        found = [goes_on("x" * 100_000, Call("search", {}, f"call_{number}")) for number in range(4)]
+        handler.payload(step, Payload("input", MIB // 4, data="x"))
+        found = [goes_on("x" * 100_000, ToolCall("search", {}, f"call_{number}")) for number in range(4)]
         # 262,144 bytes are left, then 162,144, then 62,144, of which a sixteenth is shown; its note takes 120 more.
         assert [_shown_bytes(each) for each in found] == [100_000, 100_000, 3_884, (62_144 - 3_884 - 118) // 16]
         assert "the rest could not be stored and is lost" in found[2].text
-        handler.payload(step, Carried("output", MIB // 2, data="x"))  # of the tool's step: not the next payload
-        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_4"))) == 1_024
-        handler.payload(step, Carried("input", MIB * 3 // 8, data="x"))
-        handler.payload(step, Carried("input", MIB * 5 // 8, data="x"))  # with everything that was handed on
-        assert _shown_bytes(goes_on("x" * 100_000, Call("search", {}, "call_5"))) == 1_024
+        handler.payload(step, Payload("output", MIB // 2, data="x"))  # of the tool's step: not the next payload
+        assert _shown_bytes(goes_on("x" * 100_000, ToolCall("search", {}, "call_4"))) == 1_024
+        handler.payload(step, Payload("input", MIB * 3 // 8, data="x"))
+        handler.payload(step, Payload("input", MIB * 5 // 8, data="x"))  # with everything that was handed on
+        assert _shown_bytes(goes_on("x" * 100_000, ToolCall("search", {}, "call_5"))) == 1_024
 
 
 @pytest.mark.usefixtures("_dead")
@@ -187,7 +191,7 @@ def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_ste
         visit = handler.enter_step(reader, step, (), {})
         assert visit is not None
         with visit:
-            found = [goes_on("x" * 400_000, Call("search", {}, f"call_{number}")) for number in range(3)]
+            found = [goes_on("x" * 400_000, ToolCall("search", {}, f"call_{number}")) for number in range(3)]
     assert _shown_bytes(found[0]) == 400_000
     assert max(_shown_bytes(each) for each in found[1:]) < 8_000
 
@@ -230,11 +234,15 @@ def test_what_is_nested_deeply_is_above_the_ceiling(set_variables: Callable[...,
 
 def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
     reader = ToolReader(
-        PRODUCED, lambda call, _, __: call, Result, replace=lambda _, found, __: found, offloads_above=lambda: 80_000
+        PRODUCED,
+        lambda call, _, __: call,
+        ToolResult,
+        replace=lambda _, found, __: found,
+        offloads_above=lambda: 80_000,
     )
     with agent_otel.execution("run-offload"):
         for size, is_stored in ((80_000, False), (80_001, True)):
-            visit = handler.enter_tool(reader, Call("search", {}, "call_1"), (), {})
+            visit = handler.enter_tool(reader, ToolCall("search", {}, "call_1"), (), {})
             assert isinstance(visit, handler.Visit)
             with visit:
                 assert isinstance(visit.remedied("x" * size, ASKED), Replacement) == is_stored

@@ -283,7 +283,7 @@ _STEPS = (
     CALL
     + """
 from agent_otel.core import handler
-from agent_otel.core.types import Carried, Step, StepReader
+from agent_otel.core.types import Payload, Step, StepReader
 
 bad = "\\ud800"
 
@@ -291,7 +291,7 @@ bad = "\\ud800"
 def step_reader(activity):
     step = Step("runtime" + bad, activity, "flow" + bad, "run" + bad)
     return StepReader(
-        lambda *_: step, lambda *_: Carried("input", 9, data='{"a": 10}'), lambda *_: None, lambda _error: None
+        lambda *_: step, lambda *_: Payload("input", 9, data='{"a": 10}'), lambda *_: None, lambda _error: None
     )
 
 
