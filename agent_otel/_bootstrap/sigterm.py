@@ -33,7 +33,7 @@ _STEP_SECONDS = 0.1
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows: no SIGHUP
 #: The mask of each thread that forks, as it was before.
 _masks: dict[int, set[int]] = {}
-#: Both ends of the pipe to which the interpreter writes the numbers of signals; empty where nobody watches.
+#: Both ends of the pipe to which the interpreter writes the numbers of signals; empty where no thread reads it.
 _pipe: list[int] = []
 #: Not empty once the handler has begun to run.
 _begun: list[int] = []

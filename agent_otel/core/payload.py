@@ -1,7 +1,7 @@
 """The carried stage: each payload that a durable runtime carries is compared with its cap.
 
 A step's input and output share one span, which shows the payload nearer to its cap. From the warn ratio up a payload is
-also analysed (``payload_analysis``); below it, a payload costs two histograms and a look-up in the ledger.
+also analysed (``payload_analysis``); below it, a payload costs two histograms and a look-up of its execution.
 """
 
 from __future__ import annotations
@@ -70,10 +70,8 @@ class MeasuredPayload(NamedTuple):
 
     def attributes(self) -> dict[str, Any]:
         """Return the span attributes of the payload."""
-        found: dict[str, Any] = {
-            semconv.PAYLOAD_BYTES: self.carried.bytes,
-            semconv.PAYLOAD_DIRECTION: self.carried.direction,
-        }
+        payload = self.carried
+        found: dict[str, Any] = {semconv.PAYLOAD_BYTES: payload.bytes, semconv.PAYLOAD_DIRECTION: payload.direction}
         if self.cap is not None:
             found[semconv.PAYLOAD_CAP_BYTES] = self.cap.bytes
             found[semconv.PAYLOAD_UTILIZATION] = self.utilization
