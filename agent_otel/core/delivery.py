@@ -6,8 +6,7 @@ A result that an earlier request held costs a look-up and a length. Requests are
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import trace
 
@@ -16,13 +15,15 @@ from agent_otel.core import execution_context, tool_names
 from agent_otel.core.execution_state import SeenCall
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
-from agent_otel.measure.size import size
+from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
-from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from opentelemetry.trace import SpanContext
 
     from agent_otel.core.execution_state import Conversation, ExecutionState
     from agent_otel.core.types import RequestPart
@@ -72,18 +73,11 @@ def take_result(out: Telemetry, part: RequestPart) -> None:
 
 
 def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
-    """Return the execution: the explicit one, the runtime's, the results' owner, the framework's, or the trace id."""
-    named = execution_context.explicit.get()
-    known = named.id if named else execution_context.carrier()
-    if known is None:
+    def owner() -> str | None:
         answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
-        known = executions.owner(answered, request.execution)
-    if known is None:
-        known = request.execution
-    if known is None:
-        spot = trace.get_current_span().get_span_context()
-        known = format(spot.trace_id, "032x") if spot.is_valid else None
-    return known
+        return executions.owner(answered, request.execution)
+
+    return execution_context.resolve(request.execution, trace.get_current_span(), owner)
 
 
 def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
@@ -191,27 +185,17 @@ def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) ->
     if kept < 0:
         return
     out.metrics.delivered(noted.tool, delivered)
-    is_less = exact and has_shrunk(kept, delivered, value)
-    if is_less and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
-        cut = find_cut(value, delivered)
-        reason = cut.reason if cut is not None and cut.reason != semconv.SUSPECTED else semconv.SHRUNK
-        _tell(out, noted, delivered, reason, span)
+    why = compare(kept, Size(delivered, exact), value)
+    if why is not None and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
+        _tell(out, noted, delivered, why, span)
 
 
-def _tell(out: Telemetry, noted: SeenCall, delivered: int, reason: str, span: Any) -> None:
-    """Count a truncation on the way to the model, and add a child span to the tool's span."""
-    out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, reason)
+def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
+    """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
+    out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, why)
     if out.tracer is not None and span is not None:
-        attributes = {
-            semconv.TOOL_NAME: noted.tool,
-            semconv.RESULT_BYTES: noted.produced,
-            semconv.RESULT_DELIVERED_BYTES: delivered,
-            semconv.RESULT_TRUNCATED: True,
-            semconv.TRUNCATION_LAYER: semconv.LAYER_MODEL_REQUEST,
-            semconv.TRUNCATION_REASON: reason,
-        }
-        parent = trace.NonRecordingSpan(span)
-        spans.open_cut_span(out.tracer, parent, noted.tool, attributes, time.time_ns())
+        parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
+        show(out.tracer, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
 
 
 def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> None:
@@ -248,7 +232,7 @@ def _look_for(out: Telemetry, noted: SeenCall, texts: Sequence[str]) -> None:
             noted.delivered = min(left_bytes, noted.produced) if has_lost else left_bytes
         out.metrics.delivered(noted.tool, noted.delivered)
         if has_lost or says_so:
-            _tell(out, noted, noted.delivered, cut.reason if cut is not None and says_so else semconv.SHRUNK, span)
+            _tell(out, noted, noted.delivered, reason(cut), span)
         return
 
 

@@ -1,4 +1,4 @@
-"""The execution of a call: the explicit one, else the durable runtime's, the framework's, or the trace."""
+"""The execution of a call, a request or a stored result: `resolve` is the only place that decides it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from opentelemetry.trace import Span
 
 
 def text_or_none(value: object) -> str | None:
@@ -88,3 +90,26 @@ def carrier() -> str | None:
     """Return the execution id that the durable runtime gave the running step."""
     running = running_step()
     return running.execution if running is not None else None
+
+
+def named() -> str | None:
+    """Return the id of the execution that the program named, else the durable runtime's."""
+    identity = explicit.get()
+    return carrier() if identity is None else identity.id
+
+
+def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:
+    """Return the id of the execution; None when nothing says it.
+
+    The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
+    request (``owner``), the framework's, and the trace of the current ``span``.
+    """
+    found = named()
+    if found is None and owner is not None:
+        found = owner()
+    if found is None:
+        found = framework
+    if found is None and span is not None:
+        context = span.get_span_context()
+        found = format(context.trace_id, "032x") if context.is_valid else None
+    return found

@@ -13,12 +13,13 @@ from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.schema_drift import drift
+from agent_otel.core.stage_comparison import compare, show
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor, has_shrunk
+from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -100,9 +101,7 @@ class ToolInvocation:
         self.series = series
         self.tracing = out.is_tracing()
         self.within = trace.get_current_span() if self.tracing else None
-        self.execution: str | None = named.id if named else execution_context.carrier() or call.execution
-        if self.execution is None and self.within is not None:
-            self.execution = spans.trace_id_of(self.within)
+        self.execution = execution_context.resolve(call.execution, self.within)
         if self.tracing or self.execution is not None:
             self.asked(call.arguments)
         else:
@@ -233,11 +232,10 @@ class ToolInvocation:
                 self.failed = handed
             return
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
-        if handed.exact and has_shrunk(given, handed.bytes, result.value):
-            cut = find_cut(result.value, handed.bytes)
-            known = cut is not None and (semconv.LAYER_TOOL, cut.reason) not in self.cuts
-            reason = cut.reason if cut is not None and known and cut.reason != semconv.SUSPECTED else semconv.SHRUNK
-            self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, reason))
+        known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
+        why = compare(given, handed, result.value, known)
+        if why is not None:
+            self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
 
     def replace(self, found: Remedied) -> None:
         """Record that a remedy replaced the result."""
@@ -333,21 +331,14 @@ class ToolInvocation:
         self._count(seconds, exemplar)
 
     def _show_cut(self) -> None:
-        """Open a child span for a truncation between the two stages, so that one query finds those of all layers."""
+        """Show a truncation between the two stages as a child span."""
         tracer = self.out.tracer
         if self.span is None or tracer is None or self.produced is None or self.handed is None:
             return
-        layer, reason = self.cuts[-1] if self.cuts else ("", "")
+        layer, why = self.cuts[-1] if self.cuts else ("", "")
         if layer == semconv.LAYER_FRAMEWORK:
-            attributes = {
-                semconv.TOOL_NAME: self.name,
-                semconv.RESULT_BYTES: self.produced.bytes,
-                semconv.RESULT_HANDED_BACK_BYTES: self.handed,
-                semconv.RESULT_TRUNCATED: True,
-                semconv.TRUNCATION_LAYER: layer,
-                semconv.TRUNCATION_REASON: reason,
-            }
-            spans.open_cut_span(tracer, self.span.span, self.name, attributes, time.time_ns())
+            later = (semconv.RESULT_HANDED_BACK_BYTES, self.handed)
+            show(tracer, self.span.span, self.name, self.produced.bytes, later, layer, why)
 
     def _count(self, seconds: float, exemplar: Exemplar | None) -> None:
         series = self.series

@@ -157,9 +157,3 @@ def _is_span_of(span: Span, name: str) -> bool:
         return False
     named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
     return named == name if named else name in getattr(span, "name", "")
-
-
-def trace_id_of(span: Span) -> str | None:
-    """Return the trace id of a span, the default id of an execution; None for an invalid span."""
-    spot = span.get_span_context()
-    return format(spot.trace_id, "032x") if spot.is_valid else None

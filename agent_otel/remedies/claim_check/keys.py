@@ -105,5 +105,4 @@ def current_owner() -> str | None:
     Then a tool's result belongs to the framework's thread or session. A client that chooses that id chooses the owner:
     a server with such clients has to name executions itself.
     """
-    named = execution_context.explicit.get()
-    return execution_context.carrier() if named is None else named.id
+    return execution_context.named()
