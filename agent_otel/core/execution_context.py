@@ -99,7 +99,7 @@ def named() -> str | None:
 
 
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:
-    """Return the id of the execution; None when nothing says it.
+    """Return the id of the execution; None where there is no id.
 
     The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
     request (``owner``), the framework's, and the trace of the current ``span``.
