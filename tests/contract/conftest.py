@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract import unwritten
 from tests.contract.once import reported
 
 pytest.register_assert_rewrite("tests.contract.suite", "tests.contract.delivery", "tests.contract.composition")
@@ -47,6 +48,9 @@ def runs(
 ) -> Runs:
     """Run both children of the class, once for all workers of the test run."""
     contract: type[Contract] = request.cls
+    missing = unwritten.first(contract)
+    if missing is not None:
+        raise NotImplementedError(missing)
     report = reported(
         request,
         tmp_path_factory,

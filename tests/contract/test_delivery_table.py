@@ -76,9 +76,9 @@ def test_the_versions_are_those_under_test() -> None:
 
 
 def _contracts() -> Iterator[type[Contract]]:
-    for path in sorted(HERE.glob("test_*.py")):
-        if path.name != Path(__file__).name:
-            module = importlib.import_module(f"tests.contract.{path.stem}")
+    for folder in ("frameworks", "model_sdks"):
+        for path in sorted((HERE / folder).glob("test_*.py")):
+            module = importlib.import_module(f"tests.contract.{folder}.{path.stem}")
             yield from (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Contract))
 
 

@@ -1,0 +1,77 @@
+"""Finds what is left to write of an integration, before its framework is installed or run."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from agent_otel._bootstrap.trigger_modules import MODULES
+from agent_otel.integrations.registry.lookup import INTEGRATIONS
+from tests import environments
+from tests.environments import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.contract.suite import Contract
+
+ATTRIBUTES = {
+    "agent": "name the module in tests/contract/agents/ that has the agent",
+    "environment": "name the row of tests/environments.toml with the framework in it",
+    "integrations": "map the integration's name to module:function of the first wrap that must match",
+}
+
+
+def first(contract: type[Contract]) -> str | None:
+    """Return the next thing to write for a class of the contract, and where; None when all is there."""
+    return next(_missing(contract), None)
+
+
+def _missing(contract: type[Contract]) -> Iterator[str]:
+    here = sys.modules[contract.__module__].__file__
+    where = f"{here}: class {contract.__name__}"
+    for name, meaning in ATTRIBUTES.items():
+        if not hasattr(contract, name):
+            yield f"{where}: set `{name}`: {meaning}"
+    for name, target in contract.integrations.items():
+        yield from _unregistered(name, target)
+    if contract.environment not in environments.names():
+        yield f"tests/environments.toml: add the row [{contract.environment}] with the framework's requirements"
+    agent = ROOT / "tests" / "contract" / "agents" / f"{contract.agent}.py"
+    yield from _stubs(agent) if agent.exists() else (f"{agent}: write run, arun and astream",)
+
+
+def _unregistered(name: str, target: str) -> Iterator[str]:
+    rows = [row for row in INTEGRATIONS if row.name == name]
+    registry = "agent_otel/integrations/registry/"
+    if not rows:
+        yield f"{registry}: add an Integration named {name}"
+        return
+    (row,) = rows
+    forms = {f"{candidate.module}:{candidate.wraps[0].target}": candidate for candidate in row.candidates}
+    if "unwritten:unwritten" in forms:
+        yield f"{registry}: name the function of {name} that is around the handler, here and in the contract"
+    if target not in forms:
+        yield f"{registry}: {name} wraps {', '.join(forms)}, and its class of the contract names {target}"
+    if any(candidate.module not in MODULES for candidate in row.candidates) and not row.beside:
+        yield f"run scripts/generate: interpreter start does not wait for the modules of {name} yet"
+    adapter = importlib.import_module(row.adapter)
+    yield from _stubs(ROOT.joinpath(*row.adapter.split(".")).with_suffix(".py"))
+    for candidate in row.candidates:
+        for wrap in candidate.wraps:
+            if not hasattr(adapter, wrap.reader):
+                yield f"{adapter.__file__}: write the reader {wrap.reader} of {candidate.module}:{wrap.target}"
+
+
+def _stubs(path: Path) -> Iterator[str]:
+    """Yield the functions of a file that raise NotImplementedError, with their messages."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in function.body:
+                if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                    name, *words = (ast.unparse(part) for part in (node.exc.func, *node.exc.args))
+                    if name == "NotImplementedError":
+                        yield f"{path}:{node.lineno}: {function.name}: {ast.literal_eval(words[0])}"
