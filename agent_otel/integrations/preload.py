@@ -1,8 +1,8 @@
 """Imports what the first tool call needs, when a framework or ``agent_otel.tool`` is imported.
 
 Imports inside a call would hold an event loop for a second, read files in it, and leave a child that is forked amid
-them waiting for ever. Modules are loaded here, nothing else: providers are resolved at the first call, so that one of
-the program's own wins. Where a port is set, ``/metrics`` is served from here on.
+them waiting for ever. Modules, the table of caps and the resource of providers are loaded here. Providers are resolved
+at the first call, so that one of the program's own wins. Where a port is set, ``/metrics`` is served from here on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel import settings
 from agent_otel._internal import errors
+from agent_otel.caps import payload_caps
 from agent_otel.core import remedy_hooks
 from agent_otel.telemetry import providers
 
@@ -26,7 +27,7 @@ def load() -> None:
     global _is_done  # noqa: PLW0603 - once per process
     if not _is_done:
         _is_done = True
-        for part in (_sinks, _providers, _remedies):
+        for part in (_sinks, _providers, _caps, _remedies):
             errors.guarded("preload")(part)(settings.current())
 
 
@@ -45,6 +46,10 @@ def _providers(chosen: Settings) -> None:
         providers.load("TRACES")
     if chosen.sdk and chosen.metrics in ("auto", "otel", "both"):
         providers.load("METRICS")
+
+
+def _caps(_: Settings) -> None:
+    payload_caps()  # reads a file
 
 
 def _remedies(chosen: Settings) -> None:

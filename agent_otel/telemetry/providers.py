@@ -19,6 +19,7 @@ from agent_otel._internal import errors
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
+    from opentelemetry.sdk.resources import Resource
     from opentelemetry.trace import TracerProvider
 
 # Interval of owned span processors unless OTEL_BSP_SCHEDULE_DELAY is set. Many ways to end a process skip atexit
@@ -28,6 +29,7 @@ _SCHEDULE_DELAY_MILLIS = 1000.0
 # job that is killed in its first minute loses all its metrics. An interval much below the usual 15 s of a scrape adds
 # no information, and costs money in backends that bill data points.
 _EXPORT_INTERVAL_MILLIS = 10_000.0
+_RESOURCE_VARIABLES = ("OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS")
 # Modules from which a provider is built, and modules that some versions of the exporters import only when they are
 # constructed or at their first export.
 _BUILT_FROM = {
@@ -67,7 +69,7 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
     if not exporters:
         return provider, False
     delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _SCHEDULE_DELAY_MILLIS
-    owned = SDKProvider(shutdown_on_exit=False)
+    owned = SDKProvider(resource=_resource(*_resource_origin()), shutdown_on_exit=False)
     for exporter in exporters:
         if isinstance(exporter, ConsoleSpanExporter):
             owned.add_span_processor(SimpleSpanProcessor(exporter))
@@ -98,7 +100,8 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     readers = [
         made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made, interval) for made in exporters
     ]
-    owned = SDKProvider(metric_readers=readers, views=_views(), shutdown_on_exit=False)
+    resource = _resource(*_resource_origin())
+    owned = SDKProvider(metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False)
     metrics.set_meter_provider(owned)
     return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
 
@@ -116,8 +119,28 @@ def _views() -> list[Any]:
     ]
 
 
+@functools.lru_cache(maxsize=1)
+def _resource(*_: object) -> Resource:
+    """Return the resource of built providers; the arguments are its origin.
+
+    The SDK runs the detectors in threads and waits for them, which an event loop must not do. `load` builds the
+    resource earlier.
+    """
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - 0.1 s, only when needed
+
+    return Resource.create()
+
+
+def _resource_origin() -> tuple[object, ...]:
+    """Return the process and the variables from which a resource is built."""
+    return (os.getpid(), *map(os.environ.get, _RESOURCE_VARIABLES))
+
+
 def load(signal: str) -> None:
-    """Import the modules of a provider for ``TRACES`` or ``METRICS``; import errors are reported when it is built."""
+    """Import the modules of a provider for ``TRACES`` or ``METRICS``; import errors are reported when it is built.
+
+    The resource is built here unless the program has set a provider.
+    """
     names = [] if sdk_disabled() else [_entry_name(name, signal) for name in exporter_names(signal)]
     for name in names:
         with contextlib.suppress(Exception):
@@ -125,6 +148,16 @@ def load(signal: str) -> None:
     for module in [module for part in (signal, *names) for module in _BUILT_FROM.get(part, ())] if names else ():
         with contextlib.suppress(ImportError):
             importlib.import_module(module)
+    if names and not _is_set(signal):
+        with contextlib.suppress(Exception):
+            _resource(*_resource_origin())
+
+
+def _is_set(signal: str) -> bool:
+    """Return true when a provider is set; the public getters would set one that ``OTEL_PYTHON_*`` variables name."""
+    if signal == "TRACES":
+        return getattr(trace, "_TRACER_PROVIDER", None) is not None
+    return getattr(getattr(metrics, "_internal", None), "_METER_PROVIDER", None) is not None
 
 
 def exporter_names(signal: str) -> list[str]:
