@@ -75,6 +75,9 @@ RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int",
     "UTF-8 bytes of the result's text in the request to the model")
 HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only when true, on the span around the request",
     "the request has none of the earlier turns' messages")
+HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
+    "when the history is lost and tools ran",
+    "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
 RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
     "an estimate: characters ÷ 4, rounded up")
 

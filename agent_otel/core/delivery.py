@@ -6,15 +6,15 @@ A result that an earlier request held costs a look-up and a length. Requests are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, tool_names
+from agent_otel.core import execution_context, request_history, tool_names
 from agent_otel.core.execution_state import SeenCall
 from agent_otel.core.executions import executions
-from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel.core.request_parts import Sized, beginning, characters, texts
 from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.size import Size, size
@@ -25,22 +25,12 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.execution_state import Conversation, ExecutionState
+    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 #: Model requests after which a truncated result without a follow-up counts as ignored.
 IGNORED_AFTER = 3
-_HEAD = 64  # characters of a part in its fingerprint
-_MOST_PARTS = 2_048
-
-
-class Sized(NamedTuple):
-    """A part of a request with its size in bytes and its fingerprint."""
-
-    part: RequestPart
-    bytes: int
-    print: int
 
 
 def take(out: Telemetry, request: ModelRequest) -> None:
@@ -58,7 +48,7 @@ def take(out: Telemetry, request: ModelRequest) -> None:
     out.metrics.request(sizes)
     if execution is not None:
         _probe(out, execution, sized)
-        _history(out, request, execution, sized)
+        request_history.compare(out, request, execution, sized)
         _pass_by(out, execution)
 
 
@@ -67,7 +57,7 @@ def take_result(out: Telemetry, part: RequestPart) -> None:
     execution_id = _execution_of(ModelRequest((part,)), (part,))
     execution = executions.known(execution_id) if execution_id is not None else None
     noted = executions.answered(execution, part.call_id) if part.call_id is not None else None
-    length = _length(part.value)
+    length = characters(part.value)
     if noted is not None and (length < 0 or length != noted.length):
         _compare(out, noted, part, length)
 
@@ -84,8 +74,8 @@ def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
         part_bytes = size(value).bytes
-        return Sized(part, part_bytes, hash((part.part, part_bytes, _beginning(value))))
-    length = _length(value)
+        return Sized(part, part_bytes, hash((part.part, part_bytes, beginning(value))))
+    length = characters(value)
     if length < 0 or length != noted.length:
         _compare(out, noted, part, length)
     return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
@@ -146,7 +136,7 @@ def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[in
 def _is_delivered(noted: SeenCall, value: object) -> bool:
     if noted.delivered < 0:
         return False
-    length = _length(value)
+    length = characters(value)
     return noted.length == length if length >= 0 else noted.delivered == size(value).bytes
 
 
@@ -157,7 +147,7 @@ def _is_whole(noted: SeenCall, value: object) -> bool:
 
 def _by_probe(execution: ExecutionState, part: RequestPart) -> SeenCall | None:
     """Return the call without an id whose result begins as this one does, and store it under the request's id."""
-    begins = next(_texts(part.value), "")
+    begins = next(texts(part.value), "")
     for noted in execution.unnamed or ():
         if noted.probe is not None and begins.startswith(noted.probe[0]) and part.call_id is not None:
             return executions.noted(execution, part.call_id, noted)
@@ -176,7 +166,7 @@ def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) ->
     before, noted.delivered, noted.length = noted.delivered, delivered, length
     if before >= 0:
         if exact and has_shrunk(before, delivered) and noted.tool:
-            ours = out.settings.trim_results and _beginning(value).startswith(semconv.TRIMMED)
+            ours = out.settings.trim_results and beginning(value).startswith(semconv.TRIMMED)
             layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
             out.metrics.truncated(noted.tool, layer, semconv.CLEARED)
         return
@@ -204,16 +194,16 @@ def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) ->
     if not waiting:
         return
     seen = {one for stream in (execution.streams or {}).values() for one in stream.prints}
-    texts = [said for one in sized if one.print not in seen for said in _texts(one.part.value)]
+    new = [said for one in sized if one.print not in seen for said in texts(one.part.value)]
     for noted in waiting:
-        _look_for(out, noted, texts)
+        _look_for(out, noted, new)
 
 
-def _look_for(out: Telemetry, noted: SeenCall, texts: Sequence[str]) -> None:
+def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
     if noted.probe is None:
         return
     head, tail = noted.probe
-    for written in texts:
+    for written in new:
         at = written.find(head)
         if at < 0:
             continue
@@ -236,76 +226,6 @@ def _look_for(out: Telemetry, noted: SeenCall, texts: Sequence[str]) -> None:
         return
 
 
-def _texts(value: object) -> Iterator[str]:
-    cls = type(value)
-    if issubclass(cls, str):
-        yield text(value) or ""
-    elif issubclass(cls, list):
-        for block in listed(value):
-            said = text(fields(block).get("text")) if is_dict(block) else text(block)
-            if said is not None:
-                yield said
-
-
-def _history(out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]) -> None:
-    """Compare a request with the previous one of the same transcript, and count lost and doubled messages."""
-    named = execution_context.explicit.get()
-    agent = request.agent or (named.agent if named else None)
-    if request.doubled or _is_doubled(sized):
-        out.metrics.doubled(agent)
-    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
-    stream = _stream(execution, sized)
-    if stream.requests and not request.continued:
-        if _is_lost(stream, messages):
-            out.metrics.lost(agent)
-            span = trace.get_current_span()
-            if span.is_recording():
-                span.set_attribute(semconv.HISTORY_IS_LOST, True)
-        total = sum(one.bytes for one in sized)
-        if total:
-            out.metrics.stable(_stable_bytes(stream, sized) / total)
-    executions.requested(execution, stream, (one.print for one in sized[:_MOST_PARTS]))
-
-
-def _stream(execution: ExecutionState, sized: Sequence[Sized]) -> Conversation:
-    """Return the transcript of a request, by its system prompt and tools, in which a sub-agent differs."""
-    key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
-    return executions.stream(execution, key)
-
-
-def _is_lost(stream: Conversation, messages: Sequence[Sized]) -> bool:
-    """Return true when the request holds a single new user message and none of the earlier ones.
-
-    A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". A sub-agent's
-    request belongs to another transcript.
-    """
-    seen = set(stream.prints)
-    is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
-    return is_alone and "summar" not in _beginning(messages[0].part.value).lower()
-
-
-def _is_doubled(sized: Sequence[Sized]) -> bool:
-    """Return true when a request holds a message id twice, or the same result of the same call twice."""
-    messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
-    if len(messages) > len(set(messages)):
-        return True
-    results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
-    if len(results) == len({one.part.call_id for one in results}):
-        return False
-    # Some models reuse call ids in each turn: an id counts as doubled only with an equal result.
-    same = {(one.part.call_id, one.bytes, _beginning(one.part.value)) for one in results}
-    return len(results) > len(same)
-
-
-def _stable_bytes(stream: Conversation, sized: Sequence[Sized]) -> int:
-    stable = 0
-    for before, one in zip(stream.prints, sized, strict=False):
-        if before != one.print:
-            break
-        stable += one.bytes
-    return stable
-
-
 def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
     """Count this request for each truncated result without a follow-up, and those that are now ignored."""
     followed = execution.followed or {}
@@ -313,16 +233,3 @@ def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
         followed[tool] = requests + 1
         if requests >= IGNORED_AFTER and followed.pop(tool, None) is not None:
             out.metrics.followed(tool, semconv.IGNORED)
-
-
-def _length(value: object) -> int:
-    """Return the number of characters of a result that consists of text only, else -1."""
-    cls = type(value)
-    if issubclass(cls, str):
-        return str.__len__(value)  # type: ignore[arg-type]
-    lengths = list(map(len, _texts(value)))
-    return sum(lengths) if issubclass(cls, list) and len(lengths) == list.__len__(value) else -1  # type: ignore[arg-type]
-
-
-def _beginning(value: object) -> str:
-    return next(_texts(value), "")[:_HEAD]

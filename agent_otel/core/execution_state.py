@@ -34,22 +34,26 @@ class SeenCall:
 
 _STREAM_ENTRIES = 2
 _PRINTS_PER_ENTRY = 25
+_MESSAGES_PER_ENTRY = 2
 
 
 class Conversation:
     """The model requests of one transcript: fingerprints of the last request's parts, and the number of requests.
 
-    The length counts entries of the ledger, of about 200 bytes each; a fingerprint takes 8 bytes.
+    ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
+    message's bytes. The length counts entries of about 200 bytes each; a fingerprint takes 8 bytes.
     """
 
-    __slots__ = ("prints", "requests")
+    __slots__ = ("offered", "prints", "requests", "user_messages")
 
     def __init__(self) -> None:
+        self.offered = 0
+        self.user_messages: dict[int, int] = {}
         self.prints = array("q")
         self.requests = 0
 
     def __len__(self) -> int:
-        return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY
+        return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY + len(self.user_messages) // _MESSAGES_PER_ENTRY
 
 
 class PayloadHistory:
@@ -86,6 +90,7 @@ class ExecutionState:
         "streams",
         "tool_calls",
         "tracks",
+        "undelivered",
         "unnamed",
         "workflow",
     )
@@ -105,6 +110,8 @@ class ExecutionState:
         self.asked: dict[int, None] = {}
         self.call_ids: dict[str, SeenCall] = {}
         self.unnamed: deque[SeenCall] | None = None
+        #: The latest results; those that were delivered leave at the next request.
+        self.undelivered: deque[SeenCall] | None = None
         self.streams: dict[int, Conversation] | None = None
         self.followed: dict[str, int] | None = None
         self.tracks: dict[str, PayloadHistory] | None = None

@@ -102,7 +102,19 @@ class Executions:
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes
+                execution.undelivered = execution.undelivered or deque(maxlen=_MAX_UNNAMED)
+                execution.undelivered.append(noted)
             return noted
+
+    def undelivered(self, execution: ExecutionState) -> list[SeenCall]:
+        """Return the latest calls with results that no model request held; drop the others from the memory."""
+        if not execution.undelivered:
+            return []
+        with self._lock:
+            waiting = [call for call in execution.undelivered if call.delivered < 0]
+            execution.undelivered.clear()
+            execution.undelivered.extend(waiting)
+            return waiting
 
     def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> SeenCall | None:
         """Record a result that has no execution id; `answered` finds it by call id only.
@@ -150,7 +162,7 @@ class Executions:
         with self._lock:
             return self._touch(execution_id)
 
-    def stream(self, execution: ExecutionState, key: int) -> Conversation:
+    def conversation(self, execution: ExecutionState, key: int) -> Conversation:
         """Return the transcript of an execution with this key; above the limit the first transcript is dropped."""
         with self._lock:
             if execution.streams is None:
@@ -163,13 +175,21 @@ class Executions:
                 self._count(execution, len(stream))
             return stream
 
-    def requested(self, execution: ExecutionState, stream: Conversation, prints: Iterable[int]) -> None:
-        """Replace the fingerprints of a transcript with those of its latest request."""
+    def requested(
+        self,
+        execution: ExecutionState,
+        conversation: Conversation,
+        prints: Iterable[int],
+        user_messages: dict[int, int] | None = None,
+    ) -> None:
+        """Replace the fingerprints of a conversation by those of its latest request; the user's messages if given."""
         with self._lock:
-            before = len(stream)
-            stream.requests += 1
-            stream.prints = array("q", prints)
-            self._count(execution, len(stream) - before)
+            before = len(conversation)
+            conversation.requests += 1
+            conversation.prints = array("q", prints)
+            if user_messages is not None:
+                conversation.user_messages = user_messages
+            self._count(execution, len(conversation) - before)
 
     def follow(self, execution_id: str, tool: str) -> None:
         """Record that a tool's result invites a follow-up call."""

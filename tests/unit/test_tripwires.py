@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel._internal.failures import error_type
-from agent_otel.core import delivery
+from agent_otel.core import request_parts
 from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import ModelReader, ToolReader
@@ -219,7 +219,7 @@ def _nothing_ran() -> Iterator[None]:
 
 
 def _measured(value: Any) -> None:
-    for function in (size, find_cut, has_cursor, asks_for_a_page, delivery._length, delivery._beginning):
+    for function in (size, find_cut, has_cursor, asks_for_a_page, request_parts.characters, request_parts.beginning):
         function(value)
 
 

@@ -23,6 +23,7 @@ sys.path.insert(0, {root!r})
 from tests.contract.child import Messages, Telemetry
 messages, telemetry = Messages(), Telemetry()
 import agent_otel, openai
+from opentelemetry import trace
 
 client = openai.OpenAI(base_url={base_url!r}, api_key="scripted", max_retries=0)
 
@@ -485,3 +486,89 @@ def test_strange_requests_are_no_failure_and_no_cut(told: Callable[..., Json], p
     assert (
         sum(metric["count"] for metric in report["metrics"] if metric["name"] == "agent_otel.model.request.size") == 12
     )
+
+
+TURNS = """
+tools = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
+def turn(*parts): send(*parts, tools=tools)
+context = user("These are the files of the repository. " * 20)
+"""
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "system(), context, user('one')",  # the same request
+        "system('Be kind. Its name is Bob.'), context, user('one')",  # slots of the system prompt are filled
+        "system()",
+        "context",
+        "system(), context, user('another, longer question')",
+        "user('another, longer question')",
+    ],
+)
+def test_a_builder_that_never_appends_the_conversation_has_lost_it(told: Callable[..., Json], second: str) -> None:
+    report = told(
+        TURNS
+        + textwrap.dedent(f"""
+        with agent_otel.execution("run", agent="helper"):
+            turn(system(), context, user('one'))
+            for number in range(3):
+                tool(f'call_{{number}}', 'x' * 300, number=number)
+                with trace.get_tracer("program").start_as_current_span("chat"):
+                    turn({second})
+        """)
+    )
+    assert counted(report, "model.history.lost") == {"helper": 3}
+    chats = [span["attributes"] for span in report["spans"] if span["name"] == "chat"]
+    assert [chat["agent_otel.history.lost"] for chat in chats] == [True] * 3
+    names = [["call_0"], ["call_0", "call_1"], ["call_0", "call_1", "call_2"]]
+    assert [list(chat["agent_otel.history.undelivered_calls"]) for chat in chats] == names
+    assert counted(report, "model.prefix.stable") == {}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        "turn(system(), context, user('one'), asks('call_1'), answers('call_1', 'x' * 300))",  # as it should be
+        "turn(system(), asks('call_1'), answers('call_1', 'x' * 300))",  # a window dropped the task
+        "turn(system(), context, user('one'), asks('call_1'), answers('call_1', '[cleared]'))",
+        "turn(system('You research.'), user('find out')); " + "turn(system(), asks('call_1'), answers('call_1', 'x'))",
+        "send(system('Summarize the conversation.'), user('one')); turn(system(), asks('call_1'))",
+        "turn(system(), context, user('one'), user('Observation: ' + 'x ' * 150))",  # results as texts
+        "turn(system(), user('These are the files of the repository. ' * 20 + ' so far: ' + 'x ' * 150))",
+        "send(system('Give this chat a title.'), user('one'))",
+    ],
+)
+def test_what_is_no_loss_although_a_result_is_on_its_way(told: Callable[..., Json], second: str) -> None:
+    report = told(
+        TURNS
+        + textwrap.dedent(f"""
+        with agent_otel.execution("run", agent="helper"):
+            turn(system(), context, user('one'))
+            tool('call_1', 'x' * 300)
+            {second}
+        with agent_otel.execution("another", agent="helper"):
+            turn(system(), context, user('new'))
+        """)
+    )
+    assert counted(report, "model.history.lost") == {}
+
+
+def test_branches_and_sub_agents_have_lost_nothing(told: Callable[..., Json]) -> None:
+    """Each begins anew while a result of another is on its way."""
+    report = told(
+        TURNS
+        + textwrap.dedent("""
+        with agent_otel.execution("run", agent="helper"):
+            turn(system(), user('first part'))
+            turn(system('Second.'), user('second part'))
+            tool('call_1', 'x' * 300)
+            turn(system('Third.'), user('third part'))
+            turn(system(), user('first part'), asks('call_1'), answers('call_1', 'x' * 300))
+            tool('call_2', 'x' * 300)
+            with agent_otel.tool_call("delegate", {}, call_id="call_3") as call:
+                turn(system('Fourth.'), user('fourth part'))
+                call.result("done")
+        """)
+    )
+    assert counted(report, "model.history.lost") == {}

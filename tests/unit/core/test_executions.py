@@ -209,7 +209,7 @@ def test_transcripts_count_against_the_memory() -> None:
                 ledger.asked(f"run {number}", "search", str(call), None)
             execution = ledger.touched(f"run {number}")
             for key in range(3):
-                stream = ledger.stream(execution, key)
+                stream = ledger.conversation(execution, key)
                 ledger.requested(execution, stream, (hash((number, key, at)) for at in range(400)))
         kept_bytes = tracemalloc.get_traced_memory()[0]
     finally:
@@ -223,12 +223,12 @@ def test_transcripts_that_come_and_go_leave_no_entries() -> None:
     ledger = Executions()
     execution = ledger.touched("run")
     for key in range(20):
-        stream = ledger.stream(execution, key)
+        stream = ledger.conversation(execution, key)
         for length in (100, 1_000, 50):
             ledger.requested(execution, stream, range(length))
     assert 8 == len(execution.streams or {})
     assert 8 * (2 + 50 // 25) == len(execution) == ledger._entries
 
     assert ledger.finish("run") is execution
-    ledger.requested(execution, ledger.stream(execution, 21), range(1_000))
+    ledger.requested(execution, ledger.conversation(execution, 21), range(1_000))
     assert 0 == ledger._entries

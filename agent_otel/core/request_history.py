@@ -1,0 +1,176 @@
+"""The history in a model request: lost, doubled or stable, compared with the earlier requests of its execution.
+
+A history is lost when the request has nothing of the earlier turns although there were some. Two facts prove that: the
+results of tools that ran before the request have not been delivered and are not in it either, or it holds a single new
+user message where the request before it held others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel.core import execution_context
+from agent_otel.core.executions import executions
+from agent_otel.core.request_parts import beginning
+from agent_otel.core.tool_visit import running
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
+    from agent_otel.core.request_parts import Sized
+    from agent_otel.core.types import ModelRequest
+    from agent_otel.telemetry.setup import Telemetry
+
+_MOST_PARTS = 2_048
+_MOST_USER_MESSAGES = 16
+_MOST_NAMES = 16
+#: With so many beginnings under one set of tools, a request that begins anew is a branch, and no lost history.
+_BRANCHES = 2
+_NO_TOOLS = hash(())
+_ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+
+
+def compare(out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]) -> None:
+    """Compare a request with the earlier ones of its execution, and count lost and doubled messages."""
+    named = execution_context.explicit.get()
+    agent = request.agent or (named.agent if named else None)
+    if request.doubled or _is_doubled(sized):
+        out.metrics.doubled(agent)
+    key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
+    # A sub-agent has other tools or another system prompt, and so a conversation of its own.
+    conversation = (execution.streams or {}).get(key)
+    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
+    messages_now = _user_messages(sized)
+    if request.continued:  # the provider has the earlier messages
+        lost = False
+    else:
+        undelivered = _undelivered(execution, sized, offered, messages_now)
+        lost = bool(undelivered) or (conversation is not None and _is_alone(conversation, sized, messages_now))
+        if lost:
+            _tell(out, agent, execution, undelivered)
+        elif conversation is not None:
+            _stable(out, conversation, sized)
+    if conversation is None:
+        if lost:
+            return  # it begins no conversation
+        conversation = executions.conversation(execution, key)
+    if not lost:
+        conversation.offered = offered
+    prints = (one.print for one in sized[:_MOST_PARTS])
+    executions.requested(execution, conversation, prints, None if lost else messages_now)
+
+
+def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
+    """Return the bytes of the user's messages by a hash of their beginnings."""
+    users = [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]
+    return {hash(beginning(one.part.value)): one.bytes for one in users}
+
+
+def _undelivered(
+    execution: ExecutionState, sized: Sequence[Sized], offered: int, messages_now: dict[int, int]
+) -> list[SeenCall]:
+    """Return the calls whose results this request should hold, when it is the same conversation and has not grown.
+
+    A request from inside a tool is a sub-agent's. One with a message of the model continues a conversation, whatever a
+    window has dropped of it.
+    """
+    waiting = executions.undelivered(execution)
+    if not waiting or running() is not None or any(one.part.part in _ANSWERED for one in sized):
+        return []
+    if any("summar" in beginning(one.part.value).lower() for one in sized if one.part.part != semconv.TOOLS):
+        return []
+    earlier = [
+        one
+        for one in (execution.streams or {}).values()
+        if one.offered == offered and _is_akin(one, sized, has_tools=offered != _NO_TOOLS)
+    ]
+    by_bytes = sum(max(call.handed, call.produced) for call in waiting) // 2
+    if any(_has_grown(one.user_messages, messages_now, max(1, by_bytes)) for one in earlier) or _is_branch(
+        earlier, messages_now
+    ):
+        return []
+    return waiting if earlier else []
+
+
+def _is_akin(earlier: Conversation, sized: Sequence[Sized], *, has_tools: bool) -> bool:
+    """Return true when a request with the same tools may be the next of a conversation.
+
+    It has a part of it, or nothing but a system prompt or nothing but user messages. A sub-agent has both, and a
+    request for a title or a summary has other tools, or none; without tools the system prompt must be the same.
+    """
+    before = set(earlier.prints)
+    kinds = {one.part.part for one in sized}
+    if not has_tools:
+        return any(one.print in before for one in sized if one.part.part == semconv.SYSTEM)
+    return not kinds >= {semconv.SYSTEM, semconv.USER} or any(
+        one.print in before for one in sized if one.part.part != semconv.TOOLS
+    )
+
+
+def _has_grown(before: dict[int, int], messages_now: dict[int, int], by_bytes: int = 1) -> bool:
+    """Return true when the user's messages hold more than before: then the results may be in their texts."""
+    if len(messages_now) > len(before) and before.keys() <= messages_now.keys():
+        return True
+    return any(size >= before[begin] + by_bytes for begin, size in messages_now.items() if begin in before)
+
+
+def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) -> bool:
+    """Return true when the request begins as no other did, and there are several beginnings already."""
+    begun = {next(iter(one.user_messages)) for one in earlier if one.user_messages}
+    is_new = bool(messages_now) and all(begin not in one.user_messages for one in earlier for begin in messages_now)
+    return is_new and len(begun) >= _BRANCHES
+
+
+def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: dict[int, int]) -> bool:
+    """Return true when the request holds a single new user message and none of the earlier ones.
+
+    A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". Nor is a
+    message that begins as an earlier one and is longer: some agents write all turns into one prompt.
+    """
+    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
+    seen = set(conversation.prints)
+    is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
+    if not is_alone or "summar" in beginning(messages[0].part.value).lower():
+        return False
+    return not _has_grown(conversation.user_messages, messages_now)
+
+
+def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelivered: Sequence[SeenCall]) -> None:
+    """Count the loss, and name on the current span the calls that the model never got the results of."""
+    out.metrics.lost(agent)
+    span = trace.get_current_span()
+    if span.is_recording():
+        span.set_attribute(semconv.HISTORY_IS_LOST, True)
+        if undelivered:
+            ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
+            names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
+            span.set_attribute(semconv.HISTORY_UNDELIVERED_CALLS, names)
+
+
+def _stable(out: Telemetry, conversation: Conversation, sized: Sequence[Sized]) -> None:
+    """Record the share of the request that begins it as it began the request before."""
+    stable = 0
+    for before, one in zip(conversation.prints, sized, strict=False):
+        if before != one.print:
+            break
+        stable += one.bytes
+    total = sum(one.bytes for one in sized)
+    if total:
+        out.metrics.stable(stable / total)
+
+
+def _is_doubled(sized: Sequence[Sized]) -> bool:
+    """Return true when a request holds a message id twice, or the same result of the same call twice."""
+    messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
+    if len(messages) > len(set(messages)):
+        return True
+    results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
+    if len(results) == len({one.part.call_id for one in results}):
+        return False
+    # Some models reuse call ids in each turn: an id counts as doubled only with an equal result.
+    same = {(one.part.call_id, one.bytes, beginning(one.part.value)) for one in results}
+    return len(results) > len(same)
