@@ -82,14 +82,15 @@ def paginated(function: Callable[..., Any] | None = None, *, page_size: int = PA
 
     The decorator adds two parameters, ``cursor`` and ``page_size``, to the function's signature, from which frameworks
     build the schema for the model, and a paragraph about them to its docstring. Each page calls the function again. An
-    invalid cursor is answered with an error for the model, not raised. Works for sync and async functions.
+    invalid cursor is answered with an error for the model, not raised, and the function is not called. Works for sync
+    and async functions.
     """
 
     def decorate(target: Callable[..., Any]) -> Any:
         signature = inspect.signature(target)
 
-        def page(rows: Any, cursor: str | None, page_size: int, *call: Any) -> Any:
-            return _page(rows, cursor, page_size, (target.__name__, *_arguments(signature, *call)))
+        def scope(*call: Any) -> tuple[Any, ...]:
+            return (target.__name__, *_arguments(signature, *call))
 
         if inspect.iscoroutinefunction(target):
 
@@ -97,13 +98,15 @@ def paginated(function: Callable[..., Any] | None = None, *, page_size: int = PA
             async def wrapped_async(
                 *args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any
             ) -> Any:
-                return page(await target(*args, **kwargs), cursor, page_size, args, kwargs)
+                bad = _refusal(cursor, scope, args, kwargs)
+                return bad or _pages(await target(*args, **kwargs), cursor, page_size, scope, args, kwargs)
 
             return _described(wrapped_async, target, signature, page_size)
 
         @functools.wraps(target)
         def wrapped(*args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any) -> Any:
-            return page(target(*args, **kwargs), cursor, page_size, args, kwargs)
+            bad = _refusal(cursor, scope, args, kwargs)
+            return bad or _pages(target(*args, **kwargs), cursor, page_size, scope, args, kwargs)
 
         return _described(wrapped, target, signature, page_size)
 
@@ -117,12 +120,23 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict
     return bound.args, bound.kwargs
 
 
-def _page(rows: Any, cursor: str | None, page_size: int, scope: object) -> Any:
+def _refusal(cursor: str | None, scope: Callable[..., object], *call: Any) -> dict[str, str] | None:
+    """Return the answer to a cursor that is not valid for the call; None for a valid one, and for none."""
+    try:
+        if cursor:
+            offset_of(cursor, scope(*call))
+    except BadCursorError as error:
+        return {"error": "bad_cursor", "hint": str(error)}
+    return None
+
+
+def _pages(rows: Any, cursor: str | None, page_size: int, scope: Callable[..., object], *call: Any) -> Any:
+    """Return a page of rows, and anything that is not rows unchanged."""
     if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
         return rows
     try:
-        return paginate(rows, cursor=cursor, page_size=page_size, scope=scope)
-    except BadCursorError as error:
+        return paginate(rows, cursor=cursor, page_size=page_size, scope=scope(*call))
+    except BadCursorError as error:  # the function has changed an argument in place
         return {"error": "bad_cursor", "hint": str(error)}
 
 
@@ -155,7 +169,8 @@ def offset_of(cursor: str, scope: object) -> int:
         cursor = cursor[:_LONGEST_CURSOR]
         text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
         offset, _, seal = text.partition(":")
-        if signer().is_seal(seal, "cursor", *_bound(int(offset), scope)):
+        is_sealed = signer().is_seal(seal, "cursor", *_bound(int(offset), scope))
+        if is_sealed and cursor == cursor_of(int(offset), scope):  # base64 has other spellings of the same bytes
             return int(offset)
     except (TypeError, ValueError):
         pass

@@ -70,12 +70,13 @@ def test_a_cursor_that_was_not_made_for_this_is_refused(cursor: Any) -> None:
 
 
 def test_one_changed_letter_is_refused() -> None:
-    good = cursor_of(20, "a")
-    for place, letter in enumerate(good):
-        changed = good[:place] + ("A" if letter != "A" else "B") + good[place + 1 :]
-        with pytest.raises(BadCursorError):
-            offset_of(changed, "a")
-    assert offset_of(good, "a") == 20
+    for scope in range(40):  # also where the last letter has bits that no byte uses
+        good = cursor_of(20, scope)
+        for place, letter in enumerate(good):
+            changed = good[:place] + ("A" if letter != "A" else "B") + good[place + 1 :]
+            with pytest.raises(BadCursorError):
+                offset_of(changed, scope)
+        assert offset_of(good, scope) == 20
 
 
 def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Callable[..., None]) -> None:
@@ -144,6 +145,29 @@ def test_a_bad_cursor_is_an_answer_and_no_exception() -> None:
     found = search("b", cursor=search("a")["next_cursor"])
     assert found["error"] == "bad_cursor"
     assert "Ask again without a cursor" in found["hint"]
+
+
+def test_a_bad_cursor_costs_no_call() -> None:
+    calls = []
+
+    @paginated
+    def rows(key: str) -> list[str]:
+        calls.append(key)
+        return [key] * 30
+
+    @paginated
+    async def rows_later(key: str) -> list[str]:
+        calls.append(key)
+        return [key] * 30
+
+    good = rows("a")["next_cursor"]
+    assert rows("b", cursor=good)["error"] == "bad_cursor"
+    assert rows("a", cursor="forged")["error"] == "bad_cursor"
+    assert asyncio.run(rows_later("a", cursor=good))["error"] == "bad_cursor"
+    assert calls == ["a"]
+    assert len(rows("a", cursor=good)["items"]) == 10
+    with pytest.raises(TypeError):
+        rows(cursor=good)
 
 
 def test_what_is_no_list_goes_on_as_it_is() -> None:
