@@ -1,0 +1,57 @@
+"""The bug that document 003 describes: the history is fetched and never appended, so from turn 2 on there is none."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import environments
+from tests.contract.suite import QUIET
+from tests.servers.model import ToolCall
+from tests.system.lost_history.programs import SHAPES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+    from tests.servers.model import Reply
+
+_SDKS = {
+    "openai_chat": ("openai-agents", "model:ModelServer"),
+    "openai_responses": ("openai-agents", "model:ModelServer"),
+    "anthropic": ("anthropic", "anthropic:AnthropicServer"),
+    "gemini": ("google-genai", "gemini:GeminiServer"),
+    "bedrock": ("bedrock", "bedrock:BedrockServer"),
+    "langgraph": ("langchain", "model:ModelServer"),
+}
+
+
+@pytest.mark.parametrize("sdk", _SDKS)
+def test_each_request_after_the_first_has_lost_its_history(environment: Callable[[str], Environment], sdk: str) -> None:
+    name, server = _SDKS[sdk]
+    module, _, kind = server.partition(":")
+    turns = iter(range(10_000))
+
+    def decide(_: object) -> Reply:
+        """Ask for the tool in three turns of four, where the agent's loop asks the model."""
+        turn = next(turns)
+        return [ToolCall(f"call_{turn}", "list_files", {})] if sdk == "langgraph" and turn % 4 < 3 else "done"
+
+    with getattr(importlib.import_module(f"tests.servers.{module}"), kind)(decide) as running:
+        done = environment(name).run(
+            f"import sys, runpy; sys.path.insert(0, {str(environments.ROOT)!r})\n"
+            "runpy.run_module('tests.system.lost_history.programs', run_name='__main__')",
+            sdk,
+            running.base_url,
+            env={"AGENT_OTEL": "1", **QUIET},
+            check=True,
+        )
+
+    report = json.loads(done.stdout.splitlines()[-1])
+    refused = {"system only"} if sdk == "gemini" else set()
+    assert report["messages"] == []
+    # A sub-agent's first request begins anew and has lost nothing; its own later ones have.
+    assert report["lost"] == dict.fromkeys(SHAPES.keys() - refused, 3) | {"a sub-agent": 2}
