@@ -3,7 +3,7 @@
 ``python -m tests.system.lost_history.programs SDK URL`` prints how many requests of each shape had lost their history.
 """
 
-# mypy: disable-error-code="import-not-found,import-untyped,no-any-unimported,unused-ignore"
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,unused-ignore"
 # The SDKs are not installed where types are checked.
 
 from __future__ import annotations
