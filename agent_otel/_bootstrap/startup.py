@@ -35,10 +35,10 @@ def activate() -> None:
         from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: PLC0415
         from agent_otel._internal import fork  # noqa: F401, PLC0415 - registers the fork hooks
 
-        if "agent_otel.core.handler" in sys.modules:  # deactivated before
-            from agent_otel.core import handler  # noqa: PLC0415
+        if "agent_otel.core.switches" in sys.modules:  # deactivated before
+            from agent_otel.core import switches  # noqa: PLC0415
 
-            handler.enabled = True
+            switches.enabled = True
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
         import_hook.install(dict.fromkeys(trigger_modules.MODULES, _imported))

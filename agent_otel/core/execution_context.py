@@ -6,6 +6,8 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+from opentelemetry import trace
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -98,13 +100,23 @@ def named() -> str | None:
     return carrier() if identity is None else identity.id
 
 
+def current_span() -> Span | None:
+    """Return the current span, recording or not; None until a TracerProvider is set, which may be late."""
+    # The public getter of the provider reads the environment on every call while none is set.
+    return None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
+
+
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:
     """Return the id of the execution; None where there is no id.
 
     The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
     request (``owner``), the framework's, and the trace of the current ``span``.
     """
-    found = named()
+    identity = explicit.get()
+    if identity is not None:
+        return identity.id
+    step = running_step()
+    found = None if step is None else step.execution
     if found is None and owner is not None:
         found = owner()
     if found is None:

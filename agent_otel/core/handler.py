@@ -1,28 +1,20 @@
-"""Entry points that adapters call to report tool calls, model requests and workflow payloads.
-
-A framework's outer function (stage: handed back) and its inner one (stage: produced) share one record, which the
-outermost of them opens and finishes. The span opens at the last moment before the handler, because another
-instrumentation may open its own span until then.
-"""
+"""Entry points that adapters call to report tool calls, model requests and workflow payloads."""
 
 from __future__ import annotations
 
-import sys
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
-
-from opentelemetry import context
 
 from agent_otel import settings
 from agent_otel._internal import errors, setting_checks
-from agent_otel.core import delivery, execution_context, model_request
+from agent_otel.core import delivery, execution_context, model_request, switches
 from agent_otel.core import payload as carried
 from agent_otel.core.executions import executions
-from agent_otel.core.names import plain_call, plain_direction, plain_part, plain_request
+from agent_otel.core.names import plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import request_remedies, result_remedies
-from agent_otel.core.tool_invocation import ToolInvocation, end_execution
+from agent_otel.core.switches import muted
+from agent_otel.core.tool_invocation import end_execution
 from agent_otel.core.tool_stream import StreamVisit
-from agent_otel.core.tool_visit import Inside, Visit, running
+from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, running
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
@@ -32,13 +24,13 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
+    from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
         ModelReader,
         ModelRequest,
         RequestPart,
         Step,
         StepReader,
-        ToolCall,
         ToolReader,
         ToolResult,
         WrappedCall,
@@ -66,6 +58,7 @@ __all__ = [
     "is_over_cap",
     "model_announced",
     "model_answered",
+    "muted",
     "object_carried",
     "payload",
     "payload_refused",
@@ -75,13 +68,6 @@ __all__ = [
     "step_started",
     "text_bytes",
 ]
-
-#: False after uninstrumenting: wrappers that other instrumentations have wrapped cannot be removed and must do nothing.
-enabled = True
-#: Integrations whose hooks open the span, instead of their wrapped functions.
-hooked: set[str | None] = set()
-#: True in the code of a durable workflow: nothing is measured there, because a replay would count it again.
-muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
 
 
 @errors.guarded("tool_call.enter")
@@ -105,7 +91,7 @@ def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
     execution = executions.known(plain_id) if plain_id is not None else None
-    if enabled and plain_id is not None and execution is not None:
+    if switches.enabled and plain_id is not None and execution is not None:
         named = execution_context.text_or_none(workflow) or execution.workflow
         end_execution(telemetry(), execution_context.Identity(plain_id, named))
         _forget(plain_id)
@@ -117,72 +103,12 @@ def _forget(execution_id: str) -> None:
         acting.finished(execution_id)
 
 
-def enter_tool(
-    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Visit | Inside | None:
-    """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
-    if not enabled or muted.get():
-        return None
-    try:
-        current = running()
-        if current is not None:
-            return _enter_within(current, reader, instance, args, kwargs)
-        return _begin(reader, plain_call(reader.call(instance, args, kwargs)))
-    except Exception:
-        errors.report_error("tool_call.enter")
-        return None
-
-
-def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
-    """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
-    if call is None or _is_suppressed():
-        return None
-    if (
-        reader.replace is None
-        and (reader.awaits is None or reader.awaits.replace is None)
-        and result_remedies() is not None
-    ):
-        setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
-    record = ToolInvocation(call, telemetry(), reader.also_timed_by, reader.awaits)
-    opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in hooked
-    return Visit(record, reader, is_outermost=True, opens_span=opens_span)
-
-
-def _is_suppressed() -> bool:
-    """Return true when the program suppresses instrumentation, by a key that only this module of OpenTelemetry sets."""
-    return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
-
-
-def _enter_within(
-    current: ToolInvocation, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Visit | Inside | None:
-    """Enter a wrapped function inside a running call.
-
-    It is that call's handler, a function that the handler's body calls, or a call of another agent.
-    """
-    if current.awaits is reader:
-        current.enter_handler()
-        return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in hooked)
-    call = plain_call(reader.call(instance, args, kwargs))
-    if call is None or _is_of_another_agent(call, current.call):
-        return _begin(reader, call)
-    if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
-        # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
-        return Inside(current)
-    return _begin(reader, call)
-
-
-def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:
-    """Return true when an agent that runs inside a tool makes the call; needed where calls have no ids."""
-    return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
-
-
 @errors.guarded("model_request")
 def enter_model(
     reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
-    if not enabled or muted.get() or _is_suppressed():
+    if not switches.enabled or switches.muted.get() or is_suppressed():
         return None
     if reader.rewrite is not None:
         _rewrite(reader, (instance, args, kwargs))
@@ -202,14 +128,14 @@ def _rewrite(reader: ModelReader, asked: WrappedCall) -> None:
 @errors.guarded("model_request")
 def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
-    if enabled and not muted.get() and not _is_suppressed():
+    if switches.enabled and not switches.muted.get() and not is_suppressed():
         model_request.announced(telemetry(), plain_request(request))
 
 
 @errors.guarded("model_request")
 def result_delivered(part: RequestPart) -> None:
     """Report a result that another program has sent to a model, where its requests cannot be read."""
-    if enabled and not muted.get() and not _is_suppressed():
+    if switches.enabled and not switches.muted.get() and not is_suppressed():
         delivery.take_result(telemetry(), plain_part(part))
 
 
@@ -223,7 +149,7 @@ def enter_step(
     reader: StepReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> carried.StepVisit | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
-    if not enabled or muted.get():
+    if not switches.enabled or switches.muted.get():
         return None
     try:
         step = reader.step(instance, args, kwargs)
@@ -253,7 +179,7 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
     ``started_ns`` (epoch nanoseconds) is the start of the step that the payload ends. ``refused`` is the runtime's
     message when it rejected the payload.
     """
-    if enabled:
+    if switches.enabled:
         try:
             carried.payload(carried.named(step), reading, started_ns, refused)
         except Exception:
@@ -262,19 +188,19 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
 
 def current_step() -> Step | None:
     """Return the step that runs in this context, for payloads that its own code hands on."""
-    return carried.current_step() if enabled else None
+    return carried.current_step() if switches.enabled else None
 
 
 @errors.guarded("payload")
 def is_over_cap(step: Step, reading: Payload) -> bool:
     """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
-    return enabled and carried.is_over_cap(step, reading)
+    return switches.enabled and carried.is_over_cap(step, reading)
 
 
 @errors.guarded("payload")
 def object_carried(step: Step, direction: str, value: Any) -> None:
     """Record a payload that the program reports itself, serialised or as the object to be serialised."""
-    if not enabled or muted.get():
+    if not switches.enabled or switches.muted.get():
         return
     direction = plain_direction(direction)
     # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
@@ -288,7 +214,7 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
 @errors.guarded("payload.refused")
 def payload_refused(step: Step, direction: str) -> None:
     """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
-    if enabled:
+    if switches.enabled:
         carried.refused(carried.named(step), direction)
 
 
@@ -306,7 +232,8 @@ def handler_entered() -> None:
     """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
     record = _running()
     if record is not None:
-        record.enter_handler()
+        record.awaits = None
+        record.forget_attempt()
 
 
 def handler_returned(result: ToolResult) -> None:
@@ -333,10 +260,7 @@ def handing_back(result: ToolResult) -> None:
     record.read(HANDED_BACK, result)
     if record.span is None:
         record.open_span()
-    if record.span is not None:
-        record.span.detach()
-        if record.span.foreign:
-            record.write()
+    record.leave_handler()
 
 
 def handler_failing(error: BaseException, reader: ToolReader) -> None:

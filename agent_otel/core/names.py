@@ -12,31 +12,9 @@ from agent_otel._internal.setting_kinds import BOUNDARIES
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import ModelRequest, RequestPart, Step, ToolCall
+    from agent_otel.core.types import ModelRequest, RequestPart, Step
 
 _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
-
-
-def plain_call(call: ToolCall | None) -> ToolCall | None:
-    """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
-    if call is None:
-        return None
-    name, _, call_id, agent, execution, kind, _ = call
-    if (
-        type(name) is str
-        and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
-        and (agent is None or type(agent) is str)
-        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
-        and type(kind) is str
-    ):
-        return call
-    return call._replace(
-        name=text_or_none(name) or semconv.OTHER,
-        call_id=id_or_none(call_id),
-        agent=text_or_none(agent),
-        execution=id_or_none(execution),
-        type=text_or_none(kind) or "function",
-    )
 
 
 def plain_request(request: ModelRequest) -> ModelRequest:

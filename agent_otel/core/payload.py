@@ -116,11 +116,10 @@ class StepVisit:
 
     def open_span(self) -> None:
         """Open the span, or find the runtime's own, and make it current."""
-        out = self._out
-        if self.span is None and out.tracer is not None and out.is_tracing():
+        out, current = self._out, execution_context.current_span()
+        if self.span is None and out.tracer is not None and current is not None:
             attributes = step_attributes(self.step)
             mode, name = out.settings.spans, self.step.activity or ""
-            current = trace.get_current_span()
             self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current)
         if self.span is not None:
             if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
@@ -207,7 +206,7 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
         return
     if started_ns is None and refused is None and not weighed.notable:
         return
-    if not out.is_tracing() or out.tracer is None:
+    if execution_context.current_span() is None or out.tracer is None:
         finish(out, step, None, weighed, None, refused=refused is not None)
         return
     span = None
@@ -240,7 +239,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     cap_bytes = cap.bytes if cap else None
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     if not carried.again:
-        series.payload(carried.bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar(out))
+        series.payload(carried.bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
     utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
     if step.execution is not None:
@@ -396,5 +395,6 @@ def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
     return weighed.utilization, weighed.carried.bytes
 
 
-def _exemplar(out: Telemetry) -> Any:
-    return spans.exemplar_of(trace.get_current_span()) if out.is_tracing() else None
+def _exemplar() -> Any:
+    span = execution_context.current_span()
+    return None if span is None else spans.exemplar_of(span)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_otel.core.schema_drift import Change
     from agent_otel.core.types import LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.spans import Exemplar
 
 _PREVIEW_BYTES = 8 * 1024
 
@@ -99,8 +99,8 @@ class ToolInvocation:
             tool_names.note(self.name)
             series = out.metrics.tool(self.name, self.agent, also_timed_by)
         self.series = series
-        self.tracing = out.is_tracing()
-        self.within = trace.get_current_span() if self.tracing else None
+        self.within = execution_context.current_span()
+        self.tracing = self.within is not None
         self.execution = execution_context.resolve(call.execution, self.within)
         if self.tracing or self.execution is not None:
             self.asked(call.arguments)
@@ -115,7 +115,9 @@ class ToolInvocation:
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
             self.repeated = executions.asked(self.execution, self.name, self.args_hash, self.call.call_id)
-            self.followup = _followup(self.execution, self.name, arguments, repeated=self.repeated)
+            if executions.followed(self.execution, self.name):
+                narrowed = semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
+                self.followup = semconv.REPEATED if self.repeated else narrowed
         if self.out.captures:
             self.arguments = preview(arguments, _PREVIEW_BYTES)
 
@@ -130,45 +132,32 @@ class ToolInvocation:
             semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
             semconv.GEN_AI_TOOL_NAME: self.name,
             semconv.TOOL_NAME: self.name,
-            semconv.TOOL_TYPE: clean(call.type),
+            semconv.TOOL_TYPE: call.type,
             semconv.ARGS_HASH: self.args_hash,
             semconv.ARGS_BYTES: self.args_bytes,
         }
         if call.call_id:
-            attributes[semconv.TOOL_CALL_ID] = clean(call.call_id)
+            attributes[semconv.TOOL_CALL_ID] = call.call_id
         if self.agent:
             attributes[semconv.AGENT_NAME] = self.agent
         named = execution_context.explicit.get()
         conversation = call.execution or (named.id if named else None)
         if conversation:
-            attributes[semconv.CONVERSATION_ID] = clean(conversation)
-        carrier = execution_context.carrier()
-        if carrier:
-            attributes[semconv.EXECUTION_ID] = clean(carrier)
-        attributes.update(self._carries())
+            attributes[semconv.CONVERSATION_ID] = conversation
+        step = execution_context.running_step()
+        if step is not None and step.execution:
+            attributes[semconv.EXECUTION_ID] = step.execution
+        execution = executions.known(self.execution) if self.execution is not None else None
+        if execution is not None and execution.carries is not None:
+            attributes.update(_carried(*execution.carries))
         within = within or trace.get_current_span()
         mode = self.out.settings.spans
         self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
         if self.span is not None and attach:
             self.span.attach()
 
-    def _carries(self) -> dict[str, Any]:
-        """Return span attributes of the last payload that a durable runtime carried for this execution."""
-        execution = executions.known(self.execution) if self.execution is not None else None
-        if execution is None or execution.carries is None:
-            return {}
-        payload_bytes, cap_bytes, turns_left = execution.carries
-        found: dict[str, Any] = {semconv.PAYLOAD_BYTES: payload_bytes}
-        if cap_bytes is not None:
-            found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
-            found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
-            if turns_left is not None:
-                found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
-        return found
-
-    def enter_handler(self) -> None:
-        """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
-        self.awaits = None
+    def forget_attempt(self) -> None:
+        """Discard the readings of an earlier attempt, because the framework calls the handler again."""
         if self.raised or self.produced is not None:
             self.raised = False
             self.error_type = self.failure = self.produced = self.structured = self.content = self.failed = None
@@ -232,10 +221,11 @@ class ToolInvocation:
                 self.failed = handed
             return
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
-        known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
-        why = compare(given, handed, result.value, known)
-        if why is not None:
-            self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
+        if handed.bytes < given:
+            known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
+            why = compare(given, handed, result.value, known)
+            if why is not None:
+                self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
 
     def replace(self, found: Remedied) -> None:
         """Record that a remedy replaced the result."""
@@ -265,10 +255,8 @@ class ToolInvocation:
 
     def leave_handler(self) -> None:
         """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
-        if self.span is not None:
-            self.span.detach()
-            if self.span.foreign:
-                self.write()
+        if self.span is not None and self.span.detach():
+            self.write()
 
     def write(self) -> None:
         """Set the attributes and events of the call on its span."""
@@ -323,7 +311,8 @@ class ToolInvocation:
         if self.span is not None:
             if not (self.span.foreign and self.written):
                 self.write()
-            self._show_cut()
+            if self.cuts:
+                self._show_cut()
             exemplar = spans.exemplar_of(self.span.span)
             self.span.end()
         elif self.tracing:
@@ -335,7 +324,7 @@ class ToolInvocation:
         tracer = self.out.tracer
         if self.span is None or tracer is None or self.produced is None or self.handed is None:
             return
-        layer, why = self.cuts[-1] if self.cuts else ("", "")
+        layer, why = self.cuts[-1]
         if layer == semconv.LAYER_FRAMEWORK:
             later = (semconv.RESULT_HANDED_BACK_BYTES, self.handed)
             show(tracer, self.span.span, self.name, self.produced.bytes, later, layer, why)
@@ -382,10 +371,12 @@ class ToolInvocation:
             executions.follow(execution, self.name)
 
 
-def _followup(execution_id: str, tool: str, arguments: object, *, repeated: bool) -> str | None:
-    """Return how this call follows up an earlier truncated or paged result of the same tool; None without one."""
-    if not executions.followed(execution_id, tool):
-        return None
-    if repeated:
-        return semconv.REPEATED
-    return semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
+def _carried(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, Any]:
+    """Return span attributes of the last payload that a durable runtime carried for an execution."""
+    found: dict[str, Any] = {semconv.PAYLOAD_BYTES: payload_bytes}
+    if cap_bytes is not None:
+        found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
+        found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+        if turns_left is not None:
+            found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+    return found

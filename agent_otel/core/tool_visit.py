@@ -1,25 +1,37 @@
-"""Context managers around the wrapped functions of a tool call."""
+"""The way into and out of the wrapped functions of a tool call.
+
+A framework's outer function (stage: handed back) and its inner one (stage: produced) share one record, which the
+outermost of them opens and finishes. The span opens at the last moment before the handler, because another
+instrumentation may open its own span until then.
+"""
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal import errors
+from opentelemetry import context
+
+from agent_otel import semconv, settings
+from agent_otel._internal import errors, setting_checks
+from agent_otel.core import switches
+from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import result_remedies
+from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.tool_stream import EventVisit, StreamVisit
 from agent_otel.core.types import LEFT_ALONE, PRODUCED
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import setup, spans
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextvars import Token
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import ToolReader, ToolResult, WrappedCall
+    from agent_otel.core.types import ToolCall, ToolReader, ToolResult, WrappedCall
 
 
 def running() -> ToolInvocation | None:
@@ -141,8 +153,8 @@ class Visit:
             if error is not None:
                 self._record.raise_(error, self._reader)
             if self._reader.station == PRODUCED:
-                if self._record.span is not None:
-                    self._record.leave_handler()
+                if self._record.span is not None and self._record.span.detach():
+                    self._record.write()
                 if not self._is_outermost:
                     self._record.awaits = self._reader
             if self._is_outermost:
@@ -180,3 +192,87 @@ class Inside:
 
     def __exit__(self, *_: object) -> None:
         self._record.depth -= 1
+
+
+def enter_tool(
+    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | Inside | None:
+    """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
+    if not switches.enabled or switches.muted.get():
+        return None
+    try:
+        current = running()
+        if current is not None:
+            return _enter_within(current, reader, instance, args, kwargs)
+        return _begin(reader, _plain_call(reader.call(instance, args, kwargs)))
+    except Exception:
+        errors.report_error("tool_call.enter")
+        return None
+
+
+def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
+    """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
+    if call is None or is_suppressed():
+        return None
+    if (
+        reader.replace is None
+        and (reader.awaits is None or reader.awaits.replace is None)
+        and result_remedies() is not None
+    ):
+        setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
+    record = ToolInvocation(call, setup.resolved or setup.telemetry(), reader.also_timed_by, reader.awaits)
+    opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
+    return Visit(record, reader, is_outermost=True, opens_span=opens_span)
+
+
+def is_suppressed() -> bool:
+    """Return true when the program suppresses instrumentation, by a key that only this module of OpenTelemetry sets."""
+    return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
+
+
+def _enter_within(
+    current: ToolInvocation, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Visit | Inside | None:
+    """Enter a wrapped function inside a running call.
+
+    It is that call's handler, a function that the handler's body calls, or a call of another agent.
+    """
+    if current.awaits is reader:
+        current.awaits = None
+        if current.raised or current.produced is not None:
+            current.forget_attempt()
+        return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in switches.hooked)
+    call = _plain_call(reader.call(instance, args, kwargs))
+    if call is None or _is_of_another_agent(call, current.call):
+        return _begin(reader, call)
+    if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
+        # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
+        return Inside(current)
+    return _begin(reader, call)
+
+
+def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:
+    """Return true when an agent that runs inside a tool makes the call; needed where calls have no ids."""
+    return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
+
+
+def _plain_call(call: ToolCall | None) -> ToolCall | None:
+    """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
+    if call is None:
+        return None
+    name, _, call_id, agent, execution, kind, _ = call
+    if (
+        type(name) is str
+        and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
+        and (agent is None or type(agent) is str)
+        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
+        and type(kind) is str
+    ):
+        return call
+    return call._replace(
+        name=text_or_none(name) or semconv.OTHER,
+        call_id=id_or_none(call_id),
+        agent=text_or_none(agent),
+        execution=id_or_none(execution),
+        type=text_or_none(kind) or "function",
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
-from agent_otel.core import handler
+from agent_otel.core import handler, switches
 from agent_otel.core.types import (
     LEFT_ALONE,
     Around,
@@ -178,7 +178,7 @@ def _before(hook: Before) -> Wrapper:
 def _in_thread(_: InThread) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
         decorate = wrapped(*args, **kwargs)
-        return functools.partial(_decorate_in_context, decorate) if handler.enabled else decorate
+        return functools.partial(_decorate_in_context, decorate) if switches.enabled else decorate
 
     return wrapper
 
@@ -230,7 +230,7 @@ def _family(hook: Family) -> Wrapper:
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = wrapped(*args, **kwargs)
-        if handler.enabled:
+        if switches.enabled:
             adopt(hook, instance)
         return result
 
@@ -268,7 +268,7 @@ def _apply(integration: Integration, module_name: str) -> None:
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
             _matched.add(integration.name)
-            handler.hooked.update([integration.name] if integration.beside else [])
+            switches.hooked.update([integration.name] if integration.beside else [])
             handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             preload.load()
             return
@@ -321,7 +321,7 @@ def _wrap_found(parent: Any, attribute: str, original: Any, reader: Reader) -> N
 
 def restore() -> None:
     """Put back every original that is still where we left it; where others have wrapped ours, ours stays silent."""
-    handler.enabled = False
+    switches.enabled = False
     while _wrapped:
         parent, attribute, wrapped, original = _wrapped.pop()
         if vars(parent).get(attribute) is not wrapped:
@@ -331,7 +331,7 @@ def restore() -> None:
         else:
             setattr(parent, attribute, original)
     _matched.clear()
-    handler.hooked.clear()
+    switches.hooked.clear()
 
 
 def _version(distribution: str) -> str | None:

@@ -275,18 +275,11 @@ def fields(value: Any) -> dict[str, Any]:
         if shape.kind is not RECORD or shape.namespace is None:
             return {}
         found = shape.namespace(value)
-    if has_plain_keys(found):
-        # dict.copy() asks a subclass for its keys.
-        return found if type(found) is dict else dict(dict.items(found))
-    return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
-
-
-def has_plain_keys(value: dict[Any, Any]) -> bool:
-    """Return whether a look-up in a dictionary runs no code: each of its keys is a plain text."""
-    for cls in map(type, dict.keys(value)):  # noqa: SIM110 - all() with a generator takes twice as long
-        if cls is not str:
-            return False
-    return True
+    for kind in map(type, dict.keys(found)):
+        if kind is not str:
+            return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
+    # dict.copy() asks a subclass for its keys.
+    return found if type(found) is dict else dict(dict.items(found))
 
 
 def plain_text(value: object) -> str | None:
@@ -302,3 +295,48 @@ def is_named(value: object, *names: str) -> bool:
         if _short_name(cls) in names:
             return True
     return False
+
+
+def is_text(value: object) -> bool:
+    """Return whether a value is a text."""
+    return issubclass(type(value), str)
+
+
+def is_dict(value: object) -> bool:
+    """Return whether a value is a dictionary."""
+    return issubclass(type(value), dict)
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list or a tuple as a list; nothing of anything else, such as the sentinels of omitted keys."""
+    cls = type(value)
+    if issubclass(cls, list):
+        return list.__getitem__(value, slice(None))
+    return list(tuple.__iter__(value)) if issubclass(cls, tuple) else []
+
+
+def number(value: object) -> int | None:
+    """Return a plain whole number, or nothing."""
+    return value if type(value) is int else None
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether a value is None or a plain one that is false; no other is asked for its truth."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or kind is float or kind is dict or kind is list or kind is tuple:
+        return not value
+    return value is None
+
+
+def given(*values: Any) -> Any:
+    """Return the first of these values that is not empty, else an empty text."""
+    for value in values:
+        if not is_empty(value):
+            return value
+    return ""
+
+
+def identity(value: object) -> str | None:
+    """Return an id as text: of a text, a whole number or a UUID; None for anything else, which has code of its own."""
+    kind = type(value)
+    return str(value) if kind is int or kind is UUID else plain_text(value)

@@ -6,6 +6,10 @@ Unlike the rest of this package it may call the methods of a value's own dict an
 from __future__ import annotations
 
 import json
+from typing import Final
+
+#: Characters of a name on an attribute.
+LONGEST_NAME: Final = 256
 
 
 def preview(value: object, limit_bytes: int) -> str:
@@ -37,7 +41,7 @@ def ends(value: object, count: int) -> tuple[str, str] | None:
     return (head, tail) if head and tail else None
 
 
-def clean(name: str, limit: int = 256) -> str:
+def clean(name: str, limit: int = LONGEST_NAME) -> str:
     """Return a name fit for an attribute: no lone surrogates, which would lose a whole OTLP batch, and not endless."""
     if len(name) <= limit and name.isascii():
         return name

@@ -9,7 +9,7 @@ from agent_otel import semconv
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.spans import Exemplar
     from agent_otel.telemetry.tool_metrics import Metrics
 
 

@@ -10,8 +10,6 @@ import threading
 import time
 from typing import TYPE_CHECKING, cast
 
-from opentelemetry import trace
-
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
@@ -33,7 +31,8 @@ _NOWHERE = (
 #: Seconds without a new attempt after a first use that failed; doubled with each failure that follows.
 _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 300.0
-_telemetry: Telemetry | None = None
+#: The telemetry of this process; None before the first measured call.
+resolved: Telemetry | None = None
 _flusher: lifecycle.Flusher | None = None
 _integrations: dict[str, tuple[str, str]] = {}
 _lock = threading.Lock()
@@ -78,11 +77,6 @@ class Telemetry:
         # Repeats are counted within one process, so a random key is sufficient without a configured one.
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
 
-    def is_tracing(self) -> bool:
-        """Return true once a TracerProvider is set, also when the program sets it late."""
-        # The public getter reads the environment on every call while no provider is set.
-        return getattr(trace, "_TRACER_PROVIDER", self) is not None
-
 
 def telemetry() -> Telemetry:
     """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint.
@@ -90,37 +84,37 @@ def telemetry() -> Telemetry:
     Raises:
         UnavailableError: this has failed, and is not to be tried again yet.
     """
-    if _telemetry is None:
+    if resolved is None:
         _attempts.check()
         with fork.loading, _lock:
-            if _telemetry is None:
+            if resolved is None:
                 _attempts.check()  # another thread may have failed meanwhile
                 _use_first()
-    return cast("Telemetry", _telemetry)
+    return cast("Telemetry", resolved)
 
 
 def _use_first() -> None:
-    global _telemetry  # noqa: PLW0603 - resolved once per process
+    global resolved  # noqa: PLW0603 - resolved once per process
     try:
-        resolved = _resolve(settings.current())
+        first = _resolve(settings.current())
         for name in list(_integrations):
-            _publish(resolved, name)
+            _publish(first, name)
     except Exception:
         _attempts.failed()
         raise
-    _telemetry = resolved
+    resolved = first
 
 
 def report_integration(name: str, version: str, target: str) -> None:
     """Publish the version and the wrapped function of an integration, now or when telemetry is resolved."""
     # Without the lock: this runs inside an import of the program, and resolving imports while it holds the lock.
     _integrations[name] = (version, target)
-    if _telemetry is not None:
-        _publish(_telemetry, name)
+    if resolved is not None:
+        _publish(resolved, name)
 
 
-def _publish(resolved: Telemetry, name: str) -> None:
-    resolved.metrics.set(semconv.INSTRUMENTATION_INFO, (name, *_integrations[name]), 1)
+def _publish(out: Telemetry, name: str) -> None:
+    out.metrics.set(semconv.INSTRUMENTATION_INFO, (name, *_integrations[name]), 1)
 
 
 def integrations() -> dict[str, tuple[str, str]]:

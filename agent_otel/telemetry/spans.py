@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context, trace
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 
 from agent_otel import semconv
-from agent_otel.measure.preview import clean
-from agent_otel.telemetry.sinks.base import Exemplar
+from agent_otel.measure.preview import LONGEST_NAME, clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextvars import Token
 
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span, SpanContext, Tracer
 
 _INVALID = trace.INVALID_SPAN
 DESCRIPTION_CHARACTERS = 8 * 1024
+
+
+class Exemplar:
+    """The span context of a measurement, converted to the form of each sink on demand; it does not keep the span.
+
+    ``at`` is the time of the measurement in epoch seconds.
+    """
+
+    __slots__ = ("at", "spot")
+
+    def __init__(self, spot: SpanContext) -> None:
+        self.spot = spot
+        self.at = time.time()
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels of a Prometheus exemplar."""
+        return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
+
+    @property
+    def context(self) -> Context:
+        """Return the context from which the OpenTelemetry SDK makes an exemplar."""
+        return trace.set_span_in_context(NonRecordingSpan(self.spot))
 
 
 class OpenSpan:
@@ -39,11 +62,12 @@ class OpenSpan:
         if self._token is None and self.span.get_span_context().is_valid:
             self._token = context.attach(trace.set_span_in_context(self.span))
 
-    def detach(self) -> None:
-        """Undo ``attach``; the caller is in the context of ``attach``."""
+    def detach(self) -> bool:
+        """Undo ``attach``; the caller is in its context. Return true for a foreign span, which may end soon."""
         if self._token is not None:
             token, self._token = self._token, None
             context.detach(token)
+        return self.foreign
 
     def let_go(self, before: Span | None) -> None:
         """Undo ``attach`` after an interrupt that skipped ``detach``; ``before`` is the span that was current."""
@@ -93,7 +117,11 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     """Open the span of a tool call, or enrich ``current`` if another instrumentation opened it for this call.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
+    Texts among the attributes may be any texts.
     """
+    for key, value in attributes.items():
+        if type(value) is str and not (len(value) <= LONGEST_NAME and value.isascii()):
+            attributes[key] = clean(value)
     if mode != "own":
         if current is not _INVALID and _is_span_of(current, name):
             current.set_attributes(attributes)

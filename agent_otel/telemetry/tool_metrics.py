@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.semconv import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Series, Sink
+    from agent_otel.telemetry.sinks.base import Series, Sink
+    from agent_otel.telemetry.spans import Exemplar
 
     _Waiting = tuple["ToolSeries", Series | None, float, int, int | None, Exemplar | None]
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Protocol
-
-from opentelemetry.trace import NonRecordingSpan, set_span_in_context
 
 from agent_otel._internal import fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opentelemetry.context import Context
-    from opentelemetry.trace import SpanContext
-
     from agent_otel.semconv import Metric
+    from agent_otel.telemetry.spans import Exemplar
 
 
 class _RecordingLock:
@@ -39,29 +34,6 @@ class _RecordingLock:
 
 
 recording = _RecordingLock()
-
-
-class Exemplar:
-    """The span context of a measurement, converted to the form of each sink on demand; it does not keep the span.
-
-    ``at`` is the time of the measurement in epoch seconds.
-    """
-
-    __slots__ = ("at", "spot")
-
-    def __init__(self, spot: SpanContext) -> None:
-        self.spot = spot
-        self.at = time.time()
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Return the labels of a Prometheus exemplar."""
-        return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
-
-    @property
-    def context(self) -> Context:
-        """Return the context from which the OpenTelemetry SDK makes an exemplar."""
-        return set_span_in_context(NonRecordingSpan(self.spot))
 
 
 class Series(Protocol):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter
 
     from agent_otel.semconv import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Series
+    from agent_otel.telemetry.sinks.base import Series
+    from agent_otel.telemetry.spans import Exemplar
 
 
 class _OTelSeries:

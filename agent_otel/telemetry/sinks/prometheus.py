@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.semconv import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Series
+    from agent_otel.telemetry.sinks.base import Series
+    from agent_otel.telemetry.spans import Exemplar
 
     #: An exemplar in a cell: span context and time, and the value.
     _Kept = tuple[Exemplar, float]

@@ -76,7 +76,7 @@ kept = tracemalloc.get_traced_memory()[0]
 from prometheus_client import REGISTRY
 from agent_otel.core.executions import executions
 repeats = REGISTRY.get_sample_value("agent_otel_tool_repeats_total", {"gen_ai_tool_name": "search"})
-print(json.dumps([kept, len(ledger), repeats]))
+print(json.dumps([kept, len(executions), repeats]))
 """
     child = environment("langchain").run(program, env={"AGENT_OTEL": "1"}, check=True)
     kept_bytes, executions, repeats = json.loads(child.stdout)
