@@ -5,6 +5,8 @@ from __future__ import annotations
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
+from agent_otel.alerts.promql import share
+from agent_otel.alerts.rule_types import JOB
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -23,7 +25,7 @@ from dashboards.panels import (
     stat_of,
     table_of,
 )
-from dashboards.queries import AGENT, JOB, WINDOW, WORKFLOW, Scope, drawn, legend, mean, or_zero, share
+from dashboards.queries import AGENT, WINDOW, WORKFLOW, Scope, drawn, legend, mean, or_zero
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 

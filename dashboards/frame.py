@@ -12,9 +12,10 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
+from agent_otel.alerts.rule_types import JOB, label
 from dashboards.links import JAEGER, TEMPO
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
-from dashboards.queries import JOB, PROCESSES, label, or_zero
+from dashboards.queries import PROCESSES, or_zero
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent_otel import semconv
+from agent_otel.alerts.rule_types import JOB, label
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -19,7 +20,7 @@ from dashboards.panels import (
     stat_of,
     table_of,
 )
-from dashboards.queries import JOB, RANGE, WINDOW, Scope, label, legend, mean, or_zero, worst
+from dashboards.queries import RANGE, WINDOW, Scope, legend, mean, or_zero, worst
 
 S = Scope({JOB: "job"})
 

@@ -34,17 +34,7 @@ from dashboards.payload_parts import (
     S,
     cap,
 )
-from dashboards.queries import (
-    RANGE,
-    RUNTIME,
-    WINDOW,
-    WORKFLOW,
-    drawn,
-    legend,
-    mean,
-    or_zero,
-    worst,
-)
+from dashboards.queries import RANGE, RUNTIME, WINDOW, WORKFLOW, drawn, legend, mean, or_zero, worst
 
 _FEW = ((None, "red"), (FEW_TURNS, "green"))
 _NO_HISTORY = (f'{DIRECTION}!="{semconv.HISTORY}"',)

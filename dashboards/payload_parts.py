@@ -6,6 +6,8 @@ from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
 from agent_otel.alerts.payload_rules import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
+from agent_otel.alerts.promql import share
+from agent_otel.alerts.rule_types import JOB
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Row
@@ -24,20 +26,7 @@ from dashboards.panels import (
     table_of,
     traces_of,
 )
-from dashboards.queries import (
-    ACTIVITY,
-    JOB,
-    RUNTIME,
-    TOOL,
-    WINDOW,
-    WORKFLOW,
-    Scope,
-    drawn,
-    gained,
-    legend,
-    share,
-    worst,
-)
+from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, worst
 
 S = Scope({JOB: "job", RUNTIME: "runtime", WORKFLOW: "workflow", ACTIVITY: "activity", TOOL: "tool"})
 #: The breakdown of a payload among all tools is wanted whole where shares are taken.
@@ -204,11 +193,7 @@ HISTORIES = Row(
 )
 
 
-def _dapr(name: str, *by: str) -> str:
-    # The sidecar is scraped as another job than the agent.
-    return f"histogram_quantile(1, sum by ({', '.join(('le', *by))}) ({gained(f'{name}_bucket', WINDOW)}))"
-
-
+# The sidecar is scraped as another job than the agent.
 _APP, _, _DAPR_NAME, _DAPR_STEP = DAPR_LABELS
 _DAPR_ONLY = (f'{RUNTIME}="dapr"',)
 _DAPR_STALL = ((None, "green"), (0.8, "orange"), (0.95, "red"))
@@ -222,7 +207,7 @@ DAPR = Row(
             "input whatever --max-body-size is. Only Dapr's is high: workers without agent_otel.",
             [
                 Line(
-                    _dapr(DAPR_WORKFLOW, _APP, _DAPR_NAME),
+                    largest(DAPR_WORKFLOW, _APP, _DAPR_NAME),
                     f"dapr {legend(_APP, _DAPR_NAME)}",
                 ),
                 Line(
@@ -239,7 +224,7 @@ DAPR = Row(
             "pass a reference instead.",
             [
                 Line(
-                    _dapr(DAPR_ACTIVITY, _DAPR_NAME, _DAPR_STEP),
+                    largest(DAPR_ACTIVITY, _DAPR_NAME, _DAPR_STEP),
                     legend(_DAPR_NAME, _DAPR_STEP),
                 )
             ],

@@ -6,10 +6,13 @@ aggregated ``by`` labels and never ``without``, no matcher is on ``le``, and the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel.alerts import promql
+from agent_otel.alerts.rule_types import JOB, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,16 +25,6 @@ RANGE = "$__range"
 WINDOW = "$window"
 #: As short as the scrape interval allows; for heatmaps, whose columns stand for themselves.
 STEP = "$__rate_interval"
-
-JOB = "job"
-
-_MEMORY = "1h"
-
-
-def label(name: str) -> str:
-    """Return the name that an attribute has as a label in Prometheus."""
-    return name.replace(".", "_")
-
 
 TOOL = label(semconv.GEN_AI_TOOL_NAME)
 AGENT = label(semconv.AGENT_NAME)
@@ -56,7 +49,7 @@ class Scope:
         """Return a selector with those of the variables whose label the metric has."""
         labels = (JOB, *metric.prometheus_labels)
         own = [f'{name}=~"${variable}"' for name, variable in self.variables.items() if name in labels]
-        return f"{metric.exposed_name}{suffix}{{{', '.join([*own, *matchers])}}}"
+        return promql.selector(f"{metric.exposed_name}{suffix}", (*own, *matchers))
 
     def sum(  # noqa: PLR0913 - what a sum may be of
         self,
@@ -73,9 +66,8 @@ class Scope:
         ``suffix`` is the part of a histogram: ``_count``, ``_sum`` or ``_bucket``.
         """
         series = self.select(metric, suffix, matchers)
-        grown = gained(series, over) if function == "increase" else f"{function}({series}[{over}])"
-        grouping = f" by ({', '.join(by)})" if by else ""
-        return f"sum{grouping} ({grown})"
+        gains = promql.gained(series, over) if function == "increase" else f"{function}({series}[{over}])"
+        return on_one_line(promql.total(by, gains))
 
     def events(self, metric: Metric, suffix: str = "", *, by: tuple[str, ...], matchers: Iterable[str] = ()) -> str:
         """Return what was counted in the window before each point; nothing where nothing was."""
@@ -92,23 +84,22 @@ class Scope:
     ) -> str:
         """Return a quantile of a histogram; of 1, the upper bound of the bucket that the largest value is in."""
         buckets = self.sum(metric, "_bucket", by=("le", *by), over=over, matchers=matchers)
-        return f"histogram_quantile({at:g}, {buckets})"
+        return on_one_line(promql.quantile(at, buckets))
 
     def buckets(self, metric: Metric) -> str:
         """Return the buckets of a histogram, which heatmaps draw."""
         return self.sum(metric, "_bucket", by=("le",), over=STEP)
 
 
-def gained(series: str, over: str) -> str:
-    """Return what counters gained in a range of time, that of newborn ones included.
+def largest(histogram: str, *by: str) -> str:
+    """Return the upper bound of the largest value of another program's histogram in the window."""
+    buckets = promql.total((promql.LE, *by), promql.gained(f"{histogram}_bucket", WINDOW))
+    return on_one_line(promql.quantile(1, buckets))
 
-    ``increase`` alone does not know the first value of a series: of a worker whose first call is over before it is
-    first scraped, it shows nothing. What was not there in the hour before the range has gained all it has. With
-    restarts in the range, ``increase`` sees more than what the last of them left.
-    """
-    increase = f"increase({series}[{over}])"
-    newborn = f"last_over_time({series}[{over}]) unless last_over_time({series}[{_MEMORY}] offset {over})"
-    return f"({newborn}) > {increase} or {increase}"
+
+def on_one_line(expression: str) -> str:
+    """Return an expression without its line breaks, as an editor of queries shows it."""
+    return re.sub(r"(?<=\() | (?=\))", "", " ".join(expression.split()))
 
 
 #: The processes that report, of the chosen jobs.
@@ -118,19 +109,6 @@ PROCESSES = f'{semconv.BUILD_INFO.exposed_name}{{{JOB}=~"$job"}}'
 def or_zero(expression: str, over: str = RANGE) -> str:
     """Return 0 for a missing counter, and nothing where no process reported in the range of time."""
     return f"{expression} or 0 * max(last_over_time({PROCESSES}[{over}]))"
-
-
-def share(part: str, whole: str) -> str:
-    """Return a part of a whole as 0 to 1; nothing where the whole is nothing.
-
-    Parts may be counted a scrape before the whole is, so that the quotient is clamped.
-    """
-    return f"clamp_max(({part}) / ({whole} > 0), 1)"
-
-
-def share_or_none(part: str, whole: str) -> str:
-    """Return `share`, and 0 for those of the whole that have no such part."""
-    return share(f"{part} or {whole} * 0", whole)
 
 
 def mean(part: str, whole: str) -> str:

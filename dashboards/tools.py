@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agent_otel import semconv
+from agent_otel.alerts.promql import share, share_or_none
+from agent_otel.alerts.rule_types import JOB
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
@@ -24,20 +26,7 @@ from dashboards.panels import (
     table_of,
     traces_of,
 )
-from dashboards.queries import (
-    ERROR,
-    JOB,
-    TOOL,
-    WINDOW,
-    Scope,
-    drawn,
-    legend,
-    mean,
-    or_zero,
-    share,
-    share_or_none,
-    worst,
-)
+from dashboards.queries import ERROR, TOOL, WINDOW, Scope, drawn, legend, mean, or_zero, worst
 
 S = Scope({JOB: "job", TOOL: "tool"})
 

@@ -39,15 +39,10 @@ DAPR_ACTIVITY: Final = "dapr_runtime_workflow_activity_payload_size_ratio"
 DAPR_LABELS: Final = ("app_id", "namespace", "workflow_name", "activity_name")
 
 
-def _utilization_record(query: Query) -> str:
-    return f"agent_otel:workflow_payload_utilization:max_{query.thresholds.payload_window}"
-
-
 def utilization(query: Query) -> Recording:
     """Record the utilization of the fullest payload, as the upper bound of its bucket."""
-    window = query.thresholds.payload_window
     bucket = query.part(semconv.UTILIZATION, "bucket")
-    return Recording(_utilization_record(query), f"{query.fullest(bucket, window, *_DIRECTED)} > 0")
+    return query.fullest(semconv.UTILIZATION.exposed_name, bucket, query.thresholds.payload_window, *_DIRECTED)
 
 
 def turns_left(query: Query) -> Recording:
@@ -55,27 +50,34 @@ def turns_left(query: Query) -> Recording:
 
     Of all directions, the one with the fewest free bytes counts.
     """
-    window = query.thresholds.growth_window
+    used, window = utilization(query), query.thresholds.growth_window
     capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
     cap = f"min by ({capped}) ({query.counter(semconv.PAYLOAD_CAP)})"
-    free = f"clamp_min(1 - {_utilization_record(query)}, 0)\n* on ({capped}) group_left ()\n{cap}"
+    free = f"clamp_min(1 - {used}, 0)\n* on ({capped}) group_left ()\n{cap}"
     grown, turns = (
         f"sum by ({query.by(*_WORKFLOW)}) (rate({query.part(semconv.PAYLOAD_GROWTH, part)}[{window}]))"
         for part in ("sum", "count")
     )
     least = f"min by ({query.by(*_WORKFLOW)}) (\n{promql.indented(free)}\n)"
     per_turn = promql.indented(f"{grown}\n/\n{turns}\n> 0")
-    return Recording("agent_otel:workflow_payload:turns_left", f"{least}\n/\n(\n{per_turn}\n)")
+    name = query.record("agent_otel_workflow_payload", "turns_left", *_WORKFLOW)
+    return Recording(name, f"{least}\n/\n(\n{per_turn}\n)", (used,))
+
+
+def _events(query: Query, metric: semconv.Metric, window: str, *attributes: str) -> Recording:
+    return query.events(metric.exposed_name.removesuffix("_total"), query.counter(metric), window, *attributes)
 
 
 def near_cap(query: Query) -> Alert:
     """Return a critical alert: the runtime may reject the next turn's payload, and the run's work is lost with it."""
     chosen = query.thresholds
-    near = query.events(query.counter(semconv.PAYLOAD_NEAR_CAP), chosen.payload_window, *_DIRECTED)
+    used = utilization(query)
+    near = _events(query, semconv.PAYLOAD_NEAR_CAP, chosen.payload_window, *_DIRECTED)
     return Alert(
         "AgentWorkflowPayloadNearCap",
         CRITICAL,
-        f"{_utilization_record(query)} > {chosen.payload_near_ratio:g}\nand\n{near} > 0",
+        f"{used} > {chosen.payload_near_ratio:g}\nand {near} > 0",
+        reads=(used, near),
         summary=f"A payload of workflow {WORKFLOW} is near its cap",
         description=f"A payload ({DIRECTION}) of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} has reached {SHARE} of its "
         f"cap within {chosen.payload_window}. Above the cap the runtime rejects it, and the run fails or retries "
@@ -90,13 +92,13 @@ def over_cap(query: Query) -> Alert:
     chosen = query.thresholds
     window = chosen.payload_over_window
     over, rejected = (
-        query.events(query.counter(metric), window, *_BOUNDARY)
-        for metric in (semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
+        _events(query, metric, window, *_BOUNDARY) for metric in (semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
     )
     return Alert(
         "AgentWorkflowPayloadOverCap",
         CRITICAL,
-        f"{over} > 0\nor\n{rejected} > 0",
+        f"{over} > 0\nor {rejected} > 0",
+        reads=(over, rejected),
         summary=f"Payloads of workflow {WORKFLOW} are over their cap",
         description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} over their cap or "
         f"rejected within {window}: {COUNT}. Their runs fail or stall, and a retry sends the same bytes. Terminate or "
@@ -110,10 +112,12 @@ def few_turns_left(query: Query) -> Alert:
     """Return a warning: there is time to act before the page."""
     chosen = query.thresholds
     window = chosen.few_turns_window
+    few = _events(query, semconv.FEW_TURNS_LEFT, window, *_WORKFLOW)
     return Alert(
         "AgentWorkflowFewTurnsLeft",
         WARNING,
-        f"{query.events(query.counter(semconv.FEW_TURNS_LEFT), window, *_WORKFLOW)} > 0",
+        f"{few} > 0",
+        reads=(few,),
         summary=f"Executions of workflow {WORKFLOW} have few turns left",
         description=f"Executions of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} that reached, within {window}, fewer than "
         f"3 turns to their cap at their recent growth: {COUNT}. End or compact them before the runtime rejects them.",
@@ -126,10 +130,12 @@ def stuck_retries(query: Query) -> Alert:
     """Return a critical alert: the run makes no progress, the retries cost money, and no timeout ends them."""
     chosen = query.thresholds
     window = chosen.stuck_retries_window
+    stuck = _events(query, semconv.STUCK_RETRIES, window, *_BOUNDARY)
     return Alert(
         "AgentWorkflowStuckRetries",
         CRITICAL,
-        f"{query.events(query.counter(semconv.STUCK_RETRIES), window, *_BOUNDARY)} > 0",
+        f"{stuck} > 0",
+        reads=(stuck,),
         summary=f"Workflow {WORKFLOW} retries rejected payloads",
         description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} rejected again "
         f"within {window}: {COUNT}. Each retry sends the same bytes and cannot succeed. Terminate the executions.",
@@ -145,7 +151,7 @@ def dapr_near_stall(query: Query) -> Alert:
     """
     chosen = query.thresholds
     workflow, activity = (
-        query.fullest(query.select(f"{name}_bucket"), chosen.dapr_window, *labels)
+        query.fullest(name, query.select(f"{name}_bucket"), chosen.dapr_window, *labels)
         for name, labels in ((DAPR_WORKFLOW, DAPR_LABELS[:3]), (DAPR_ACTIVITY, DAPR_LABELS))
     )
     name, app = value_of(DAPR_LABELS[2]), value_of(DAPR_LABELS[0])
@@ -153,7 +159,8 @@ def dapr_near_stall(query: Query) -> Alert:
     return Alert(
         "AgentDaprPayloadNearStall",
         CRITICAL,
-        f"{workflow} > {chosen.dapr_ratio:g}\nor\n{activity} > {chosen.dapr_ratio:g}",
+        f"{workflow} > {chosen.dapr_ratio:g}\nor {activity} > {chosen.dapr_ratio:g}",
+        reads=(workflow, activity),
         summary=f"daprd is about to stall workflow {name}",
         description=f"A dispatch of workflow {name}{of_activity} of app {app} has reached {SHARE} of --max-body-size "
         f"within {chosen.dapr_window}. Above 95 % daprd stalls the workflow without an error. Raise --max-body-size.",
@@ -162,7 +169,8 @@ def dapr_near_stall(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (utilization, turns_left)
+#: Series that no alert reads; panels and runbooks do.
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (turns_left,)
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     near_cap,
     over_cap,

@@ -1,26 +1,91 @@
-"""PromQL expressions over the metrics of the catalogue, with an export's matchers and grouping labels."""
+"""PromQL over the metrics of the catalogue, for alerts and dashboards alike.
+
+What a counter gained has one definition, `gained`. Recording rules use it with the start times of processes. Dashboards
+use it without them, because a window that a reader chooses is not a number of seconds.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
+from agent_otel.alerts.rule_types import JOB, Recording, label
 from agent_otel.alerts.thresholds import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_otel.alerts.options import Options
     from agent_otel.alerts.thresholds import Thresholds
     from agent_otel.semconv import Metric
 
-JOB = "job"
-LE = "le"
+LE: Final = "le"
+#: Time before a window in which a series is searched that the window may have begun with.
+MEMORY: Final = "1h"
 
 
-def label(name: str) -> str:
-    """Return the name of an attribute as a Prometheus label."""
-    return name.replace(".", "_")
+def selector(series: str, matchers: Iterable[str] = ()) -> str:
+    """Return a selector; matchers have the form ``result="error"``."""
+    chosen = ", ".join(matchers)
+    return f"{series}{{{chosen}}}" if chosen else series
+
+
+def gained(counter: str, window: str, memory: str = MEMORY, began: str = "", unknown: str = "") -> str:
+    """Return an expression for the increase of a counter, or of a histogram's bucket, in a window, per series.
+
+    ``increase`` alone is wrong in four cases. It ignores the first value of a series, and a worker's first event is
+    often counted before its first scrape. It misses the restart of a process that counts to the same value in each
+    life. It misses events that happen while nothing is scraped. It extrapolates each bucket of a histogram separately,
+    which adds observations to buckets that had none.
+
+    The expression takes the first of these that applies:
+
+      - the whole value of a series, when its process ``began`` in the window (an operator with its operand);
+      - the difference of the last values in the window and before it, where a new series had 0 before it;
+      - ``increase``, when a counter was reset in the window, or for a new series of an ``unknown`` process (an operator
+        with its operand): nothing says when it counted.
+    """
+    now, before = f"last_over_time({counter}[{window}])", f"last_over_time({counter}[{memory}] offset {window})"
+    reset = f"unless resets({counter}[{window}]) > 0"
+    whole = f"  {now}\n    {began}\n    {reset}\nor\n" if began else ""
+    new = f"0 * {now}" + (f" {unknown}" if unknown else "")
+    return f"{whole}  {now}\n    - ({before} or {new}) >= 0\n    {reset}\nor\n  increase({counter}[{window}])"
+
+
+def total(labels: Iterable[str], expression: str) -> str:
+    """Return ``sum by (labels) (expression)``, on separate lines; without labels one sum of all."""
+    by = f" by ({', '.join(labels)})" if labels else ""
+    return f"sum{by} (\n{indented(expression)}\n)"
+
+
+def quantile(at: float, buckets: str) -> str:
+    """Return a quantile of the buckets of a histogram; of 1, the upper bound of the bucket with the largest value."""
+    return f"histogram_quantile({at:g},\n{indented(buckets)}\n)"
+
+
+def share(part: object, whole: object) -> str:
+    """Return the ratio of a part to a whole, at most 1; no series where the whole is 0 or the part is absent.
+
+    The limit is necessary because a part may be counted one scrape before the whole.
+    """
+    return f"clamp_max(({part}) / ({whole} > 0), 1)"
+
+
+def share_or_none(part: object, whole: object) -> str:
+    """Return `share`, and 0 for a whole without such a part."""
+    return share(f"{part} or {whole} * 0", whole)
+
+
+def at_least(events: object, number: int) -> str:
+    """Return a condition for at least ``number`` events; it rounds, because ``increase`` yields fractions."""
+    return f"{events} > 0" if number == 1 else f"round({events}) >= {number}"
+
+
+def indented(expression: str) -> str:
+    """Indent each line by two blanks."""
+    return textwrap.indent(expression, "  ")
 
 
 @dataclass(frozen=True)
@@ -36,13 +101,13 @@ class Selector:
 
 @dataclass(frozen=True)
 class Query:
-    """Builder of the selectors and expressions of one export."""
+    """Builder of the selectors, expressions and recorded series of one export."""
 
     thresholds: Thresholds
     options: Options
 
     def counter(self, metric: Metric, *matchers: str) -> Selector:
-        """Return a selector of a counter or a gauge; matchers have the form ``result="error"``."""
+        """Return a selector of a counter or a gauge."""
         return Selector(self._select(metric.exposed_name, *matchers), metric.prometheus_labels)
 
     def part(self, metric: Metric, part: str, *matchers: str) -> Selector:
@@ -57,69 +122,43 @@ class Query:
 
     def _select(self, series: str, *matchers: str) -> str:
         own = self.options.matchers.rstrip(", ")
-        chosen = ", ".join((*matchers, own) if own else matchers)
-        return f"{series}{{{chosen}}}" if chosen else series
+        return selector(series, (*matchers, own) if own else matchers)
+
+    def labels(self, *attributes: str) -> tuple[str, ...]:
+        """Return the labels to group by: the job, the export's labels, and these."""
+        return tuple(dict.fromkeys((JOB, *self.options.by, *map(label, attributes))))
 
     def by(self, *attributes: str) -> str:
-        """Return the labels to group by: the job, the export's labels, and these."""
-        return ", ".join(dict.fromkeys((JOB, *self.options.by, *map(label, attributes))))
+        """Return `labels` as text."""
+        return ", ".join(self.labels(*attributes))
 
     def gained(self, counter: Selector, window: str) -> str:
-        """Return an expression for the increase of a counter, or of a histogram's bucket, in a window, per series.
+        """Return `gained` of a counter; the start times of processes are considered for this package's counters."""
+        memory = self.thresholds.counter_memory
+        if counter.own is None:
+            return gained(str(counter), window, memory)
+        start, matching = self.counter(semconv.PROCESS_START), f"ignoring ({', '.join(counter.own)})"
+        began_at, since = f"last_over_time({start}[{window}])", f"time() - {seconds(window):g}"
+        scraped_before = f"last_over_time({start}[{memory}] offset {window})"
+        began = f"and {matching} {began_at} > {since}"
+        unknown = f"unless {matching} ({began_at} <= {since} unless {scraped_before})"
+        return gained(str(counter), window, memory, began, unknown)
 
-        ``increase`` alone is wrong in four cases. It ignores the first value of a series, and a worker's first event is
-        often counted before its first scrape. It misses the restart of a process that counts to the same value in each
-        life. It misses events that happen while nothing is scraped. It extrapolates each bucket of a histogram
-        separately, which adds observations to buckets that had none.
+    def events(self, name: str, counter: Selector, window: str, *attributes: str) -> Recording:
+        """Record the number of events of a counter in a window, by these attributes."""
+        summed = total(self.labels(*attributes), self.gained(counter, window))
+        return Recording(self.record(name, f"increase{window}", *attributes), summed)
 
-        The expression takes the first of these that applies:
+    def fullest(self, name: str, bucket: Selector, window: str, *attributes: str) -> Recording:
+        """Record the upper bound of the highest bucket with observations; no series without any."""
+        buckets = total(self.labels(*attributes, LE), self.gained(bucket, window))
+        return Recording(self.record(name, f"max{window}", *attributes), f"{quantile(1, buckets)} > 0")
 
-          - the whole value of a series, when its process began in the window;
-          - the whole value of a series that is new in the window, when its process was scraped before;
-          - the difference of two values;
-          - ``increase``, when a counter was reset in the window or its process was not scraped for long.
-        """
-        now = f"last_over_time({counter}[{window}])"
-        before = f"last_over_time({counter}[{self.thresholds.counter_memory}] offset {window})"
-        reset = f"unless resets({counter}[{window}]) > 0"
-        began, unknown = "", ""
-        if counter.own is not None:
-            start, matching = self.counter(semconv.PROCESS_START), f"ignoring ({', '.join(counter.own)})"
-            began_at, since = f"last_over_time({start}[{window}])", f"time() - {seconds(window):g}"
-            known = f"last_over_time({start}[{self.thresholds.counter_memory}] offset {window})"
-            began = f"  {now}\n    and {matching} {began_at} > {since}\n    {reset}\nor\n"
-            unknown = f"    unless {matching} ({began_at} <= {since} unless {known})\n"
-        return (
-            f"{began}  {now}\n    unless {before}\n{unknown}"
-            f"or\n  {now}\n    - {before} >= 0\n    {reset}\n"
-            f"or\n  increase({counter}[{window}])"
-        )
-
-    def events(self, counter: Selector, window: str, *attributes: str) -> str:
-        """Return an expression for the number of events of a counter in a window, by these labels."""
-        return total(self.by(*attributes), self.gained(counter, window))
-
-    def fullest(self, bucket: Selector, window: str, *attributes: str) -> str:
-        """Return an expression for the upper bound of the highest bucket with observations; NaN without any."""
-        buckets = total(self.by(*attributes, LE), self.gained(bucket, window))
-        return f"histogram_quantile(1,\n{indented(buckets)}\n)"
+    def record(self, name: str, operations: str, *attributes: str) -> str:
+        """Return the name of a recorded series: ``job_tool:agent_otel_tool_results:increase15m``."""
+        return f"{'_'.join((JOB, *map(_level, attributes)))}:{name}:{operations}"
 
 
-def total(labels: str, expression: str) -> str:
-    """Return ``sum by (labels) (expression)``, on separate lines."""
-    return f"sum by ({labels}) (\n{indented(expression)}\n)"
-
-
-def at_least(events: str, number: int) -> str:
-    """Return a condition for at least ``number`` events; it rounds, because ``increase`` yields fractions."""
-    return f"{events} > 0" if number == 1 else f"round(\n{indented(events)}\n) >= {number}"
-
-
-def share(part: str, whole: str) -> str:
-    """Return the ratio of a part to a whole, at most 1; no series where the whole is 0 or the part is absent."""
-    return f"clamp_max(\n{indented(part)}\n  /\n{indented(f'({whole} > 0)')},\n1)"
-
-
-def indented(expression: str) -> str:
-    """Indent each line by two blanks."""
-    return textwrap.indent(expression, "  ")
+def _level(attribute: str) -> str:
+    """Return a short name of an attribute for the level of a recorded series: ``tool`` of ``gen_ai.tool.name``."""
+    return [part for part in attribute.split(".") if part not in {"gen_ai", "name"}][-1]

@@ -10,11 +10,12 @@ import yaml
 from agent_otel.alerts import payload_rules, telemetry_rules, tool_rules
 from agent_otel.alerts.options import Options
 from agent_otel.alerts.promql import Query
-from agent_otel.alerts.rule_types import COMPONENT, Alert, Recording
+from agent_otel.alerts.rule_types import COMPONENT, Alert, Recording, in_order
 from agent_otel.alerts.thresholds import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
 
 #: Formats: plain rule files, ``PrometheusRule``, and files for ``mimirtool rules load``.
 PROMETHEUS: Final = "prometheus"
@@ -41,11 +42,16 @@ def alerts(thresholds: Thresholds, options: Options) -> tuple[Alert, ...]:
 def recordings(thresholds: Thresholds, options: Options) -> tuple[Recording, ...]:
     """Return all recorded series, in the order of the files."""
     query = Query(thresholds, options)
-    return tuple(make(query) for group in _GROUPS.values() for make in group.RECORDINGS)
+    return tuple(recording for group in _GROUPS.values() for recording in _recordings(query, group))
+
+
+def _recordings(query: Query, group: ModuleType) -> tuple[Recording, ...]:
+    read = (recording for make in group.ALERTS for recording in make(query).reads)
+    return in_order((*read, *(make(query) for make in group.RECORDINGS)))
 
 
 def uses() -> dict[str, tuple[str, ...]]:
-    """Return, for each threshold, the alerts and recorded series that use it."""
+    """Return, for each threshold, the alerts that use it, and the recorded series that no alert reads."""
     found: dict[str, list[str]] = {item.name: [] for item in fields(Thresholds)}
     for make in (make for group in _GROUPS.values() for make in (*group.RECORDINGS, *group.ALERTS)):
         noticing = _Noticing()
@@ -92,7 +98,7 @@ def _groups(query: Query, runbooks: Mapping[str, str]) -> list[dict[str, Any]]:
         {
             "name": name,
             "rules": [
-                *(_recording(make(query)) for make in group.RECORDINGS),
+                *(_recording(recording) for recording in _recordings(query, group)),
                 *(_alert(make(query), query.options, runbooks) for make in group.ALERTS),
             ],
         }

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import JOB, label
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+JOB = "job"
 CRITICAL = "critical"
 WARNING = "warning"
 INFO = "info"
@@ -16,10 +20,15 @@ COMPONENT = "agent_otel"
 
 @dataclass(frozen=True)
 class Recording:
-    """A series that is computed once for panels and alerts."""
+    """A series that Prometheus computes once for alerts and panels; as text its name, for the expressions over it."""
 
     record: str
     expr: str
+    #: Recorded series that ``expr`` reads, and that stand before it.
+    reads: tuple[Recording, ...] = ()
+
+    def __str__(self) -> str:
+        return self.record
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,24 @@ class Alert:
     wait: str = ""
     #: Time that the alert stays after its expression is false (``keep_firing_for``), so that single events do not flap.
     keep: str = ""
+    #: Recorded series that ``expr`` reads.
+    reads: tuple[Recording, ...] = ()
+
+
+def in_order(recordings: Iterable[Recording]) -> tuple[Recording, ...]:
+    """Return these recorded series and those that they read, each once and after those that it reads."""
+    return tuple({recording.record: recording for recording in _with_sources(recordings)}.values())
+
+
+def _with_sources(recordings: Iterable[Recording]) -> Iterator[Recording]:
+    for recording in recordings:
+        yield from _with_sources(recording.reads)
+        yield recording
+
+
+def label(name: str) -> str:
+    """Return the name of an attribute as a Prometheus label."""
+    return name.replace(".", "_")
 
 
 def value_of(name: str) -> str:

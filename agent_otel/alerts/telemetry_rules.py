@@ -13,6 +13,7 @@ from agent_otel.alerts.rule_types import (
     WARNING,
     Alert,
     Recording,
+    label,
     on_executions,
     on_health,
     value_of,
@@ -39,12 +40,15 @@ def history_lost(query: Query) -> Alert:
     """Return a warning: answers are wrong without an error, but no run is stuck."""
     chosen = query.thresholds
     window = chosen.history_lost_window
-    lost = query.events(query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME)
-    agent = f"{{{{ with $labels.{promql.label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
+    lost = query.events(
+        "agent_otel_model_history_lost", query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME
+    )
+    agent = f"{{{{ with $labels.{label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
     return Alert(
         "AgentHistoryLost",
         WARNING,
         promql.at_least(lost, chosen.history_lost_min),
+        reads=(lost,),
         summary="Model requests lack the earlier turns",
         description=f"Requests{agent}{IN_JOB} after the first turn without any message of the earlier turns within "
         f"{window}: {COUNT}. The model does not see the conversation. Check the checkpointer and the session ids.",
@@ -57,11 +61,12 @@ def limit_hit(query: Query) -> Alert:
     """Return a warning: the limit worked; the cause can wait for office hours."""
     chosen = query.thresholds
     window = chosen.limit_hit_window
-    hit = query.events(query.counter(semconv.LIMITS_HIT), window, semconv.LIMIT)
+    hit = query.events("agent_otel_limits_hit", query.counter(semconv.LIMITS_HIT), window, semconv.LIMIT)
     return Alert(
         "AgentLimitHit",
         WARNING,
         promql.at_least(hit, chosen.limit_hit_min),
+        reads=(hit,),
         summary=f"Executions reached the limit {value_of(semconv.LIMIT)}",
         description=f"Calls skipped{IN_JOB} within {window} because their execution had reached the limit "
         f"{value_of(semconv.LIMIT)}: {COUNT}. Look for calls that repeat; without any, raise the limit.",
@@ -75,13 +80,16 @@ def claim_check_failing(query: Query) -> Alert:
     chosen = query.thresholds
     window = chosen.claim_check_window
     by_operation = semconv.OPERATION
-    failed = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS, _FAILED), window, by_operation)
-    every = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS), window, by_operation)
+    failures = query.counter(semconv.CLAIM_CHECK_OPERATIONS, _FAILED)
+    operations = query.counter(semconv.CLAIM_CHECK_OPERATIONS)
+    failed = query.events("agent_otel_claim_check_failures", failures, window, by_operation)
+    every = query.events("agent_otel_claim_check_operations", operations, window, by_operation)
     return Alert(
         "AgentClaimCheckFailing",
         CRITICAL,
         f"{promql.at_least(failed, chosen.claim_check_min_errors)}\n"
-        f"and\n{promql.share(failed, every)} > {chosen.claim_check_errors_ratio:g}",
+        f"and {failed} / {every} > {chosen.claim_check_errors_ratio:g}",
+        reads=(failed, every),
         summary="Operations on the claim store fail",
         description=f"Failed operations ({value_of(by_operation)}) on the claim store{IN_JOB} within {window}: "
         f"{COUNT}, more than {chosen.claim_check_errors_ratio * 100:g}% of all. New results are not stored, and "
@@ -95,11 +103,13 @@ def unresolved_refs(query: Query) -> Alert:
     """Return a warning: a model used a reference that does not resolve and got an error instead of the result."""
     chosen = query.thresholds
     window = chosen.unresolved_window
-    missed = query.events(query.counter(semconv.CLAIM_CHECK_OPERATIONS, _UNRESOLVED), window, semconv.RESULT)
+    counter = query.counter(semconv.CLAIM_CHECK_OPERATIONS, _UNRESOLVED)
+    missed = query.events("agent_otel_claim_check_unresolved", counter, window, semconv.RESULT)
     return Alert(
         "AgentClaimCheckUnresolvedRefs",
         WARNING,
         promql.at_least(missed, chosen.unresolved_min),
+        reads=(missed,),
         summary="References to stored results do not resolve",
         description=f"Reads of stored results{IN_JOB} that returned none ({value_of(semconv.RESULT)}) within {window}: "
         f"{COUNT}. The agent cannot read the rest of a result. Compare TTL, store and keys of the workers.",
@@ -108,28 +118,24 @@ def unresolved_refs(query: Query) -> Alert:
     )
 
 
-def _steady_record(query: Query) -> str:
-    return f"agent_otel:processes:steady_{query.thresholds.gone_steady_window}"
-
-
 def steady(query: Query) -> Recording:
     """Record the number of processes of a job that reported without a gap and does not scale to zero on purpose."""
     window = query.thresholds.gone_steady_window
     there = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO, _MISSED)})"
     marks = max(1, int(seconds(window)) // _MARK_SECONDS)
-    return Recording(
-        _steady_record(query), f"{there}\nand\ncount_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
-    )
+    lasting = f"count_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
+    return Recording(query.record("agent_otel_processes", f"steady{window}"), f"{there}\nand\n{lasting}")
 
 
 def telemetry_gone(query: Query) -> Alert:
     """Return a warning: the agent may work, but no other alert here can fire. Other rules report that a pod is down."""
     chosen = query.thresholds
-    now = f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO)})"
+    before, now = steady(query), f"count by ({query.by()}) ({query.counter(semconv.BUILD_INFO)})"
     return Alert(
         "AgentTelemetryGone",
         WARNING,
-        f"last_over_time({_steady_record(query)}[{chosen.gone_memory}])\nunless\n{now}",
+        f"last_over_time({before}[{chosen.gone_memory}])\nunless {now}",
+        reads=(before,),
         summary="Agents report no telemetry",
         description=f"Processes{IN_JOB} that reported before: {COUNT}. None reports now, and no other alert of this "
         f"job can fire. Check that they run and are scraped. This alert ends after {chosen.gone_memory} at the latest.",
@@ -142,11 +148,12 @@ def self_errors(query: Query) -> Alert:
     """Return a warning: the agent is not affected, but its telemetry is incomplete."""
     chosen = query.thresholds
     window = chosen.self_errors_window
-    errors = query.events(query.counter(semconv.INTERNAL_ERRORS), window, semconv.WHERE)
+    errors = query.events("agent_otel_internal_errors", query.counter(semconv.INTERNAL_ERRORS), window, semconv.WHERE)
     return Alert(
         "AgentTelemetrySelfErrors",
         WARNING,
         promql.at_least(errors, chosen.self_errors_min),
+        reads=(errors,),
         summary="agent_otel has internal errors",
         description=f"Internal errors of agent_otel in {value_of(semconv.WHERE)}{IN_JOB} within {window}: {COUNT}. "
         "The agent is not affected, but its telemetry is incomplete. Its log has one warning for each place.",
@@ -155,7 +162,7 @@ def self_errors(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (steady,)
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
     limit_hit,

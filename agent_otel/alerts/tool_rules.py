@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
-from agent_otel.alerts.rule_types import BYTES, COUNT, IN_JOB, INFO, SHARE, TOOL, WARNING, Alert, Recording, on_tools
+from agent_otel.alerts.rule_types import (
+    BYTES,
+    COUNT,
+    IN_JOB,
+    INFO,
+    SHARE,
+    TOOL,
+    WARNING,
+    Alert,
+    Recording,
+    label,
+    on_tools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,87 +30,81 @@ _NAME: Final = semconv.GEN_AI_TOOL_NAME
 _CUT: Final = f'{semconv.REASON}!~"{semconv.SUSPECTED}|{semconv.CLEARED}"'
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
-_FAILED: Final = f'{promql.label(semconv.ERROR_TYPE)}!=""'
+_FAILED: Final = f'{label(semconv.ERROR_TYPE)}!=""'
 
 
-def _p95_record(query: Query) -> str:
-    return f"agent_otel:tool_result_size_bytes:p95_{query.thresholds.p95_window}"
+_CALLS: Final = "gen_ai_execute_tool"
+_RESULTS: Final = "agent_otel_tool_results"
+_CUTS: Final = f"{_RESULTS}_truncated"
+_SIZE: Final = semconv.RESULT_SIZE.exposed_name
 
 
-def _truncated_record(query: Query) -> str:
-    return f"agent_otel:tool_results_truncated:ratio_{query.thresholds.truncated_window}"
+def results(query: Query, window: str) -> Recording:
+    """Record the number of results that a tool returned."""
+    return query.events(_RESULTS, query.part(semconv.RESULT_SIZE, "count"), window, _NAME)
 
 
-def _results_record(query: Query) -> str:
-    return f"agent_otel:tool_results:increase_{query.thresholds.first_cut_window}"
+def large(query: Query, window: str) -> Recording:
+    """Record the number of a tool's results above the warn size."""
+    return query.events(f"{_RESULTS}_large", query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
 
 
-def _cuts_record(query: Query) -> str:
-    return f"agent_otel:tool_results_truncated:increase_{query.thresholds.first_cut_window}"
-
-
-def _errors_record(query: Query) -> str:
-    return f"agent_otel:execute_tool:error_ratio_{query.thresholds.errors_window}"
+def cuts(query: Query, window: str) -> Recording:
+    """Record the number of a tool's results that a layer other than a remedy truncated."""
+    counter = query.counter(semconv.RESULTS_TRUNCATED, _CUT, _NOT_ASKED_FOR)
+    return query.events(f"{_CUTS}_without_remedies", counter, window, _NAME)
 
 
 def p95(query: Query) -> Recording:
     """Record the 95th percentile of a tool's result size; no series without results."""
     window = query.thresholds.p95_window
-    bucket = query.part(semconv.RESULT_SIZE, "bucket")
-    buckets = promql.total(query.by(_NAME, promql.LE), f"rate({bucket}[{window}])")
-    return Recording(
-        _p95_record(query),
-        f"histogram_quantile(0.95,\n{promql.indented(buckets)}\n) > 0",
+    buckets = promql.total(
+        query.labels(_NAME, promql.LE), f"rate({query.part(semconv.RESULT_SIZE, 'bucket')}[{window}])"
     )
+    return Recording(query.record(_SIZE, f"p95_{window}", _NAME), f"{promql.quantile(0.95, buckets)} > 0")
+
+
+def large_share(query: Query) -> Recording:
+    """Record the share of a tool's results above the warn size."""
+    window = query.thresholds.mostly_large_window
+    return _share(query, f"{_RESULTS}_large", large(query, window), results(query, window), window)
 
 
 def truncated_share(query: Query) -> Recording:
     """Record the share of a tool's results that any layer truncated."""
     window = query.thresholds.truncated_window
-    cut = query.events(query.counter(semconv.RESULTS_TRUNCATED, _CUT), window, _NAME)
-    return Recording(_truncated_record(query), promql.share(cut, _results(query, window)))
+    cut = query.events(_CUTS, query.counter(semconv.RESULTS_TRUNCATED, _CUT), window, _NAME)
+    return _share(query, _CUTS, cut, results(query, window), window)
 
 
-def results(query: Query) -> Recording:
-    """Record how many results a tool returned; an alert sums a week of it."""
-    window = query.thresholds.first_cut_window
-    return Recording(_results_record(query), _results(query, window))
-
-
-def cuts(query: Query) -> Recording:
-    """Record how many of a tool's results any layer but a remedy truncated; an alert reads a week of it."""
-    window = query.thresholds.first_cut_window
-    counter = query.counter(semconv.RESULTS_TRUNCATED, _CUT, _NOT_ASKED_FOR)
-    return Recording(_cuts_record(query), query.events(counter, window, _NAME))
+def calls(query: Query) -> Recording:
+    """Record the number of calls of a tool."""
+    counter = query.part(semconv.TOOL_DURATION, "count")
+    return query.events(f"{_CALLS}_calls", counter, query.thresholds.errors_window, _NAME)
 
 
 def error_share(query: Query) -> Recording:
     """Record the share of a tool's failed calls; 0 before the first failure, which has no series yet."""
-    window = query.thresholds.errors_window
-    every = _calls(query, window)
-    failed = query.events(query.part(semconv.TOOL_DURATION, "count", _FAILED), window, _NAME)
-    none = f"{every} * 0"
-    part = f"(\n{promql.indented(failed)}\n  or\n{promql.indented(none)}\n)"
-    return Recording(_errors_record(query), promql.share(part, every))
+    every, window = calls(query), query.thresholds.errors_window
+    failed = query.events(f"{_CALLS}_errors", query.part(semconv.TOOL_DURATION, "count", _FAILED), window, _NAME)
+    name = query.record(f"{_CALLS}_errors", f"ratio{window}", _NAME)
+    return Recording(name, promql.share_or_none(failed, every), (failed, every))
 
 
-def _results(query: Query, window: str) -> str:
-    return query.events(query.part(semconv.RESULT_SIZE, "count"), window, _NAME)
-
-
-def _calls(query: Query, window: str) -> str:
-    return query.events(query.part(semconv.TOOL_DURATION, "count"), window, _NAME)
+def _share(query: Query, name: str, part: Recording, whole: Recording, window: str) -> Recording:
+    return Recording(query.record(name, f"ratio{window}", _NAME), promql.share(part, whole), (part, whole))
 
 
 def too_large(query: Query) -> Alert:
     """Return an informational alert: single large results are normal for tools that search, fetch or read."""
     chosen = query.thresholds
     window = chosen.large_results_window
-    large = query.events(query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
+    many = large(query, window)
     return Alert(
         "AgentToolResultTooLarge",
         INFO,
-        promql.at_least(large, chosen.large_results_min),
+        promql.at_least(many, chosen.large_results_min),
+        reads=(many,),
         summary=f"Tool {TOOL} returned large results",
         description=f"Results of tool {TOOL}{IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within {window}: {COUNT}. "
         "Every later turn carries them. Give the tool a limit or pages.",
@@ -111,13 +117,12 @@ def mostly_large(query: Query) -> Alert:
     """Return a warning: the tool's results became too large; an alert on the payload pages when a run is at risk."""
     chosen = query.thresholds
     window = chosen.mostly_large_window
-    large = query.events(query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
-    share = promql.share(large, _results(query, window))
-    enough = promql.at_least(_results(query, window), chosen.mostly_large_min_results)
+    share, every = large_share(query), results(query, window)
     return Alert(
         "AgentToolResultsMostlyLarge",
         WARNING,
-        f"{share} > {chosen.mostly_large_ratio}\nand\n{enough}",
+        f"{share} > {chosen.mostly_large_ratio}\nand {promql.at_least(every, chosen.mostly_large_min_results)}",
+        reads=(share, every),
         summary=f"Many results of tool {TOOL} are large",
         description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} were above AGENT_OTEL_LARGE_RESULT_BYTES in the "
         f"last {window}. Every later turn carries them. Give the tool a limit or pages.",
@@ -129,11 +134,12 @@ def mostly_large(query: Query) -> Alert:
 def truncation_high(query: Query) -> Alert:
     """Return an informational alert: an agent may work well on previews, and a ceiling truncates on purpose."""
     chosen = query.thresholds
-    enough = promql.at_least(_results(query, chosen.truncated_window), chosen.truncated_min_results)
+    share, every = truncated_share(query), results(query, chosen.truncated_window)
     return Alert(
         "AgentToolTruncationHigh",
         INFO,
-        f"{_truncated_record(query)} > {chosen.truncated_ratio}\nand\n{enough}",
+        f"{share} > {chosen.truncated_ratio}\nand {promql.at_least(every, chosen.truncated_min_results)}",
+        reads=(share, every),
         summary=f"Most results of tool {TOOL} are truncated",
         description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} were truncated in the last "
         f"{chosen.truncated_window}: the model works on fragments. The dashboard shows the layer that truncates.",
@@ -146,13 +152,22 @@ def first_truncation(query: Query) -> Alert:
     """Return a warning: answers may be worse without an error, but no run is stuck."""
     chosen = query.thresholds
     window, history = chosen.first_cut_window, chosen.first_cut_history
-    known = f"[{history}:{window}] offset {window}"
+    cut, every = cuts(query, window), results(query, window)
+    cut_before = Recording(
+        query.record(f"{_CUTS}_without_remedies", f"max{history}_offset{window}", _NAME),
+        f"max_over_time({cut}[{history}] offset {window}) > 0",
+        (cut,),
+    )
+    every_before = Recording(
+        query.record(_RESULTS, f"increase{history}_offset{window}", _NAME),
+        f"sum_over_time({every}[{history}:{window}] offset {window})",
+        (every,),
+    )
     return Alert(
         "AgentToolFirstTruncation",
         WARNING,
-        f"{_cuts_record(query)} > 0\n"
-        f"unless\nmax_over_time({_cuts_record(query)}[{history}] offset {window}) > 0\n"
-        f"and\nround(sum_over_time({_results_record(query)}{known})) >= {chosen.first_cut_min_results}",
+        f"{cut} > 0 unless {cut_before}\nand {promql.at_least(every_before, chosen.first_cut_min_results)}",
+        reads=(cut_before, every_before),
         summary=f"Results of tool {TOOL} are truncated for the first time in {history}",
         description=f"Results of tool {TOOL}{IN_JOB} truncated within {window}: {COUNT}; none in the {history} before. "
         "The model sees only a part of them. Check for larger results, or for an update of the tool or its framework.",
@@ -164,13 +179,14 @@ def first_truncation(query: Query) -> Alert:
 def grown(query: Query) -> Alert:
     """Return a warning: there is time to act, and an alert on the payload pages when a run is at risk."""
     chosen = query.thresholds
-    record = _p95_record(query)
-    before = f"max_over_time({record}[{chosen.grown_baseline_window}] offset {chosen.grown_baseline_offset})"
-    enough = promql.at_least(_results(query, chosen.p95_window), chosen.grown_min_results)
+    size, every = p95(query), results(query, chosen.p95_window)
+    before = f"max_over_time({size}[{chosen.grown_baseline_window}] offset {chosen.grown_baseline_offset})"
     return Alert(
         "AgentToolResultGrown",
         WARNING,
-        f"{record} > {chosen.grown_factor:g} * {before}\nand\n{record} > {chosen.grown_min_bytes}\nand\n{enough}",
+        f"{size} > {chosen.grown_factor:g} * {before} and {size} > {chosen.grown_min_bytes}\n"
+        f"and {promql.at_least(every, chosen.grown_min_results)}",
+        reads=(size, every),
         summary=f"Results of tool {TOOL} are more than {chosen.grown_factor:g} times as large as last week",
         description=f"The 95th percentile of the result size of tool {TOOL}{IN_JOB} is {BYTES} over "
         f"{chosen.p95_window}, more than {chosen.grown_factor:g} times the highest of the "
@@ -184,11 +200,12 @@ def grown(query: Query) -> Alert:
 def error_rate(query: Query) -> Alert:
     """Return a warning: agents continue after the errors."""
     chosen = query.thresholds
-    enough = promql.at_least(_calls(query, chosen.errors_window), chosen.errors_min_calls)
+    share, every = error_share(query), calls(query)
     return Alert(
         "AgentToolErrorRateHigh",
         WARNING,
-        f"{_errors_record(query)} > {chosen.errors_ratio}\nand\n{enough}",
+        f"{share} > {chosen.errors_ratio}\nand {promql.at_least(every, chosen.errors_min_calls)}",
+        reads=(share, every),
         summary=f"Many calls of tool {TOOL} fail",
         description=f"{SHARE} of the calls of tool {TOOL}{IN_JOB} failed in the last {chosen.errors_window}. "
         "The dashboard lists the errors by type.",
@@ -197,7 +214,7 @@ def error_rate(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = (p95, truncated_share, results, cuts, error_share)
+RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     too_large,
     mostly_large,

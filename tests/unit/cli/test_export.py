@@ -163,7 +163,7 @@ def test_alerts_are_listed() -> None:
     assert (0, "") == (ran.code, ran.err)
     assert ["alert", "severity", "for", "summary"] == ran.rows[0]
     assert ["AgentToolErrorRateHigh", "warning", "10m", "Many calls of tool <gen_ai_tool_name> fail"] in ran.rows
-    assert ["agent_otel:workflow_payload:turns_left"] in ran.rows
+    assert ["job_runtime_workflow:agent_otel_workflow_payload:turns_left"] in ran.rows
 
 
 def test_thresholds() -> None:
