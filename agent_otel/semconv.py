@@ -211,6 +211,10 @@ RESULTS_LARGE: Final = _metric("agent_otel.tool.results.large", COUNTER, "{resul
 RESULTS_TRUNCATED: Final = _metric(
     "agent_otel.tool.results.truncated", COUNTER, "{result}", (GEN_AI_TOOL_NAME, LAYER, REASON),
     "Results found cut, by the layer that cut and how it is known.")
+RESULTS_SUSPECTED: Final = _metric("agent_otel.tool.results.suspected", COUNTER, "{result}", _TOOL,
+    "Results that may be cut: only their length equals a known limit. They are not in `.truncated`.")
+RESULTS_CLEARED: Final = _metric("agent_otel.tool.results.cleared", COUNTER, "{result}", _TOOL,
+    "Results that a layer removed from a model request to save context. They are not in `.truncated`.")
 RESULT_PRODUCED: Final = _metric("agent_otel.tool.result.produced", COUNTER, "By", _TOOL,
     "Bytes that tools' handlers produced.")
 RESULT_DELIVERED: Final = _metric("agent_otel.tool.result.delivered", COUNTER, "By", _TOOL,
@@ -360,21 +364,18 @@ MESSAGE: Final = "message"
 # Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase and
 # not a new series.
 TRUNCATION_CASES: Final = (
-    *((LAYER_TOOL, reason) for reason in ("marker", "cut_json", "offloaded", "cleared", SUSPECTED)),
+    *((LAYER_TOOL, reason) for reason in ("marker", "cut_json", "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
-    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded", "cleared")),
+    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded")),
 )
+# Reasons with counters of their own, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
+REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}
 
 # Limits of distinct label values; further names become `_other`.
 NAME_LIMITS: Final = {
-    GEN_AI_TOOL_NAME: 100,
-    AGENT_NAME: 50,
-    WORKFLOW_NAME: 100,
-    ACTIVITY: 200,
-    ERROR_TYPE: 100,
-    COMPONENT: 100,
-    RUNTIME: 30,
-}
+    GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200,
+    ERROR_TYPE: 100, COMPONENT: 100, RUNTIME: 30,
+}  # fmt: skip
 
 # Attributes, with their values, that mark a tool span of another instrumentation.
 FOREIGN_TOOL_SPANS: Final = {

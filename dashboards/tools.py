@@ -36,12 +36,10 @@ _CUT = ((None, "green"), (0.1, "orange"), (0.5, "red"))
 _FAILED = ((None, "green"), (0.05, "orange"), (0.2, "red"))
 _TOOL = (TOOL,)
 _LINKS = links.of_tool(links.field(TOOL))
-# A length that equals a known cap is a hint and no cut.
-_REAL_CUT = (f'{semconv.REASON}!="{semconv.SUSPECTED}"',)
 _WARN = (f'{semconv.THRESHOLD}="{semconv.WARN}"',)
 _FAILURE = (f'{ERROR}!=""',)
 
-_CUTS = S.sum(semconv.RESULTS_TRUNCATED, matchers=_REAL_CUT)
+_CUTS = S.sum(semconv.RESULTS_TRUNCATED)
 
 _GLANCE = glance(
     stat_of(
@@ -175,7 +173,7 @@ _WORST = Row(
                 Column(
                     "Truncated",
                     share(
-                        S.sum(semconv.RESULTS_TRUNCATED, by=_TOOL, matchers=_REAL_CUT),
+                        S.sum(semconv.RESULTS_TRUNCATED, by=_TOOL),
                         S.sum(semconv.RESULT_SIZE, "_count", by=_TOOL),
                     ),
                     SHARE,
@@ -213,7 +211,7 @@ _CUTTING = Row(
             "request, or a remedy. A layer other than remedy truncates by its default limit: raise it there.",
             [
                 Line(
-                    S.events(semconv.RESULTS_TRUNCATED, by=(semconv.LAYER,), matchers=_REAL_CUT),
+                    S.events(semconv.RESULTS_TRUNCATED, by=(semconv.LAYER,)),
                     legend(semconv.LAYER),
                 )
             ],
@@ -222,16 +220,19 @@ _CUTTING = Row(
         events_of(
             "Truncated results by reason",
             "Evidence of the truncation. marker: the text contains a marker; cut_json: JSON ends in the middle; "
-            "shrunk: fewer bytes came out than went in; suspected: only the length equals a known cap, which no "
-            "other panel counts.",
-            [Line(S.events(semconv.RESULTS_TRUNCATED, by=(semconv.REASON,)), legend(semconv.REASON))],
+            "shrunk: fewer bytes came out than went in. In no other panel: suspected, only the length equals a known "
+            "cap; cleared, removed from a later request.",
+            [
+                Line(S.events(semconv.RESULTS_TRUNCATED, by=(semconv.REASON,)), legend(semconv.REASON)),
+                *(Line(S.events(metric, by=()), reason) for reason, metric in semconv.REASON_COUNTERS.items()),
+            ],
             span=8,
         ),
         events_of(
             "Truncated results by tool",
             "A tool that appears here for the first time has grown past a limit. Make it return less, give it pages, "
             "or raise the limit of the layer that truncates.",
-            [Line(S.events(semconv.RESULTS_TRUNCATED, by=_TOOL, matchers=_REAL_CUT), legend(TOOL))],
+            [Line(S.events(semconv.RESULTS_TRUNCATED, by=_TOOL), legend(TOOL))],
             span=8,
             links=_LINKS,
         ),

@@ -45,7 +45,7 @@ def gained(counter: str, window: str, memory: str = MEMORY, began: str = "", unk
       - the whole value of a series, when its process ``began`` in the window (an operator with its operand);
       - the difference of the last values in the window and before it, where a new series had 0 before it;
       - ``increase``, when a counter was reset in the window, or for a new series of an ``unknown`` process (an operator
-        with its operand): nothing says when it counted.
+        with its operand): it may have counted before the window.
     """
     now, before = f"last_over_time({counter}[{window}])", f"last_over_time({counter}[{memory}] offset {window})"
     reset = f"unless resets({counter}[{window}]) > 0"

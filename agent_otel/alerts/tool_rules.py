@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from agent_otel.alerts.promql import Query
 
 _NAME: Final = semconv.GEN_AI_TOOL_NAME
-# A suspected truncation is not certain, and a cleared result was delivered whole before.
-_CUT: Final = f'{semconv.REASON}!~"{semconv.SUSPECTED}|{semconv.CLEARED}"'
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
 _FAILED: Final = f'{label(semconv.ERROR_TYPE)}!=""'
@@ -51,7 +49,7 @@ def large(query: Query, window: str) -> Recording:
 
 def cuts(query: Query, window: str) -> Recording:
     """Record the number of a tool's results that a layer other than a remedy truncated."""
-    counter = query.counter(semconv.RESULTS_TRUNCATED, _CUT, _NOT_ASKED_FOR)
+    counter = query.counter(semconv.RESULTS_TRUNCATED, _NOT_ASKED_FOR)
     return query.events(f"{_CUTS}_without_remedies", counter, window, _NAME)
 
 
@@ -73,7 +71,7 @@ def large_share(query: Query) -> Recording:
 def truncated_share(query: Query) -> Recording:
     """Record the share of a tool's results that any layer truncated."""
     window = query.thresholds.truncated_window
-    cut = query.events(_CUTS, query.counter(semconv.RESULTS_TRUNCATED, _CUT), window, _NAME)
+    cut = query.events(_CUTS, query.counter(semconv.RESULTS_TRUNCATED), window, _NAME)
     return _share(query, _CUTS, cut, results(query, window), window)
 
 

@@ -55,6 +55,8 @@ class ToolSeries:
         delivered = metrics.series(semconv.RESULT_DELIVERED, (tool,))
         for counter in (self.produced, delivered, self.large, self.repeats, self.shape_changes):
             counter.record(0)
+        for metric in semconv.REASON_COUNTERS.values():
+            metrics.series(metric, (tool,)).record(0)
         for layer, reason in semconv.TRUNCATION_CASES:
             metrics.series(semconv.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
         for remedy in metrics.remedies:
@@ -105,8 +107,8 @@ class ToolSeries:
             self.produced.add(result_bytes)
 
     def truncated(self, layer: str, reason: str) -> Series:
-        """Return the counter of truncations by a layer for a reason."""
-        return self._metrics.series(semconv.RESULTS_TRUNCATED, (self.tool, layer, reason))
+        """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""
+        return self._metrics.truncations(self.tool, layer, reason)
 
     def failed_duration(self, error_type: str) -> Series | None:
         """Return the duration series of calls that failed with this error type, None when it is not recorded."""
@@ -170,8 +172,14 @@ class Metrics:
 
     def truncated(self, tool: str, layer: str, reason: str) -> None:
         """Count a truncation that is detected after the tool call has ended."""
-        values = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), layer, reason)
-        self.series(semconv.RESULTS_TRUNCATED, values).record(1)
+        self.truncations(self.limit(semconv.GEN_AI_TOOL_NAME, tool), layer, reason).record(1)
+
+    def truncations(self, tool: str, layer: str, reason: str) -> Series:
+        """Return the counter of a reason, by the label value of the tool."""
+        own = semconv.REASON_COUNTERS.get(reason)
+        if own is not None:
+            return self.series(own, (tool,))
+        return self.series(semconv.RESULTS_TRUNCATED, (tool, layer, reason))
 
     def remedied(self, tool: str, remedy: str, removed_bytes: int) -> None:
         """Count a result that a remedy replaced and the removed bytes; `ToolSeries.truncated` counts the truncation."""

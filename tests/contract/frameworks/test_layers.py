@@ -291,7 +291,8 @@ def test_what_a_middleware_clears_in_the_request_alone_is_no_cut_on_delivery(tol
     last = tool_results(report["requests"][-1])
     assert [len(text) for text in last.values()] == [9, 9, 7000]  # [cleared]
     assert counted(report, "tool.result.delivered") == {"big": 24_000}
-    assert counted(report, "tool.results.truncated") == {"big model_request cleared": 2}
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "tool.results.cleared") == {"big": 2}
     assert cuts(report) == []
 
 

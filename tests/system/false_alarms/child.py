@@ -50,6 +50,13 @@ def main(name: str, base_url: str) -> Json:
     return {**report, "messages": messages.take(), "errors": dict(errors.errors)}
 
 
+_LABELS = {
+    "tool.results.truncated": ("gen_ai.tool.name", "layer", "reason"),
+    "tool.results.suspected": ("gen_ai.tool.name",),
+    "tool.results.cleared": ("gen_ai.tool.name",),
+}
+
+
 def _told(telemetry: Spans) -> Json:
     """What the spans and the metrics of a run say, by the numbers of the calls."""
     found: Json = {"calls": 0, "whole": 0, "cut": [], "suspected": [], "children": []}
@@ -73,9 +80,8 @@ def _told(telemetry: Spans) -> Json:
     for metric in telemetry.metrics():
         name = metric["name"].removeprefix("agent_otel.")
         if name.startswith(("tool.result", "model.history")):
-            labels = (metric["attributes"].get(label) for label in ("gen_ai.tool.name", "layer", "reason"))
-            cut_labels = labels if name == "tool.results.truncated" else ()
-            counted[" ".join((name, *cut_labels))] += metric["sum"]
+            labels = (metric["attributes"][label] for label in _LABELS.get(name, ()))
+            counted[" ".join((name, *labels))] += metric["sum"]
     return {key: sorted(v) if isinstance(v, list) else v for key, v in found.items()} | {"counted": dict(+counted)}
 
 

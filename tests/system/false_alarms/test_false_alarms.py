@@ -1,6 +1,6 @@
 """No alarm where nothing was cut, and an alarm for each cut: ten loops of 200 calls, then the same with planted cuts.
 
-An alarm is ``tool.result.truncated``, a span ``tool_result_truncated``, or a count of any reason but ``suspected``:
+An alarm is ``tool.result.truncated``, a span ``tool_result_truncated``, or a count of truncated results:
 that is said of a result which is exactly as long as a known cap, and no rule pages for it.
 """
 
@@ -87,7 +87,7 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
 
     assert (honest["cut"], honest["children"]) == ([], [])
     assert (honest["suspected"], honest["whole"]) == (SUSPECTED, content.CALLS - len(SUSPECTED))
-    assert alarms(honest) == counted("suspected", SUSPECTED)
+    assert alarms(honest) == counted_as_suspected(SUSPECTED)
     assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.produced"]
 
     planted = {number: kind for number, kind in cuts.PLANTED.items() if kind in loops.LOOPS[name].kinds}
@@ -100,21 +100,24 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
     in_time = [cut for cut in in_time if cut[1] == "tool" or loops.LOOPS[name].tells_in_time]
     assert mixed["cut"] == sorted(in_time)
     assert mixed["suspected"] == SUSPECTED
-    expected = counted("suspected", SUSPECTED)
+    expected = counted_as_suspected(SUSPECTED)
     for number, kind in told.items():
-        expected[f"tool.results.truncated {tool(number)} {kind.layer} {kind.reason}"] += 1
+        is_cleared = kind.reason == "cleared"
+        cut = f"truncated {tool(number)} {kind.layer} {kind.reason}"
+        expected[f"tool.results.{f'cleared {tool(number)}' if is_cleared else cut}"] += 1
     assert alarms(mixed) == expected
 
 
 def alarms(run: Json) -> Counter[str]:
     """Return what was counted of cuts, of lost and doubled histories, and of results that belong to no call."""
-    names = ("tool.results.truncated", "tool.results.unmatched", "model.history")
+    results = (f"tool.results.{name}" for name in ("truncated", "suspected", "cleared", "unmatched"))
+    names = (*results, "model.history")
     return Counter({name: count for name, count in run["counted"].items() if name.startswith(names)})
 
 
-def counted(reason: str, numbers: list[int]) -> Counter[str]:
-    """Return what is counted of results of which the tool's span says a reason."""
-    return Counter(f"tool.results.truncated {tool(number)} tool {reason}" for number in numbers)
+def counted_as_suspected(numbers: list[int]) -> Counter[str]:
+    """Return what is counted of results whose length equals a known limit."""
+    return Counter(f"tool.results.suspected {tool(number)}" for number in numbers)
 
 
 def test_all_kinds_are_planted_in_three_loops_or_more() -> None:

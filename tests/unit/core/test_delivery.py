@@ -207,8 +207,22 @@ def test_what_is_cleared_later_is_no_cut_on_delivery(told: Callable[..., Json]) 
                 send(user("go"), asks("call_1"), answers("call_1", "[cleared]"), says("ok"), user("more"))
         """
     )
-    assert counted(report, "tool.results.truncated") == {"search model_request cleared": 1}
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "tool.results.cleared") == {"search": 1}
     assert counted(report, "tool.result.delivered") == {"search": 9000}
+    assert cuts(report) == []
+
+
+def test_a_result_as_long_as_a_known_cap_is_only_suspected(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        with agent_otel.execution("run"):
+            text = tool("call_1", "x" * 30_000)
+            send(user("go"), asks("call_1"), answers("call_1", text))
+        """
+    )
+    assert counted(report, "tool.results.suspected") == {"search": 1}
+    assert counted(report, "tool.results.truncated") == {}
     assert cuts(report) == []
 
 
@@ -290,10 +304,8 @@ def test_results_that_only_say_their_tool_are_told_by_size_and_order(told: Calla
         """
     )
     assert counted(report, "tool.result.delivered") == {"search": 9440}
-    assert counted(report, "tool.results.truncated") == {
-        "search model_request shrunk": 1,
-        "search model_request cleared": 1,
-    }
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 1}
+    assert counted(report, "tool.results.cleared") == {"search": 1}
     assert cuts(report) == [("execute_tool search", 5100, 100, "model_request", "shrunk")]
 
 

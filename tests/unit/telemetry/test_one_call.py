@@ -118,6 +118,8 @@ _UNITS = {
     "agent_otel.tool.args.size": "By",
     "agent_otel.tool.results.large": "{result}",
     "agent_otel.tool.results.truncated": "{result}",
+    "agent_otel.tool.results.suspected": "{result}",
+    "agent_otel.tool.results.cleared": "{result}",
     "agent_otel.tool.result.produced": "By",
     "agent_otel.tool.result.delivered": "By",
     "agent_otel.tool.result.shape_changes": "{change}",

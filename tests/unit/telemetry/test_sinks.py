@@ -203,14 +203,14 @@ def test_alerting_counters_begin_at_zero(environment: Callable[[str], Environmen
     expected = {
         key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn"),
         key("agent_otel_tool_repeats_total", gen_ai_tool_name="search"),
+        key("agent_otel_tool_results_suspected_total", gen_ai_tool_name="search"),
+        key("agent_otel_tool_results_cleared_total", gen_ai_tool_name="search"),
         *(
             key("agent_otel_tool_results_truncated_total", gen_ai_tool_name="search", layer=layer, reason=reason)
             for layer, reason in (
                 ("tool", "marker"),
                 ("tool", "cut_json"),
                 ("tool", "offloaded"),
-                ("tool", "cleared"),
-                ("tool", "suspected"),
                 ("framework", "marker"),
                 ("framework", "offloaded"),
                 ("framework", "shrunk"),
