@@ -250,8 +250,13 @@ class ToolInvocation:
         if self.error_type is None:
             self.error_type = error_type(error)
             self.failure = text_of(error, _PREVIEW_BYTES) if self.out.captures else None
-        if reader is not None and reader.told is not None and (told := reader.told(error)) is not None:
-            self.failed, self.handed = size(told), size(told).bytes
+        if self.failed is not None:  # read when the exception was raised, before a remedy
+            return
+        if reader is not None and reader.failure_text is not None:
+            text = reader.failure_text(error)
+            if text is not None:
+                self.failed = size(text)
+                self.handed = self.failed.bytes
 
     def leave_handler(self) -> None:
         """Detach the span after the handler, and write a span of another instrumentation while it is still open."""

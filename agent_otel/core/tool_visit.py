@@ -125,6 +125,31 @@ class Visit:
             errors.report_error("tool_call.remedy")
         return value
 
+    def raised(self, error: Exception, asked: WrappedCall) -> None:
+        """Replace the text for the model that an exception carries, where a remedy calls for it."""
+        try:
+            acting = result_remedies()
+            if acting is not None and (text := self._failure_text(error)) is not None:
+                acting.applied(self._record, self._reader, text, error, asked)
+        except Exception:
+            errors.report_error("tool_call.remedy")
+
+    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+        """Do the same as `raised` without blocking the event loop."""
+        try:
+            acting = result_remedies()
+            if acting is not None and (text := self._failure_text(error)) is not None:
+                await acting.aapplied(self._record, self._reader, text, error, asked)
+        except Exception:
+            errors.report_error("tool_call.remedy")
+
+    def _failure_text(self, error: Exception) -> object:
+        """Record an exception; return its text for the model, or None without one."""
+        if self._reader.failure_text is None or (text := self._reader.failure_text(error)) is None:
+            return None
+        self._record.raise_(error, self._reader)
+        return text
+
     def as_stream(self) -> StreamVisit:
         """Detach the call from the context and return its stream, which is current only during its steps."""
         if self._token is not None:
@@ -189,6 +214,12 @@ class Inside:
     async def aremedied(self, value: Any, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged."""
         return value
+
+    def raised(self, error: Exception, asked: WrappedCall) -> None:
+        """Ignore an exception: the tool's own code may handle it."""
+
+    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+        """Ignore an exception."""
 
     def __exit__(self, *_: object) -> None:
         self._record.depth -= 1

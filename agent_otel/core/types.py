@@ -98,12 +98,12 @@ class ToolReader:
     those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
     ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
     for a generator of events, whose last readable result is the result; the items of any other generator make up the
-    result together.
+    result together. ``failure_text`` returns the text for the model that an exception carries, or None.
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
-    limit skips the handler), the replacement, and the call (instance, arguments, keyword arguments). ``parameters``
-    returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
-    above which the framework stores results itself.
+    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call (instance,
+    arguments, keyword arguments). ``parameters`` returns the names of a tool's parameters, for a hint to the model.
+    ``offloads_above`` returns the size in bytes above which the framework stores results itself.
     """
 
     station: str
@@ -114,7 +114,7 @@ class ToolReader:
     is_control_flow: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
-    told: Callable[[BaseException], object] | None = None
+    failure_text: Callable[[BaseException], object] | None = None
     replace: Callable[[Any, Replacement, WrappedCall], Any] | None = None
     parameters: Callable[[WrappedCall], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None

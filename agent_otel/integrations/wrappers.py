@@ -110,7 +110,14 @@ def _remedied(reader: ToolReader) -> Wrapper:
         with visit:
             asked = (instance, args, kwargs)
             skipped = visit.skipped(asked)
-            return visit.remedied(wrapped(*args, **kwargs), asked) if skipped is LEFT_ALONE else skipped
+            if skipped is not LEFT_ALONE:
+                return skipped
+            try:
+                value = wrapped(*args, **kwargs)
+            except Exception as error:
+                visit.raised(error, asked)
+                raise
+            return visit.remedied(value, asked)
 
     return wrapper
 
@@ -123,7 +130,14 @@ def _remedied_async(reader: ToolReader) -> Wrapper:
         with visit:
             asked = (instance, args, kwargs)
             skipped = visit.skipped(asked)
-            return await visit.aremedied(await wrapped(*args, **kwargs), asked) if skipped is LEFT_ALONE else skipped
+            if skipped is not LEFT_ALONE:
+                return skipped
+            try:
+                value = await wrapped(*args, **kwargs)
+            except Exception as error:
+                await visit.araised(error, asked)
+                raise
+            return await visit.aremedied(value, asked)
 
     return wrapper
 

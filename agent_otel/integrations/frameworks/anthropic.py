@@ -9,6 +9,7 @@ The runner turns exceptions into text for the model; which exception it was is r
 
 from __future__ import annotations
 
+import functools
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,9 @@ from agent_otel.core.types import PRODUCED, Before, Family, ToolCall, ToolReader
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # Which object is the input of which call of the turn, by id().
 _asked: ContextVar[dict[int, str] | None] = ContextVar("agent_otel_anthropic_asked", default=None)
@@ -41,13 +44,23 @@ def _block(block: Any) -> ToolResult:
     return ToolResult("" if content is None else content)
 
 
+def _replace(
+    read: Callable[..., ToolCall | None], block: Any, replacement: Replacement, asked: WrappedCall
+) -> dict[str, Any]:
+    """Put a replacement into the block that the model is sent; a skipped call has none."""
+    if block is None:
+        block = {"type": "tool_result", "tool_use_id": getattr(read(*asked), "call_id", None)}
+    flag = {"is_error": True} if replacement.is_error else {}
+    return {**block, "content": replacement.text, **flag}
+
+
 def _plain_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     given = kwargs["input"] if "input" in kwargs else args[0]
     return ToolCall(tool.name, given, (_asked.get() or {}).pop(id(given), None))
 
 
-run_tool = ToolReader(PRODUCED, _use_call, _block)
-run_member = ToolReader(PRODUCED, _member_call, _block)
+run_tool = ToolReader(PRODUCED, _use_call, _block, replace=functools.partial(_replace, _use_call))
+run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partial(_replace, _member_call))
 _call = ToolReader(PRODUCED, _plain_call, ToolResult)
 
 

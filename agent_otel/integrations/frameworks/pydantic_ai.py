@@ -6,22 +6,33 @@ capabilities. Output tools, with which the model gives its final answer, pass ne
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import is_named, listed
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # The tool or a hook asks for something first, or does without the tool.
 _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
+
+# Images and other files, for which no text can stand.
+_FILES = ("BinaryContent", "FileUrl", "UploadedFile")
 
 # Exceptions that carry the message to the model.
 _ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
 
 
+def _validated(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return kwargs["validated"] if "validated" in kwargs else args[0]
+
+
 def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    validated = kwargs["validated"] if "validated" in kwargs else args[0]
+    validated = _validated(args, kwargs)
     call, context = validated.call, validated.ctx
     return ToolCall(
         name=call.tool_name,
@@ -50,5 +61,37 @@ def _told(error: BaseException) -> Any:
     return None if part is None else getattr(error, part).content
 
 
-raw_execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)
-execute_tool_call = ToolReader(HANDED_BACK, _call, _result, raw_execute, is_control_flow=_is_control_flow, told=_told)
+def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Return a replacement for what a tool returns; in the envelope, the text alone is for the model."""
+    result = value.return_value if type(value).__name__ == "ToolReturn" else value
+    if any(is_named(item, *_FILES) for item in (result, *listed(result))):
+        return LEFT_ALONE
+    return replacement.text if result is value else dataclasses.replace(value, return_value=replacement.text)
+
+
+def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Put a replacement into an exception; what hooks return in its place is a result of their own."""
+    part = _ANSWERS.get(type(error).__name__)
+    if part is None:
+        return LEFT_ALONE
+    getattr(error, part).content = replacement.text
+    return error
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return _validated(*asked[1:]).tool.tool_def.parameters_json_schema.get("properties") or ()
+
+
+raw_execute = ToolReader(
+    PRODUCED, _call, _result, is_control_flow=_is_control_flow, replace=_replace, parameters=_parameters
+)
+execute_tool_call = ToolReader(
+    HANDED_BACK,
+    _call,
+    _result,
+    raw_execute,
+    is_control_flow=_is_control_flow,
+    failure_text=_told,
+    replace=_replace_told,
+    parameters=_parameters,
+)

@@ -48,6 +48,6 @@ def _told(error: BaseException) -> Any:
 
 
 tool = ToolReader(PRODUCED, _tool_call, _result)
-execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, told=_told)
+execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, failure_text=_told)
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()

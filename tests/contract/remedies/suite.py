@@ -42,6 +42,7 @@ LANGCHAIN = Carrier("tests.contract.agents.langchain", "langchain", at_once=Fals
 LANGGRAPH = Carrier("tests.contract.agents.langgraph", "langchain")
 AGENTS = Carrier("tests.contract.agents.openai_agents", "openai-agents")
 MCP = Carrier("tests.contract.remedies.agents.mcp_results", "mcp-1", modes=("async",), owner=False, mcp=True)
+PYDANTIC_AI = Carrier("tests.contract.agents.pydantic_ai", "pydantic-ai")
 CARRIERS: dict[str, Carrier] = {
     "langchain": LANGCHAIN,
     "langchain 0.3": LANGCHAIN._replace(environment="langchain-oldest"),
@@ -51,6 +52,8 @@ CARRIERS: dict[str, Carrier] = {
     "openai-agents 0.18": AGENTS._replace(environment="openai-agents-0.18"),
     "openai-agents 0.8": AGENTS._replace(environment="openai-agents-0.8", replaces=False),
     "openai-agents 0.7": AGENTS._replace(environment="openai-agents-0.7", replaces=False),
+    "pydantic-ai": PYDANTIC_AI,
+    "pydantic-ai 2.0": PYDANTIC_AI._replace(environment="pydantic-ai-oldest"),
     "mcp 1": MCP,
     "mcp 2": MCP._replace(environment="mcp-2"),
     "fastmcp": MCP._replace(agent="tests.contract.remedies.agents.fastmcp_results", environment="mcp-2"),

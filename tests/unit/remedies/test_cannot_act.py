@@ -75,3 +75,29 @@ def test_nothing_is_said_otherwise(
     program.write_text(source)
     child = environment(name).run(program, env=env, check=True)
     assert "AGENT_OTEL" not in child.stderr
+
+
+_FILES = """
+from pydantic_ai import Agent, BinaryContent
+from pydantic_ai.models.test import TestModel
+
+def image() -> BinaryContent:
+    return BinaryContent(b"x" * 5000, media_type="image/png")
+
+def images() -> list[object]:
+    return ["two", image(), image()]
+
+def text() -> str:
+    return "x" * 5000
+
+run = Agent(TestModel(), tools=[image, images, text]).run_sync("go")
+contents = [part.content for message in run.all_messages() for part in message.parts if part.part_kind == "tool-return"]
+assert contents[0].data == b"x" * 5000, contents[0]
+assert [type(item).__name__ for item in contents[1]] == ["str", "BinaryContent", "BinaryContent"], contents[1]
+assert "result_too_large" in contents[2]
+"""
+
+
+def test_files_go_on_whole(environment: Callable[[str], Environment]) -> None:
+    child = environment("pydantic-ai").run(_FILES, env=_CEILING, check=True)
+    assert child.stderr.count("goes on whole: nothing else satisfies the output it declares") == 2

@@ -36,11 +36,17 @@ FRAMEWORKS = [
 #: These have no place where a remedy could put something else, or none of the product's.
 LOOPS = [
     ("agno", "agno"),
-    ("anthropic_runner", "anthropic"),
     ("crewai", "crewai"),
-    ("pydantic_ai", "pydantic-ai"),
     ("smolagents", "smolagents"),
     ("strands", "strands"),
+]
+
+
+#: Loops with a place, beside those of FRAMEWORKS.
+REPLACING = [
+    ("anthropic_runner", "anthropic"),
+    ("pydantic_ai", "pydantic-ai"),
+    ("pydantic_ai", "pydantic-ai-oldest"),
 ]
 
 
@@ -85,11 +91,8 @@ def test_without_a_remedy_it_passes_and_is_counted(
     assert span["error.type"] in ("ValueError", "langchain_core.tools.base.ToolException", "tool_error")
 
 
-@pytest.mark.parametrize(("kind", "name"), LOOPS)
-def test_where_nothing_can_be_replaced_it_is_sized_and_counted(
-    environment: Callable[[str], Environment], kind: str, name: str
-) -> None:
-    """Also with a ceiling, which says that it cannot act."""
+def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> tuple[Json, Json]:
+    """Run an agent whose tool raises the long exception; return its report and the last request to the model."""
     final: Reply = [ToolCall("call_1", "final_answer", {"answer": "done"})] if kind == "smolagents" else "done"
     replies = iter([[ToolCall("call_0", "fail", {"n": LONG})], final])
     kind_of_server = AnthropicServer if kind == "anthropic_runner" else ModelServer
@@ -98,16 +101,54 @@ def test_where_nothing_can_be_replaced_it_is_sized_and_counted(
             Path(__file__).with_name("failures_program.py"),
             kind,
             server.base_url,
-            env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "60000", "PYTHONPATH": str(ROOT), **QUIET},
+            env={"AGENT_OTEL": "1", "PYTHONPATH": str(ROOT), **QUIET, **variables},
             check=True,
         )
     told: Json = json.loads(done.stdout.splitlines()[-1])
     assert told["errors"] == {}
-    assert "x" * LONG in json.dumps(server.requests[-1])
-    assert told["large"] == {"warn": 1, "ceiling": 0}
+    assert told["large"]["warn"] == 1
+    last: Json = server.requests[-1]
+    return {**told, "stderr": done.stderr}, last
+
+
+@pytest.mark.parametrize(("kind", "name"), LOOPS)
+def test_where_nothing_can_be_replaced_it_is_sized_and_counted(
+    environment: Callable[[str], Environment], kind: str, name: str
+) -> None:
+    """Also with a ceiling, which says that it cannot act."""
+    told, last = run_loop(environment, kind, name, AGENT_OTEL_RESULT_CEILING_BYTES="60000")
+    assert "x" * LONG in json.dumps(last)
+    assert told["stderr"].count("AGENT_OTEL_RESULT_CEILING_BYTES: without effect on calls through") == 1
+    assert told["large"]["ceiling"] == 0
     [span] = told["spans"]
     assert LONG <= span["tool.result.handed_back_bytes"] < LONG + 300
     assert span["error.type"]
+
+
+@pytest.mark.parametrize(("kind", "name"), REPLACING)
+def test_the_ceiling_holds_for_it_in_these_loops(
+    environment: Callable[[str], Environment], kind: str, name: str
+) -> None:
+    told, last = run_loop(environment, kind, name, AGENT_OTEL_RESULT_CEILING_BYTES="10000")
+    assert len(json.dumps(last)) < 10_000
+    assert "result_too_large" in json.dumps(last)
+    assert "AGENT_OTEL" not in told["stderr"]
+    assert told["large"]["ceiling"] == 1
+    [span] = told["spans"]
+    assert span["error.type"] != "result_too_large"
+    assert (span["tool.result.truncation.layer"], span["tool.result.truncation.reason"]) == ("remedy", "ceiling")
+    assert 100 < span["tool.result.handed_back_bytes"] < 1000
+
+
+@pytest.mark.parametrize(("kind", "name"), REPLACING)
+def test_the_claim_check_stores_it_in_these_loops(
+    environment: Callable[[str], Environment], kind: str, name: str
+) -> None:
+    told, last = run_loop(environment, kind, name, AGENT_OTEL_CLAIM_CHECK="memory:", AGENT_OTEL_CLAIM_CHECK_BUDGET="60")
+    [span] = told["spans"]
+    assert span["tool.result.ref"] in json.dumps(last)
+    assert "x" * LONG not in json.dumps(last)
+    assert span["tool.result.truncation.reason"] == "claim_check"
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMEWORKS)
