@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 _PROGRAM = "import runpy; runpy.run_module('tests.system.processes.blocking_program', run_name='__main__')"
 _CALLS = Counter({"lookup_later": 3, "lookup": 3, "big": 3, "table": 3})
 _RESULTS, _PAYLOADS = "agent_otel.tool.result.size", "agent_otel.workflow.payload.size"
-_CLAIM = {"AGENT_OTEL_CLAIM_CHECK_BYTES": "10000", "AGENT_OTEL_CLAIM_CHECK_KEY": "0123456789abcdef0123456789abcdef"}
+_CLAIM = {
+    "AGENT_OTEL_CLAIM_CHECK_BUDGET": "60",
+    "AGENT_OTEL_CLAIM_CHECK_BYTES": "10000",
+    "AGENT_OTEL_CLAIM_CHECK_KEY": "0123456789abcdef0123456789abcdef",
+}
 _CASES = {
     "prometheus": {},
     "otel": {},
