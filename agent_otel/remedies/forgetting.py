@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
 from agent_otel.remedies.claim_check import payload_store, policy
 from agent_otel.remedies.claim_check.stores.base import StoreError, said
 
 if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.keys import Claims
+
+_workers = Workers("forgetting", 8)
 
 
 def forget(execution: str) -> int:
@@ -41,17 +44,7 @@ async def aforget(execution: str) -> int:
     """Erase all that an execution has stored, as `forget`, without blocking the event loop."""
     if not is_in_asyncio():
         return forget(execution)
-    failed: list[StoreError] = []
-    removed = 0
-    for claims in _stores(execution):
-        started = time.perf_counter()
-        try:
-            removed += await claims.store.adelete_group(claims.group(execution))
-        except Exception as error:
-            failed.append(_reported(claims, error, started))
-        else:
-            claims.report("delete", "ok", 0, started)
-    return _concluded(removed, failed)
+    return await asyncio.wrap_future(_workers.submit(lambda: forget(execution)))
 
 
 def _stores(execution: str) -> list[Claims]:

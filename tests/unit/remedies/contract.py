@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent_otel.remedies.claim_check import references
-from agent_otel.remedies.claim_check.stores import Head, NotFoundError
+from agent_otel.remedies.claim_check.stores import NotFoundError
 from agent_otel.remedies.claim_check.stores.base import group_of
 from tests.patience import Deadline
 
@@ -41,19 +40,8 @@ HOSTILE = (
 )
 
 
-class Half(Protocol):
-    """One half of a store, blocking or not, as it is called by a case."""
-
-    def put(self, key: str, data: bytes, ttl: float = 60) -> None: ...  # noqa: D102 - a store's
-    def get(self, key: str) -> bytes: ...  # noqa: D102
-    def get_range(self, key: str, start: int, end: int) -> bytes: ...  # noqa: D102
-    def head(self, key: str) -> Head: ...  # noqa: D102
-    def delete(self, key: str) -> None: ...  # noqa: D102
-    def delete_group(self, group: str) -> int: ...  # noqa: D102
-
-
-class Blocking:
-    """The blocking half."""
+class Store:
+    """A store as a case calls it: values expire after a minute unless the case gives another TTL."""
 
     def __init__(self, store: ClaimStore) -> None:
         self._store = store
@@ -65,58 +53,19 @@ class Blocking:
         self._store.put(key, data, ttl)
 
 
-class Asynchronous:
-    """The other half, each call run to its end in one event loop of a case."""
-
-    def __init__(self, store: ClaimStore) -> None:
-        self._store = store
-        self._loop = asyncio.new_event_loop()
-
-    def put(self, key: str, data: bytes, ttl: float = 60) -> None:
-        """Store."""
-        self._loop.run_until_complete(self._store.aput(key, data, ttl))
-
-    def get(self, key: str) -> bytes:
-        """Read."""
-        return self._loop.run_until_complete(self._store.aget(key))
-
-    def get_range(self, key: str, start: int, end: int) -> bytes:
-        """Read a part."""
-        return self._loop.run_until_complete(self._store.aget_range(key, start, end))
-
-    def head(self, key: str) -> Head:
-        """Measure."""
-        return self._loop.run_until_complete(self._store.ahead(key))
-
-    def delete(self, key: str) -> None:
-        """Forget."""
-        self._loop.run_until_complete(self._store.adelete(key))
-
-    def delete_group(self, group: str) -> int:
-        """Forget a group."""
-        return self._loop.run_until_complete(self._store.adelete_group(group))
-
-    def close(self) -> None:
-        """Close what belongs to the loop, and the loop."""
-        close = getattr(self._store, "aclose", None)
-        if close is not None:
-            self._loop.run_until_complete(close())
-        self._loop.close()
-
-
-def what_is_stored_comes_back(store: Half) -> None:
+def what_is_stored_comes_back(store: Store) -> None:
     for data in (b"", b"\0", bytes(range(256)), b"x" * 1024 * 1024):
         store.put("a", data)
         assert data == store.get("a")
 
 
-def what_is_not_there_is_said_to_be_missing(store: Half) -> None:
+def what_is_not_there_is_said_to_be_missing(store: Store) -> None:
     for ask in (store.get, store.head, lambda key: store.get_range(key, 0, 1)):
         assert is_missing(ask, "never")
     store.delete("never")
 
 
-def a_part_is_as_python_slices(store: Half) -> None:
+def a_part_is_as_python_slices(store: Store) -> None:
     store.put("a", b"0123456789")
     for start, end in (
         (0, 10),
@@ -136,7 +85,7 @@ def a_part_is_as_python_slices(store: Half) -> None:
     assert b"" == store.get_range("a", 0, 1)
 
 
-def a_head_tells_size_and_end(store: Half) -> None:
+def a_head_tells_size_and_end(store: Store) -> None:
     before = time.time()
     store.put("a", b"0123456789", 60)
     after = time.time()
@@ -149,7 +98,7 @@ def a_head_tells_size_and_end(store: Half) -> None:
     assert before + 59 <= expires_at <= after + 61 + (time.time() - after)
 
 
-def a_second_write_replaces_the_first(store: Half) -> None:
+def a_second_write_replaces_the_first(store: Store) -> None:
     store.put("a", b"first, and longer", 0.05)
     store.put("a", b"second", 60)
     time.sleep(0.1)
@@ -158,7 +107,7 @@ def a_second_write_replaces_the_first(store: Half) -> None:
     assert 6 == store.head("a").size
 
 
-def what_has_expired_is_missing(store: Half) -> None:
+def what_has_expired_is_missing(store: Store) -> None:
     store.put("short", b"x", 0.05)
     store.put("long", b"x", 60)
     deadline = Deadline(10)
@@ -171,7 +120,7 @@ def what_has_expired_is_missing(store: Half) -> None:
     assert b"x" == store.get("long")
 
 
-def what_is_deleted_is_missing(store: Half) -> None:
+def what_is_deleted_is_missing(store: Store) -> None:
     store.put("a", b"a")
     store.put("b", b"b")
     store.delete("a")
@@ -180,7 +129,7 @@ def what_is_deleted_is_missing(store: Half) -> None:
     assert b"b" == store.get("b")
 
 
-def hostile_ids_are_kept_apart(store: Half) -> None:
+def hostile_ids_are_kept_apart(store: Store) -> None:
     keys = [references.key(first, "n", "c") for first in HOSTILE] + [references.key("e", "n", last) for last in HOSTILE]
     for key in keys:
         store.put(key, key.encode())
@@ -189,7 +138,7 @@ def hostile_ids_are_kept_apart(store: Half) -> None:
     assert [key.encode() for key in keys] == [store.get(key) for key in keys]
 
 
-def what_a_group_has_stored_is_forgotten(store: Half) -> None:
+def what_a_group_has_stored_is_forgotten(store: Store) -> None:
     """Ids that begin alike, and ids that are patterns, take nothing of another execution with them."""
     executions = [*dict.fromkeys(("run", "run-2", "run/2", "ru", "r*", "r?n", "[r]un", "run\\", *HOSTILE))]
     keys = {
@@ -210,7 +159,7 @@ def what_a_group_has_stored_is_forgotten(store: Half) -> None:
             assert {b"again"} >= {store.get(key) for each in keys.values() for key in each}, execution
 
 
-CASES: tuple[Callable[[Half], None], ...] = (
+CASES: tuple[Callable[[Store], None], ...] = (
     what_is_stored_comes_back,
     what_is_not_there_is_said_to_be_missing,
     a_part_is_as_python_slices,

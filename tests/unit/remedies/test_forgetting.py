@@ -85,16 +85,7 @@ def can_be_read(execution: str, reference: str) -> bool:
 
 def awaited(execution: str) -> int:
     """Call the other twin."""
-    return asyncio.run(_awaited(execution))
-
-
-async def _awaited(execution: str) -> int:
-    try:
-        return await remedies.aforget(execution)
-    finally:
-        check = policy.current()
-        if check is not None and hasattr(check.claims.store, "aclose"):
-            await check.claims.store.aclose()
+    return asyncio.run(remedies.aforget(execution))
 
 
 @pytest.mark.parametrize("forget", [remedies.forget, awaited], ids=["forget", "aforget"])

@@ -26,7 +26,7 @@ from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from tests.environments import ROOT
 from tests.system.engines import redis, s3, starting
 from tests.unit.remedies import contract
-from tests.unit.remedies.contract import Asynchronous, Blocking, Half
+from tests.unit.remedies.contract import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,20 +72,10 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
                 yield KeyValueStore(AnyMemoryStore())
 
 
-@pytest.fixture(params=["blocking", "asynchronous"])
-def half(request: pytest.FixtureRequest, store: ClaimStore) -> Iterator[Half]:
-    """One half of the store."""
-    if request.param == "blocking":
-        yield Blocking(store)
-    else:
-        with contextlib.closing(Asynchronous(store)) as other:
-            yield other
-
-
 @pytest.mark.parametrize("store", STORES, indirect=True)
 @pytest.mark.parametrize("case", contract.CASES, ids=lambda case: case.__name__)
-def test_contract(half: Half, case: Callable[[Half], None]) -> None:
-    case(half)
+def test_contract(store: ClaimStore, case: Callable[[Store], None]) -> None:
+    case(Store(store))
 
 
 # moto's server fails by itself when two write one key.
@@ -109,7 +99,7 @@ def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) 
     cases = [case.__name__ for case in contract.CASES]
     assert [
         EXPIRY_OF_DAPR,
-        *(f"{half} {case}" for half in ("Blocking", "Asynchronous") for case in cases),
+        *cases,
         "{'ttlInSeconds': '86400'}",
         "1",
         "1 []",
@@ -198,13 +188,13 @@ def test_memory_forgets_what_was_not_asked_for_the_longest_time() -> None:
     assert b"d" * 10 == store.get("d")
 
 
-def test_a_redis_that_is_not_there_is_an_error_in_both_halves() -> None:
+def test_a_redis_that_is_not_there_is_an_error() -> None:
     store = open_store(f"redis://127.0.0.1:{starting.free_port()}/0")
 
     with pytest.raises(StoreError, match=r"^redis: ConnectionError at "):
         store.put("a", b"x", 60)
-    with contextlib.closing(Asynchronous(store)) as other, pytest.raises(StoreError, match=r"^redis: ConnectionError"):
-        other.get("a")
+    with pytest.raises(StoreError, match=r"^redis: ConnectionError at "):
+        store.get("a")
 
 
 def test_a_full_redis_is_an_error() -> None:

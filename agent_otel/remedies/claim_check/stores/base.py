@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import importlib
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from agent_otel._internal import errors
-from agent_otel._internal.daemon_pool import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-_T = TypeVar("_T")
-_workers = Workers("stores", 8)
+    from collections.abc import Iterator
 
 
 class StoreError(Exception):
@@ -47,7 +42,8 @@ class ClaimStore(Protocol):
 
     ``ttl`` is in seconds, and every write renews it. A write replaces the whole value at once: a reader gets the old
     value or the new one. A range is from byte ``start`` up to but not including ``end``; bytes beyond the value are
-    left out. Deleting a missing key is no error. Every failure is a StoreError, a missing key a NotFoundError.
+    left out. Deleting a missing key is no error. Every failure is a StoreError, a missing key a NotFoundError. All
+    methods block: callers on an event loop run them in a thread.
     """
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
@@ -67,63 +63,6 @@ class ClaimStore(Protocol):
 
     def delete_group(self, group: str) -> int:
         """Delete all keys of a group (see `group_of`); return the number of values."""
-
-    async def aput(self, key: str, data: bytes, ttl: float) -> None:
-        """Store bytes under a key."""
-
-    async def aget(self, key: str) -> bytes:
-        """Return the value of a key."""
-
-    async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a byte range of a value."""
-
-    async def ahead(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-
-    async def adelete(self, key: str) -> None:
-        """Delete a key."""
-
-    async def adelete_group(self, group: str) -> int:
-        """Delete all keys of a group; return the number of values."""
-
-
-class Threaded:
-    """The asynchronous methods of a blocking store: each call runs in a thread."""
-
-    put: Callable[[str, bytes, float], None]
-    get: Callable[[str], bytes]
-    get_range: Callable[[str, int, int], bytes]
-    head: Callable[[str], Head]
-    delete: Callable[[str], None]
-    delete_group: Callable[[str], int]
-
-    async def aput(self, key: str, data: bytes, ttl: float) -> None:
-        """Store bytes under a key."""
-        await _in_thread(lambda: self.put(key, data, ttl))
-
-    async def aget(self, key: str) -> bytes:
-        """Return the value of a key."""
-        return await _in_thread(lambda: self.get(key))
-
-    async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a byte range of a value."""
-        return await _in_thread(lambda: self.get_range(key, start, end))
-
-    async def ahead(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        return await _in_thread(lambda: self.head(key))
-
-    async def adelete(self, key: str) -> None:
-        """Delete a key."""
-        await _in_thread(lambda: self.delete(key))
-
-    async def adelete_group(self, group: str) -> int:
-        """Delete all keys of a group; return the number of values."""
-        return await _in_thread(lambda: self.delete_group(group))
-
-
-async def _in_thread(call: Callable[[], _T]) -> _T:
-    return await asyncio.wrap_future(_workers.submit(call))
 
 
 @contextlib.contextmanager

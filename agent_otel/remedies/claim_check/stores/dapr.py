@@ -11,7 +11,6 @@ from agent_otel._internal import errors, fork
 from agent_otel.remedies.claim_check.stores.base import (
     Head,
     NotFoundError,
-    Threaded,
     TooLargeError,
     library,
     translated,
@@ -22,7 +21,7 @@ from agent_otel.remedies.claim_check.stores.index import Index, added, entries_o
 _index = Index()
 
 
-class DaprStore(Threaded):
+class DaprStore:
     """A Dapr state store component.
 
     The component and the sidecar limit the size of a value (4 MiB unless ``--max-body-size`` sets another). Some

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_otel.remedies.claim_check.stores import folders
-from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, Threaded, group_of, translated
+from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, group_of, translated
 from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
 
@@ -28,7 +28,7 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}(?P<unfinished>\.[0-9a-f]{1
 _STAMP: Final = "swept"
 
 
-class FileStore(Threaded):
+class FileStore:
     """Files in a sub-folder of ``root`` that the store creates and owns; only this user may read it.
 
     The store does not touch other files in ``root``, nor files whose names have another form than its own. A file gets

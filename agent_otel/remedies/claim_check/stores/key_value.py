@@ -70,30 +70,6 @@ class KeyValueStore:
         """Have the store remove expired values."""
         self._wait(self._store.cull())
 
-    async def aput(self, key: str, data: bytes, ttl: float) -> None:
-        """Store bytes under a key."""
-        await self._elsewhere(self._put(key, data, ttl))
-
-    async def aget(self, key: str) -> bytes:
-        """Return the value of a key."""
-        return await self._elsewhere(self._get(key))
-
-    async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a byte range of a value."""
-        return (await self.aget(key))[start:end]
-
-    async def ahead(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        return await self._elsewhere(self._head(key))
-
-    async def adelete(self, key: str) -> None:
-        """Delete a key."""
-        await self._elsewhere(self._delete(key))
-
-    async def adelete_group(self, group: str) -> int:
-        """Delete all keys of a group; return the number of values."""
-        return await self._elsewhere(self._delete_group(group))
-
     async def _put(self, key: str, data: bytes, ttl: float) -> None:
         await self._list(key, ttl)  # the index is first, so that every stored key can be found
         await self._put_value(key, data, ttl)
@@ -139,10 +115,6 @@ class KeyValueStore:
     def _wait(self, asked: Coroutine[Any, Any, _T]) -> _T:
         with translated("key_value"):
             return asyncio.run_coroutine_threadsafe(asked, self._running()).result()
-
-    async def _elsewhere(self, asked: Coroutine[Any, Any, _T]) -> _T:
-        with translated("key_value"):
-            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, self._running()))
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:

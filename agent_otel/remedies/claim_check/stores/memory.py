@@ -7,11 +7,11 @@ import time
 from collections import OrderedDict
 
 from agent_otel._internal import fork
-from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, Threaded, TooLargeError, group_of
+from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, TooLargeError, group_of
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
 
 
-class MemoryStore(Threaded):
+class MemoryStore:
     """Values of at most ``max_bytes`` in total; the least recently used value is dropped first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:

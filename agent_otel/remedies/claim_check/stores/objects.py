@@ -90,46 +90,6 @@ class ObjectStore:
                 removed += len(paths)
         return removed
 
-    async def aput(self, key: str, data: bytes, ttl: float) -> None:
-        """Store bytes under a key."""
-        with _asking(key):
-            await self._obstore.put_async(self._bucket, key, frame(ttl) + data, use_multipart=False)
-
-    async def aget(self, key: str) -> bytes:
-        """Return the value of a key."""
-        with _asking(key):
-            answer = await self._obstore.get_async(self._bucket, key)
-            return unframe(bytes(await answer.bytes_async()))
-
-    async def aget_range(self, key: str, start: int, end: int) -> bytes:
-        """Return a byte range of a value."""
-        size = (await self.ahead(key)).size
-        if start >= min(end, size):
-            return b""
-        with _asking(key):
-            return bytes(await self._obstore.get_range_async(self._bucket, key, **_span(start, min(end, size))))
-
-    async def ahead(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        with _asking(key):
-            answer = await self._obstore.get_async(self._bucket, key, options=_FRAME)
-            return _head(answer.meta["size"], bytes(await answer.bytes_async()))
-
-    async def adelete(self, key: str) -> None:
-        """Delete a key."""
-        with _asking(key, missing_ok=True):
-            await self._obstore.delete_async(self._bucket, key)
-
-    async def adelete_group(self, group: str) -> int:
-        """Delete all keys of a group; return the number of values."""
-        removed = 0
-        with _asking(group):
-            async for found in self._obstore.list(self._bucket, prefix=group):
-                paths = [each["path"] for each in found]
-                await self._obstore.delete_async(self._bucket, paths)
-                removed += len(paths)
-        return removed
-
 
 _FRAME: dict[str, Any] = {"range": (0, FRAME_BYTES)}
 
