@@ -19,14 +19,6 @@ _INTERLEAVED: Final = 8  # sizes, four of each of two payloads
 _ALIKE: Final = {3: 5, 4: 8, 5: 16}
 
 
-def growth(sizes: Sequence[int]) -> int | None:
-    """Bytes by which a payload grew in its last turn; 0 if it shrank, None in its first turn.
-
-    ``sizes`` are those of one kind of payload in one execution, oldest first, in bytes.
-    """
-    return max(0, sizes[-1] - sizes[-2]) if len(sizes) > 1 else None
-
-
 def turns_to_cap(sizes: Sequence[int], cap_bytes: int) -> int | None:
     """Return how many more turns a payload stays at or under its cap.
 

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent_otel.measure.forecast import growth, turns_to_cap
+from agent_otel.measure.forecast import turns_to_cap
 from benchmarks import forecast
-
-
-@pytest.mark.parametrize(
-    ("expected", "sizes"),
-    [(None, []), (None, [100]), (0, [100, 100]), (50, [100, 150]), (7, [100, 900, 907]), (0, [100, 40])],
-)
-def test_growth_is_that_of_the_last_turn_and_never_negative(expected: int | None, sizes: list[int]) -> None:
-    assert expected == growth(sizes)
 
 
 @pytest.mark.parametrize(
