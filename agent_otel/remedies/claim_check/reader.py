@@ -111,6 +111,10 @@ class ClaimReader:
         """Delete a result."""
         self._wait("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
 
+    async def adelete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
+        """Delete a result."""
+        await self._await("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
+
     def _reading(
         self, what: str | Reference | Place, caller: str | Reserved | None, start: int | None, end: int | None
     ) -> tuple[Operation, Callable[[], Resolved]]:

@@ -12,7 +12,7 @@ import pytest
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.gemini import GeminiServer
 from tests.servers.model import ModelServer
-from tests.unit.remedies.histories import reading, rendered
+from tests.unit.remedies.history.histories import reading, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable

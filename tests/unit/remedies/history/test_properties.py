@@ -16,7 +16,7 @@ from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_marks import parsed
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
-from tests.unit.remedies.histories import SHAPES, Asked, Turn, rendered
+from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered
 
 TEXTS = (
     "ok",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 TURNS = 40
 REWRITTEN = [max(number - 2, 0) // 5 * 5 for number in range(TURNS + 1)]
 """Turns that are rewritten in each request."""

@@ -10,7 +10,7 @@ import pytest
 
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_marks import marked
-from tests.unit.remedies.histories import SHAPES, Asked, Turn, reading, rendered
+from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
 LARGE = 'print("字")\n' * 200  # 13 bytes a line
 MARK = "[argument removed: 2600 bytes]"

@@ -26,7 +26,7 @@ from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
 from tests.patience import Deadline
 from tests.system.engines import redis, starting
-from tests.unit.remedies.hostile_stores import Failing, Hanging
+from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -20,8 +20,8 @@ from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
-from tests.unit.remedies.contract import HOSTILE
-from tests.unit.remedies.hostile_stores import Failing
+from tests.unit.remedies.claim_check.hostile_stores import Failing
+from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SIZE = 5_000_000
 """More than the 4 MiB of a message."""
 
-PROGRAM = "tests.unit.remedies.durabletask_store_program"
+PROGRAM = "tests.unit.remedies.claim_check.durabletask_store_program"
 
 
 def given(size: int) -> str:

@@ -21,7 +21,7 @@ from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_
 from agent_otel.remedies.claim_check.stores import StoreError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
-from tests.unit.remedies.hostile_stores import Failing, Hanging
+from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -17,7 +17,7 @@ from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from tests.environments import ROOT
 from tests.system.engines import starting, temporal
-from tests.unit.remedies.hostile_stores import Failing, Hanging, Lying
+from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging, Lying
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SIZE = 5 * 1024 * 1024
 DIGEST = hashlib.sha256(b"ab" * (SIZE // 2)).hexdigest()
-PROGRAM = "tests.unit.remedies.temporal_driver_program"
+PROGRAM = "tests.unit.remedies.claim_check.temporal_driver_program"
 KEY = "the secret of this test"
 OTHER = "the secret of another one"
 

@@ -11,7 +11,7 @@ from agent_otel.remedies.claim_check.references import Signer, key
 from agent_otel.remedies.history.trimmed_line import references
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
-from tests.unit.remedies.histories import SHAPES, reading, rendered
+from tests.unit.remedies.history.histories import SHAPES, reading, rendered
 
 LONG = "line of a file\n" * 20  # 300 bytes
 TRIMMED = "[trimmed 300 bytes] read success"

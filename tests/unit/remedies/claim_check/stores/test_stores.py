@@ -25,8 +25,8 @@ from agent_otel.remedies.claim_check.stores.key_value import KeyValueStore
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from tests.environments import ROOT
 from tests.system.engines import redis, s3, starting
-from tests.unit.remedies import contract
-from tests.unit.remedies.contract import Store
+from tests.unit.remedies.claim_check.stores import contract
+from tests.unit.remedies.claim_check.stores.contract import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

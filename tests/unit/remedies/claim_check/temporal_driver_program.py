@@ -1,7 +1,7 @@
 """A workflow of Temporal whose large payloads are in a store: ``run`` it, ``replay`` it, or run it where that fails.
 
-``python -m tests.unit.remedies.temporal_driver_program <mode> <address> <store's URL> <key> <file of the history>``;
-prints what came of it as JSON.
+``python -m tests.unit.remedies.claim_check.temporal_driver_program MODE ADDRESS STORE KEY HISTORY``: a file last.
+Prints what came of it as JSON.
 """
 
 # mypy: disable-error-code="import-not-found,untyped-decorator,misc,unused-ignore"

@@ -20,7 +20,7 @@ from agent_otel.remedies.claim_check.stores.files import FileStore
 from agent_otel.remedies.claim_check.stores.folders import OWN
 from agent_otel.remedies.claim_check.stores.framing import frame
 from tests.environments import ROOT
-from tests.unit.remedies import contract
+from tests.unit.remedies.claim_check.stores import contract
 
 LONG_AGO = (1, 1)
 DIGEST = hashlib.sha256(b"of nothing").hexdigest()

@@ -1,6 +1,7 @@
 """An orchestration of durabletask whose large payloads are in a store, on its in-memory backend.
 
-``python -m tests.unit.remedies.durabletask_store_program <store's URL> <bytes>``; prints what came of it as JSON.
+``python -m tests.unit.remedies.claim_check.durabletask_store_program <store's URL> <bytes>``; prints what came of it
+as JSON.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,unused-ignore"

@@ -21,7 +21,7 @@ from agent_otel.remedies.claim_check.reader import ClaimReader, Place, Resolved
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
-from tests.unit.remedies.hostile_stores import Failing, Hanging, Lying
+from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging, Lying
 
 if TYPE_CHECKING:
     from collections.abc import Callable

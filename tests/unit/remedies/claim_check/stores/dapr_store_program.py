@@ -14,7 +14,7 @@ from dapr.proto.runtime.v1 import metadata_pb2
 
 from agent_otel.remedies.claim_check.stores import TooLargeError, open_store
 from tests.system.engines import dapr_state
-from tests.unit.remedies.contract import CASES, Store
+from tests.unit.remedies.claim_check.stores.contract import CASES, Store
 
 if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.stores import ClaimStore

@@ -27,7 +27,7 @@ from agent_otel.remedies.claim_check.stores import NotFoundError, open_store
 from tests.patience import Deadline
 from tests.servers.model import ModelServer, ToolCall, tool_results
 from tests.system.engines import redis, starting
-from tests.unit.remedies.faults_program import produced
+from tests.unit.remedies.claim_check.faults_program import produced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 SIZE = 200_000
 TOO_LARGE = 1_100_000  # more than goes on whole where it cannot be stored
 SHOWN = 32 * 1024

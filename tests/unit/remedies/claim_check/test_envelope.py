@@ -20,7 +20,7 @@ from agent_otel.remedies.claim_check.cipher import Cipher, CorruptError
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, Envelopes, Origin
 from agent_otel.remedies.claim_check.references import Reserved, Signer
 from agent_otel.remedies.claim_check.serialization import BINARY
-from tests.unit.remedies.contract import HOSTILE
+from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,7 +22,7 @@ from agent_otel.remedies.claim_check.references import (
     owner_segment,
     segment,
 )
-from tests.unit.remedies.contract import HOSTILE
+from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
 _DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"  # SHA-256 of "hello"
 _IDS = st.text(st.characters(), max_size=60) | st.sampled_from(HOSTILE)  # surrogates, too

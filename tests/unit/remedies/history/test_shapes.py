@@ -16,7 +16,7 @@ from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.trimming import trim
 from agent_otel.remedies.history.views import Views
 from tests.unit.measure import hostile
-from tests.unit.remedies.histories import SHAPES, Asked, Turn, reading, rendered
+from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
