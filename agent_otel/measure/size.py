@@ -20,8 +20,8 @@ _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of tra
 _QUOTED_CHUNK: Final = 32 * 1024  # as _CHUNK, where a second copy is made
 _SHORT: Final = 4096  # characters up to which building the quoted string is cheaper than counting
 _PLAIN_INT: Final = 10**18
-_BATCHED: Final = 64  # characters of a string that is quoted together with others
-_JOINED: Final = 256 * 1024  # characters of these together; 2,000 values and their keys seldom have more
+_BATCHED: Final = 1024  # characters of a string that is quoted together with others
+_JOINED: Final = 256 * 1024  # characters of these together
 _CHEAP_POWER: Final = 5000
 _INFINITY: Final = math.inf
 _TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
@@ -235,9 +235,11 @@ def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], i
 def _texts(texts: list[Any]) -> tuple[int, bool]:
     """Size of short texts and of keys, which need not be texts nor short."""
     try:
-        if sum(map(str.__len__, texts)) <= _JOINED:
+        if sum(map(str.__len__, texts)) <= _JOINED or max(map(str.__len__, texts)) <= _BATCHED:
             # In one string they have all but one pair of their quotes less.
-            return quoted_bytes("".join(texts)) + 2 * len(texts) - 2, True
+            step = _JOINED // _BATCHED
+            joined = ("".join(texts[start : start + step]) for start in range(0, len(texts), step))
+            return sum(quoted_bytes(text) - 2 for text in joined) + 2 * len(texts), True
     except TypeError:  # a key that is no string
         pass
     known: dict[int, tuple[int, bool]] = {}

@@ -344,3 +344,11 @@ def test_no_reference_to_a_value_stays() -> None:
     before = [getrefcount(part) for part in parts]
     size(value)
     assert before == [getrefcount(part) for part in parts]
+
+
+@pytest.mark.parametrize("letters", ["x", 'a"b\\', "\n\x01", "ß", "漢🙂"])
+@pytest.mark.parametrize("length", [64, 500, 1023, 1024, 1025, 4096, 4097])
+def test_many_long_strings_are_counted_as_json_writes_them(letters: str, length: int) -> None:
+    value = {"rows": ["".join((letters * length)[:length]) for _ in range(700)], letters * length: 1}
+
+    assert size(value) == (compact(value), True)
