@@ -351,6 +351,7 @@ KEYS_ADDED: Final = "keys.added"
 KEYS_REMOVED: Final = "keys.removed"
 SHRUNK: Final = "shrunk"
 SUSPECTED: Final = "suspected"
+CUT_JSON: Final = "cut_json"
 CUT_CHILD: Final = "tool_result_truncated"
 
 EXECUTE_ACTIVITY: Final = "execute_activity"
@@ -364,7 +365,7 @@ MESSAGE: Final = "message"
 # Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase and
 # not a new series.
 TRUNCATION_CASES: Final = (
-    *((LAYER_TOOL, reason) for reason in ("marker", "cut_json", "offloaded")),
+    *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
     *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded")),
 )

@@ -32,6 +32,8 @@ class Options:
     dashboard_url: str = ""
     #: Labels that are added to every alert: ``{"team": "agents"}``.
     labels: Mapping[str, str] = field(default_factory=dict)
+    #: Severities of alerts that differ from the shipped ones: ``{"AgentToolResultTooLarge": "critical"}``.
+    severities: Mapping[str, str] = field(default_factory=dict)
     #: Matchers that are added to every selector: ``namespace="prod"``.
     selector: str = ""
     #: Labels to group by besides ``job``, such as ``("cluster", "namespace")``. Alerts and recorded series carry them.
@@ -49,7 +51,11 @@ class Options:
                 raise ValueError(f"{name!r} is not a name of a label")
         for name in self.labels:
             if name in _OURS:
-                raise ValueError(f"labels: {name!r} is set by the rules themselves")
+                hint = "; use --severity AlertName=critical" if name == "severity" else ""
+                raise ValueError(f"labels: {name!r} is set by the rules themselves{hint}")
+        for name, severity in self.severities.items():
+            if not severity or not severity.isprintable() or {"{", "}"} & {*severity}:
+                raise ValueError(f"severities: {severity!r} of {name} is not a value such as critical")
         try:
             names = {name for _, name, _, _ in string.Formatter().parse(self.runbook_url) if name is not None}
         except ValueError:

@@ -124,8 +124,13 @@ class Thresholds:
         COUNT, 20, "Results in that time that a tool needs to alert; with fewer, it is new."
     )
 
+    json_cut_window: str = _threshold(DURATION, "30m", "The share of results with cut JSON is taken over this.")
+    json_cut_ratio: float = _threshold(RATIO, 0.9, "A share of results with cut JSON from here on alerts.")
+    json_cut_min_results: int = _threshold(COUNT, 3, "Results of a tool in the window for its share to count.")
+    json_cut_for: str = _threshold(WAIT, "10m", "How long the share has to be that large.")
+
     p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")
-    grown_factor: float = _threshold(FACTOR, 4.0, "How many times last week's 95th percentile alerts.")
+    grown_factor: float = _threshold(FACTOR, 4.0, "How many times the earlier 95th percentile alerts.")
     grown_min_bytes: int = _threshold(BYTES, 16_000, "A 95th percentile below this is no matter how much it grew.")
     grown_min_results: int = _threshold(COUNT, 20, "Results of a tool in the window for its percentile to count.")
     grown_baseline_window: str = _threshold(
@@ -134,6 +139,13 @@ class Thresholds:
     grown_baseline_offset: str = _threshold(
         DURATION, "6d12h", "How long ago that window ends; with 1d and 6d12h it lies around the same hour last week."
     )
+    grown_yesterday_offset: str = _threshold(
+        DURATION, "12h", "Without results last week, how long ago the window ends; 12h lies around yesterday's hour."
+    )
+    grown_first_window: str = _threshold(
+        DURATION, "10h", "Without results yesterday, the highest 95th percentile in a window of this length counts."
+    )
+    grown_first_offset: str = _threshold(DURATION, "2h", "How long ago that window ends.")
     grown_for: str = _threshold(WAIT, "15m", "How long the 95th percentile has to be that large.")
 
     errors_window: str = _threshold(DURATION, "30m", "The share of failed tool calls is taken over this window.")

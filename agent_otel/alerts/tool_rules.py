@@ -9,6 +9,7 @@ from agent_otel.alerts import promql
 from agent_otel.alerts.rule_types import (
     BYTES,
     COUNT,
+    CRITICAL,
     IN_JOB,
     INFO,
     SHARE,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = semconv.GEN_AI_TOOL_NAME
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
+_CUT_JSON: Final = f'{semconv.REASON}="{semconv.CUT_JSON}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
 _FAILED: Final = f'{label(semconv.ERROR_TYPE)}!=""'
 
@@ -60,6 +62,34 @@ def p95(query: Query) -> Recording:
         query.labels(_NAME, promql.LE), f"rate({query.part(semconv.RESULT_SIZE, 'bucket')}[{window}])"
     )
     return Recording(query.record(_SIZE, f"p95_{window}", _NAME), f"{promql.quantile(0.95, buckets)} > 0")
+
+
+def p95_before(query: Query) -> Recording:
+    """Record the 95th percentile to compare with: of last week, else of yesterday, else of the first hours.
+
+    A time with too few results is skipped, because its percentile means little.
+    """
+    chosen = query.thresholds
+    size, every, step = p95(query), results(query, chosen.p95_window), chosen.p95_window
+    times = (
+        (chosen.grown_baseline_window, chosen.grown_baseline_offset),
+        (chosen.grown_baseline_window, chosen.grown_yesterday_offset),
+        (chosen.grown_first_window, chosen.grown_first_offset),
+    )
+    highest = (
+        f"  max_over_time({size}[{window}] offset {ago})\n"
+        f"    and sum_over_time({every}[{window}:{step}] offset {ago}) >= {chosen.grown_min_results}"
+        for window, ago in times
+    )
+    return Recording(query.record(_SIZE, f"p95_{step}_before", _NAME), "\nor\n".join(highest), (size, every))
+
+
+def json_cut_share(query: Query) -> Recording:
+    """Record the share of a tool's results whose JSON a layer other than a remedy cut."""
+    window = query.thresholds.json_cut_window
+    counter = query.counter(semconv.RESULTS_TRUNCATED, _CUT_JSON, _NOT_ASKED_FOR)
+    cut = query.events(f"{_RESULTS}_json_cut", counter, window, _NAME)
+    return _share(query, f"{_RESULTS}_json_cut", cut, results(query, window), window)
 
 
 def large_share(query: Query) -> Recording:
@@ -112,13 +142,13 @@ def too_large(query: Query) -> Alert:
 
 
 def mostly_large(query: Query) -> Alert:
-    """Return a warning: the tool's results became too large; an alert on the payload pages when a run is at risk."""
+    """Return an informational alert: large results are no fault, and alerts on payloads page when a run is at risk."""
     chosen = query.thresholds
     window = chosen.mostly_large_window
     share, every = large_share(query), results(query, window)
     return Alert(
         "AgentToolResultsMostlyLarge",
-        WARNING,
+        INFO,
         f"{share} > {chosen.mostly_large_ratio}\nand {promql.at_least(every, chosen.mostly_large_min_results)}",
         reads=(share, every),
         summary=f"Many results of tool {TOOL} are large",
@@ -143,6 +173,24 @@ def truncation_high(query: Query) -> Alert:
         f"{chosen.truncated_window}: the model works on fragments. The dashboard shows the layer that truncates.",
         dashboard=on_tools(),
         wait=chosen.truncated_for,
+    )
+
+
+def json_truncated(query: Query) -> Alert:
+    """Return a critical alert: each answer of the agent is built on a fragment of JSON, and no call fails."""
+    chosen = query.thresholds
+    window = chosen.json_cut_window
+    share, every = json_cut_share(query), results(query, window)
+    return Alert(
+        "AgentToolJsonTruncated",
+        CRITICAL,
+        f"{share} >= {chosen.json_cut_ratio}\nand {promql.at_least(every, chosen.json_cut_min_results)}",
+        reads=(share, every),
+        summary=f"The JSON of tool {TOOL} is always cut",
+        description=f"{SHARE} of the results of tool {TOOL}{IN_JOB} in the last {window} are JSON that ends in the "
+        "middle. The model answers from fragments. Give the tool pages, or raise the limit of the layer that cuts.",
+        dashboard=on_tools(),
+        wait=chosen.json_cut_for,
     )
 
 
@@ -177,19 +225,17 @@ def first_truncation(query: Query) -> Alert:
 def grown(query: Query) -> Alert:
     """Return a warning: there is time to act, and an alert on the payload pages when a run is at risk."""
     chosen = query.thresholds
-    size, every = p95(query), results(query, chosen.p95_window)
-    before = f"max_over_time({size}[{chosen.grown_baseline_window}] offset {chosen.grown_baseline_offset})"
+    size, every, before = p95(query), results(query, chosen.p95_window), p95_before(query)
     return Alert(
         "AgentToolResultGrown",
         WARNING,
         f"{size} > {chosen.grown_factor:g} * {before} and {size} > {chosen.grown_min_bytes}\n"
         f"and {promql.at_least(every, chosen.grown_min_results)}",
-        reads=(size, every),
-        summary=f"Results of tool {TOOL} are more than {chosen.grown_factor:g} times as large as last week",
+        reads=(size, every, before),
+        summary=f"Results of tool {TOOL} are more than {chosen.grown_factor:g} times as large as before",
         description=f"The 95th percentile of the result size of tool {TOOL}{IN_JOB} is {BYTES} over "
-        f"{chosen.p95_window}, more than {chosen.grown_factor:g} times the highest of the "
-        f"{chosen.grown_baseline_window} that ended {chosen.grown_baseline_offset} ago. Look for new data, a new field "
-        "or a query without a limit.",
+        f"{chosen.p95_window}, more than {chosen.grown_factor:g} times the highest around this hour last week; for a "
+        "newer tool, of yesterday or of its first hours. Look for new data, a new field or a query without a limit.",
         dashboard=on_tools(),
         wait=chosen.grown_for,
     )
@@ -217,6 +263,7 @@ ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     too_large,
     mostly_large,
     truncation_high,
+    json_truncated,
     first_truncation,
     grown,
     error_rate,

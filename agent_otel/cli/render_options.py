@@ -80,11 +80,13 @@ _PARAMETERS: Final = (
                  "Without it alerts have a short form of their runbooks."),
     click.option("--dashboard-url", metavar="URL", help="Where Grafana is, for links in the alerts."),
     click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label that every alert gets."),
+    click.option("--severity", "severities", multiple=True, metavar="ALERT=SEVERITY", help="The severity of an alert, "
+                 "such as AgentToolResultTooLarge=critical. May be given again."),
     click.option("--selector", metavar="MATCHERS", help="Matchers for every series, such as 'namespace=\"prod\"'."),
     click.option("--by", multiple=True, metavar="LABEL", help="A label to group by besides job, such as cluster."),
     click.option("--no-keep-firing", is_flag=True, help="For Prometheus before 2.42 and vmalert before 1.94."),
 )  # fmt: skip
-_GIVEN: Final = ("set_", "runbook_url", "dashboard_url", "labels", "selector", "by", "no_keep_firing")
+_GIVEN: Final = ("set_", "runbook_url", "dashboard_url", "labels", "severities", "selector", "by", "no_keep_firing")
 
 
 def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
@@ -92,14 +94,17 @@ def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
     thresholds = {**_mapping(said, "thresholds"), **pairs(given["set_"], "--set")}
     chosen = {name: _read_option(said, name) for name in _OPTIONS if name in said}
     chosen |= {name: given[name] for name in ("runbook_url", "dashboard_url", "selector", "by") if given[name]}
-    if given["labels"]:
-        chosen["labels"] = {**chosen.get("labels", {}), **pairs(given["labels"], "--label")}
+    for name, option in (("labels", "--label"), ("severities", "--severity")):
+        if given[name]:
+            chosen[name] = {**chosen.get(name, {}), **pairs(given[name], option)}
     if given["no_keep_firing"]:
         chosen["keep_firing_for"] = False
     try:
-        return Rendering(Thresholds.parse(thresholds), Options(**chosen))
+        rendering = Rendering(Thresholds.parse(thresholds), Options(**chosen))
+        alerts.alerts(rendering.thresholds, rendering.options)
     except ValueError as error:
         raise Failure(str(error)) from None
+    return rendering
 
 
 def _read(config: Path) -> dict[str, Any]:
@@ -120,7 +125,7 @@ def _read(config: Path) -> dict[str, Any]:
 def _read_option(said: Mapping[str, Any], name: str) -> Any:
     """Return the value of one of the fields of Options, in its type."""
     value = said[name]
-    if name in {"labels", "metadata_labels"}:
+    if name in {"labels", "severities", "metadata_labels"}:
         return {str(key): str(text) for key, text in _mapping(said, name).items()}
     if name == "keep_firing_for":
         if not isinstance(value, bool):

@@ -155,11 +155,12 @@ def test_severities() -> None:
         "AgentWorkflowStuckRetries",
         "AgentDaprPayloadNearStall",
         "AgentClaimCheckFailing",
+        "AgentToolJsonTruncated",
     } == {alert.name for alert in ALERTS if alert.severity == "critical"}
-    assert ["AgentToolResultTooLarge", "AgentToolTruncationHigh"] == [
+    assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
         alert.name for alert in ALERTS if alert.severity == "info"
     ]
-    assert len(set(_NAMES)) == len(ALERTS) == 17
+    assert len(set(_NAMES)) == len(ALERTS) == 18
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
@@ -178,10 +179,10 @@ def test_promtool_finds_nothing(tmp_path: Path, suite: str) -> None:
     assert yaml.safe_load(RULES.read_text()) == resource["spec"] == mimir
 
     elsewhere = Options(selector='{namespace="prod"}', by=("namespace",), labels={"team": "agents"})
-    (tmp_path / "elsewhere.yaml").write_text(alerts.render(Thresholds.parse({"first_cut_window": "30m"}), elsewhere))
+    (tmp_path / "elsewhere.yaml").write_text(alerts.render(Thresholds.parse({"first_cut_window": "45m"}), elsewhere))
 
     said = programs.check_rules(RULES, FOR_OLD_RULERS, tmp_path / "elsewhere.yaml")
-    assert 3 == said.count("SUCCESS: 47 rules found")
+    assert 3 == said.count("SUCCESS: 52 rules found")
 
 
 @_suites
@@ -381,6 +382,16 @@ def test_options_are_in_every_rule() -> None:
         assert rendered["annotations"]["dashboard"].startswith("https://grafana.example/d/agent-otel-")
 
 
+def test_each_alert_takes_another_severity() -> None:
+    chosen = {alert.name: f"level-{number}" for number, alert in enumerate(ALERTS)}
+    options = Options(severities=chosen)
+
+    assert chosen == {alert.name: alert.severity for alert in alerts.alerts(Thresholds(), options)}
+    assert chosen == {rule["alert"]: rule["labels"]["severity"] for rule in _alerts_of(alerts.render(options=options))}
+    with pytest.raises(ValueError, match=re.escape("unknown alert 'AgentLimitsHit'; is it 'AgentLimitHit'?")):
+        alerts.render(options=Options(severities={"AgentLimitsHit": "info"}))
+
+
 def test_the_resource_of_the_operator_has_the_metadata_it_is_given() -> None:
     options = Options(name="agents", namespace="monitoring", metadata_labels={"release": "prometheus"})
     resource = yaml.safe_load(alerts.render(options=options, form="operator"))
@@ -396,7 +407,8 @@ def test_the_resource_of_the_operator_has_the_metadata_it_is_given() -> None:
         ({"selector": 'namespace="prod"} or {a="b"'}, "selector"),
         ({"by": ("a-b",)}, "'a-b' is not a name of a label"),
         ({"labels": {"": "x"}}, "'' is not a name of a label"),
-        ({"labels": {"severity": "x"}}, "'severity' is set by the rules themselves"),
+        ({"labels": {"severity": "x"}}, "'severity' is set by the rules themselves; use --severity AlertName=critical"),
+        ({"severities": {"AgentLimitHit": ""}}, "severities: '' of AgentLimitHit is not a value such as critical"),
         ({"runbook_url": "https://example/{name}"}, "runbook_url"),
         ({"runbook_url": "https://example/{"}, "runbook_url"),
         ({"runbook_url": "https://example/{}"}, "runbook_url"),
@@ -435,6 +447,7 @@ _SEARCH = {"job": "agents", "gen_ai_tool_name": "search"}
         ("AgentWorkflowPayloadOverCap", "AgentWorkflowPayloadNearCap", _SUPPORT, {"workflow_runtime": "dapr"}),
         ("AgentWorkflowPayloadNearCap", "AgentWorkflowFewTurnsLeft", _SUPPORT, {"job": "others"}),
         ("AgentToolResultsMostlyLarge", "AgentToolResultTooLarge", _SEARCH, {"gen_ai_tool_name": "fetch"}),
+        ("AgentToolJsonTruncated", "AgentToolFirstTruncation", _SEARCH, {"gen_ai_tool_name": "fetch"}),
         ("AgentToolResultGrown", "AgentToolResultTooLarge", _SEARCH, {"gen_ai_tool_name": "fetch"}),
         ("AgentClaimCheckFailing", "AgentClaimCheckUnresolvedRefs", {"job": "agents"}, {"job": "others"}),
     ],

@@ -109,6 +109,8 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
         "agent_otel_tool_result_shape_changes_total",
         "agent_otel_tool_result_size_bytes",
         "agent_otel_tool_results_large_total",
+        "agent_otel_tool_results_cleared_total",
+        "agent_otel_tool_results_suspected_total",
         "agent_otel_tool_results_truncated_total",
         "gen_ai_execute_tool_duration_seconds",
     } == present
@@ -131,13 +133,13 @@ def test_what_a_person_reads(engine: Prometheus) -> None:
     assert f"at {engine.url}" in ran.out
     assert ["ok", "AgentWorkflowPayloadNearCap"] in ran.rows
     assert re.search(r"^Metrics, payloads: none of \d+; needs a durable runtime$", ran.out, re.MULTILINE)
-    assert re.search(r"^Metrics, tools: 9 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
+    assert re.search(r"^Metrics, tools: 11 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
     (row,) = (row for row in ran.rows if row and row[0] == "firing")
     assert ["firing", "AgentToolResultTooLarge"] == row[:2]
 
 
 def test_rules_that_were_loaded_with_other_thresholds(engine: Prometheus) -> None:
-    report = _report(engine, "--set", "large_results_window=30m", "--set", "errors_for=1h")
+    report = _report(engine, "--set", "large_results_min=2", "--set", "errors_for=1h")
     changed = {row["name"]: row["detail"] for row in report["rules"] if row["state"] != "ok"}
     assert {
         "AgentToolResultTooLarge": "its expression",
@@ -161,7 +163,7 @@ def test_no_rules_and_dropped_labels(environment: Callable[[str], Environment], 
     first = "gen_ai_execute_tool_duration_seconds has no gen_ai_tool_name"
     problems = [
         f"none of the {RULES} rules is loaded",
-        f"9 metrics lack labels ({first}): does a relabelling drop them?",
+        f"11 metrics lack labels ({first}): does a relabelling drop them?",
     ]
     assert problems == report["problems"]
     assert {"missing"} == set(_states(report).values())

@@ -192,6 +192,20 @@ def test_with_the_links_of_the_repository_it_is_what_is_shipped(
     assert expected == re.sub(r"runbook_url: \./(\w+)", r"runbook_url: alerts/runbooks/\1.md", text)
 
 
+def test_severities_are_set_on_the_command_line_and_in_a_file(tmp_path: Path) -> None:
+    config = tmp_path / "options.yaml"
+    config.write_text("severities: {AgentLimitHit: info, AgentToolResultTooLarge: warning}")
+    given = ("--config", config, "--severity", "AgentToolResultTooLarge=critical", "--runbook-url", "./{alert}")
+    assert (0, "") == (run("alerts", "export", tmp_path / "rules", *given).code, "")
+    groups = yaml.safe_load((tmp_path / "rules" / "agent-otel.rules.yaml").read_text())["groups"]
+    severities = {
+        rule["alert"]: rule["labels"]["severity"] for group in groups for rule in group["rules"] if "alert" in rule
+    }
+    assert ("info", "critical", "warning") == tuple(
+        severities[name] for name in ("AgentLimitHit", "AgentToolResultTooLarge", "AgentHistoryLost")
+    )
+
+
 def test_without_an_address_of_runbooks_alerts_have_their_text(tmp_path: Path) -> None:
     ran = run("alerts", "export", tmp_path)
     assert 0 == ran.code
@@ -223,16 +237,18 @@ def test_every_option_and_promtool_takes_it(tmp_path: Path, suite: str) -> None:
     assert (0, "") == (ran.code, ran.err)
     starting.obtained(prometheus.programs, suite).check_rules(tmp_path / "agent-otel.rules.yaml")
     text = (tmp_path / "agent-otel.rules.yaml").read_text()
-    rules = {
-        rule["alert"]: rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"] if "alert" in rule
-    }
+    every = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    rules = {rule["alert"]: rule for rule in every if "alert" in rule}
+    recorded = {rule["record"]: rule["expr"] for rule in every if "record" in rule}
     assert "keep_firing_for" not in text
     assert {"agents"} == {rule["labels"]["team"] for rule in rules.values()}
     large = rules["AgentToolResultTooLarge"]
     assert "https://wiki.example/AgentToolResultTooLarge" == large["annotations"]["runbook_url"]
     assert large["annotations"]["dashboard"].startswith("https://grafana.example/d/agent-otel-tools?")
-    assert f'{semconv.RESULTS_LARGE.exposed_name}{{threshold="warn", namespace="prod"}}[30m]' in large["expr"]
-    assert "by (job, cluster, gen_ai_tool_name)" in large["expr"]
+    assert "job_tool:agent_otel_tool_results_large:increase30m > 0" == large["expr"]
+    gained = recorded["job_tool:agent_otel_tool_results_large:increase30m"]
+    assert f'{semconv.RESULTS_LARGE.exposed_name}{{threshold="warn", namespace="prod"}}[30m]' in gained
+    assert "by (job, cluster, gen_ai_tool_name)" in gained
     assert "0.3" in rules["AgentToolErrorRateHigh"]["expr"]
 
 
@@ -260,7 +276,12 @@ def test_a_file_of_options_and_the_command_line_before_it(tmp_path: Path) -> Non
         (("--set", "error_ratio=1"), "unknown threshold 'error_ratio'; is it 'errors_ratio'?"),
         (("--set", "errors_ratio=7"), "errors_ratio: '7' is not a ratio above 0 and not above 1, such as 0.2"),
         (("--label", "=x"), "--label: '=x' is not name=value"),
-        (("--label", "severity=page"), "labels: 'severity' is set by the rules themselves"),
+        (
+            ("--label", "severity=page"),
+            "labels: 'severity' is set by the rules themselves; use --severity AlertName=critical",
+        ),
+        (("--severity", "critical"), "--severity: 'critical' is not name=value"),
+        (("--severity", "AgentLimitsHit=info"), "unknown alert 'AgentLimitsHit'; is it 'AgentLimitHit'?"),
         (("--by", "my label"), "'my label' is not a name of a label"),
         (("--selector", "prod"), 'selector: \'prod\' is not matchers such as namespace="prod",cluster=~"eu-.*"'),
         (("--runbook-url", "{x}"), "runbook_url: '{x}' may hold {alert} and no other braces"),
