@@ -15,8 +15,23 @@ from agent_otel.measure.object_kinds import (
     is_named,
     is_text,
     listed,
+    modules_of,
     number,
+    sole,
 )
 from agent_otel.measure.object_kinds import plain_text as text
 
-__all__ = ["fields", "given", "identity", "is_dict", "is_empty", "is_named", "is_text", "listed", "number", "text"]
+__all__ = [
+    "fields",
+    "given",
+    "identity",
+    "is_dict",
+    "is_empty",
+    "is_named",
+    "is_text",
+    "listed",
+    "modules_of",
+    "number",
+    "sole",
+    "text",
+]

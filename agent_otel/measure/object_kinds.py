@@ -336,7 +336,19 @@ def given(*values: Any) -> Any:
     return ""
 
 
+def sole(key: str, value: Any) -> Any:
+    """Return what a dictionary holds under its only key, if that is this one; any other value as it is."""
+    known = fields(value) if is_dict(value) else {}
+    return known[key] if known.keys() == {key} else value
+
+
 def identity(value: object) -> str | None:
     """Return an id as text: of a text, a whole number or a UUID; None for anything else, which has code of its own."""
     kind = type(value)
     return str(value) if kind is int or kind is UUID else plain_text(value)
+
+
+def modules_of(value: object) -> list[str]:
+    """Return the modules of a value's class and of its bases."""
+    found = (_members(cls).get("__module__") for cls in _mro(type(value)))
+    return [name for name in found if type(name) is str]

@@ -8,17 +8,20 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
+import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_otel._internal.failures import error_type
-from agent_otel.core import request_parts
-from agent_otel.core.names import plain_part
+from agent_otel.core import handler, request_parts
+from agent_otel.core.names import plain_call, plain_part
 from agent_otel.core.tool_names import note_definitions
-from agent_otel.core.types import ModelReader, ToolReader
+from agent_otel.core.types import PRODUCED, Around, Before, ModelReader, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.integrations import frameworks, model_sdks
+from agent_otel.integrations.frameworks import agno, google_genai
+from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
 from tests.unit.measure import hostile
@@ -185,17 +188,246 @@ ELSEWHERE = {
     "litellm.entered": "has no parts; what it announces is read by openai's functions",
     "ollama.request": "test_ollama",
 }
-#: Reader -> what its result is in, where that is an object of the framework's.
+#: Framework's reader -> what its result is in, where that is an object of the framework's.
 RESULTS: dict[str, Callable[[Any], Any]] = {
-    "agno._execute": lambda value: SimpleNamespace(status="success", result=value),
+    "agno._execute": lambda value: _space(status="success", result=value),
+    "anthropic._call": lambda value: value,
+    "anthropic.run_member": lambda value: {"content": value, "is_error": value},
+    "anthropic.run_tool": lambda value: {"content": value},
+    "claude_agent_sdk.request": lambda value: {
+        "result": {"content": value, "structuredContent": value, "isError": value}
+    },
+    "crewai.invoke": lambda value: value,
+    "crewai.native": lambda value: {"result": value},
+    "crewai.run": lambda value: value,
+    "crewai.step": lambda value: {"result": value, "tool_failure": value},
+    "crewai.use": lambda value: value,
+    "dapr_agents.activity": lambda value: {"content": value},
+    "dapr_agents.run_tool": lambda value: value,
+    "google_adk.call_tool": lambda value: value,
+    "google_adk.prepared_call": lambda value: value,
+    "google_adk.single_call": lambda value: value,
+    "google_genai._reader": lambda value: value,
     "langchain.run": lambda value: value,
     "langchain.tool_node": lambda value: value,
+    "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
+    "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
+    "openai_agents._guarded": lambda value: value,
+    "openai_agents.invoke": lambda value: value,
+    "openai_agents.single_tool": lambda value: value,
+    "pydantic_ai.execute_tool_call": lambda value: value,
+    "pydantic_ai.raw_execute": lambda value: value,
+    "smolagents.execute": lambda value: value,
+    "smolagents.managed": lambda value: value,
+    "smolagents.tool": lambda value: value,
+    "strands.run_tool": lambda value: _named("ToolResultEvent", tool_result={"content": value, "status": value}),
+    "strands.stream": lambda value: _named("ToolResultEvent", tool_result=value),
+    "strands.stream_alone": lambda value: value,
 }
-#: Frameworks whose readers still ask the class of a result by its metaclass, or a message of their own.
-LATER = {
-    *("anthropic", "claude_agent_sdk", "crewai", "dapr_agents", "google_adk", "google_genai", "mcp"),
-    *("openai_agents", "pydantic_ai", "smolagents", "strands"),
+_ADK_CONTEXT = SimpleNamespace(function_call_id="c", agent_name="a", session=SimpleNamespace(id="s"))
+#: Framework's reader -> instance, arguments and keyword arguments of a call with the value in each place.
+CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
+    "agno._execute": lambda value: (
+        _space(
+            function=_space(name=value, _agent=_space(name=value), _team=None, _run_context=_space(session_id=value)),
+            arguments=value,
+            call_id=value,
+        ),
+        (),
+        {},
+    ),
+    "anthropic._call": lambda value: (_space(name=value), (value,), {}),
+    "anthropic.run_member": lambda value: (
+        _space(_toolsets_by_family={"f": None}),
+        (_space(name=value, input=value, id=value, toolset_name=value),),
+        {},
+    ),
+    "anthropic.run_tool": lambda value: (None, (None, _space(name=value, input=value, id=value)), {}),
+    "claude_agent_sdk.request": lambda value: (
+        None,
+        (),
+        {
+            "message": {
+                "method": "tools/call",
+                "params": {"name": value, "arguments": value, "_meta": {"claudecode/toolUseId": value}},
+            }
+        },
+    ),
+    "crewai.invoke": lambda value: (_space(name=value), (value,), {}),
+    "crewai.native": lambda value: (
+        _space(agent=_space(role=value), crew=_space(id=value), task=None),
+        ((value, value, value),),
+        {},
+    ),
+    "crewai.run": lambda value: (_space(name=value), (value,), {"a": value}),
+    "crewai.step": lambda value: (None, ((value, value, value),), {"task": _space(id=value)}),
+    "crewai.use": lambda value: (
+        _space(agent=_space(role=value)),
+        (_space(tool_name=value, arguments=value),),
+        {},
+    ),
+    "dapr_agents.activity": lambda value: (
+        _space(name=value),
+        (
+            None,
+            {
+                "tool_call": {"function": {"name": value, "arguments": value}, "id": value},
+                "instance_id": value,
+            },
+        ),
+        {},
+    ),
+    "dapr_agents.run_tool": lambda value: (None, (value,), {"a": value}),
+    "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
+    "google_adk.prepared_call": lambda value: (
+        None,
+        (
+            None,
+            _space(
+                tool_lookup_error=None,
+                tool=_space(name=value),
+                function_args=value,
+                tool_context=_space(function_call_id=value, agent_name=value, session=_space(id=value)),
+            ),
+        ),
+        {},
+    ),
+    "google_adk.single_call": lambda value: (
+        None,
+        (_ADK_CONTEXT, _space(name=value, args=value, id=value), {"t": None}, _space(name=value)),
+        {},
+    ),
+    "google_genai._reader": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
+    "langchain.run": lambda value: (
+        _space(name=value),
+        (value,),
+        {"tool_call_id": value, "config": {"configurable": {"thread_id": value}}},
+    ),
+    "langchain.tool_node": lambda value: (
+        None,
+        (
+            {"name": value, "args": value, "id": value},
+            None,
+            {"configurable": {"thread_id": value}, "metadata": {"lc_agent_name": value}},
+        ),
+        {},
+    ),
+    "mcp.client": lambda value: (None, (value, value), {}),
+    "mcp.session": lambda value: (None, (), {"name": value, "arguments": value}),
+    "openai_agents._guarded": lambda value: (
+        None,
+        (),
+        {
+            "func_tool": _space(name=value),
+            "tool_context": _space(tool_arguments=value, tool_call_id=value, run_config=_space(group_id=value)),
+            "agent": _space(name=value),
+        },
+    ),
+    "openai_agents.invoke": lambda value: (
+        None,
+        (),
+        {
+            "function_tool": _space(name=value),
+            "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
+        },
+    ),
+    "openai_agents.single_tool": lambda value: (
+        _space(public_agent=_space(name=value), config=_space(group_id=value)),
+        (),
+        {"tool_call": _space(arguments=value, call_id=value), "func_tool": _space(name=value)},
+    ),
+    "pydantic_ai.execute_tool_call": lambda value: (None, (_validated(value),), {}),
+    "pydantic_ai.raw_execute": lambda value: (None, (), {"validated": _validated(value)}),
+    "smolagents.execute": lambda value: (_space(managed_agents={"m": None}, name=value), (value, value), {}),
+    "smolagents.managed": lambda value: (_space(name=value), (value,), {}),
+    "smolagents.tool": lambda value: (_space(name=value, inputs={"a": {}}), (value,), {"b": value}),
+    "strands.run_tool": lambda value: (None, (_space(agent=_space(name=value), tool_use=_use(value)),), {}),
+    "strands.stream": lambda value: (None, (_space(name=value, session_id=value), _use(value)), {}),
+    "strands.stream_alone": lambda value: (None, (), {"agent": _space(name=value), "tool_use": _use(value)}),
 }
+#: Framework's function beside a call -> arguments of its run, with the value in each place.
+BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "agno.execute": lambda value: (
+        (handler._begin(agno._execute, ToolCall("t")), agno._logged.set([])),
+        None,
+        (),
+        {},
+        _space(status=value, result=value, error=value),
+        None,
+    ),
+    "agno.logged": lambda value: (None, (value,), {}),
+    "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
+    "claude_agent_sdk.parsing": lambda value: (
+        None,
+        ({"type": "user", "message": {"content": [{"type": "tool_result", "content": value, "tool_use_id": value}]}},),
+        {},
+    ),
+    "google_adk.building": lambda value: (
+        None,
+        (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),
+        {},
+    ),
+    "google_genai.invoke": lambda value: (
+        handler._begin(google_genai._reader, ToolCall("t")),
+        None,
+        (),
+        {},
+        value,
+        None,
+    ),
+    "langchain.ending": lambda value: (None, (value,), {}),
+    "langchain.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
+    "mcp.listing": lambda value: (
+        _WithoutCode(),
+        (),
+        {},
+        _space(tools=[_space(name="t", inputSchema={"properties": value})]),
+        None,
+    ),
+    "openai_agents.returned": lambda value: (None, (), {"real_result": value}),
+    "strands.returned": lambda value: (
+        None,
+        (),
+        {"cancel_message": value, "result": {"content": value, "status": value}, "exception": None},
+    ),
+}
+#: Functions that read nothing by themselves but an exception, whose class `test_the_class_of_an_exception` reads.
+READ_BY_OTHERS = {
+    "agno.message": "agno._execute",
+    "anthropic.swallowed": "an exception",
+    "dapr_agents.wrapping_error": "an exception",
+    "langchain.failing": "an exception",
+    "langchain.swallowed": "an exception",
+    "openai_agents.calling": "openai_agents._guarded",
+    "openai_agents.swallowed": "an exception",
+    "openai_agents.timed_out": "an exception",
+}
+
+
+_PROBED = ToolReader(PRODUCED, lambda *_: ToolCall("probed"), ToolResult)
+
+
+class _WithoutCode:
+    """Stands for an object of a framework that can be referred to weakly."""
+
+
+def _space(**fields: Any) -> Any:
+    return SimpleNamespace(**fields)
+
+
+def _named(name: str, **fields: Any) -> Any:
+    made = type(name, (), {})()
+    vars(made).update(fields)
+    return made
+
+
+def _use(value: Any) -> Json:
+    return {"name": value, "input": value, "toolUseId": value}
+
+
+def _validated(value: Any) -> Any:
+    context = _space(agent=_space(name=value), conversation_id=value, run_id=value)
+    return _space(call=_space(tool_name=value, args=value, tool_call_id=value), ctx=context)
 
 
 def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
@@ -208,6 +440,7 @@ def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
 
 MODEL_READERS = _readers(model_sdks, ModelReader)
 TOOL_READERS = _readers(frameworks, ToolReader)
+HOOKS = {name: hook for kind in (Around, Before, Watch) for name, hook in _readers(frameworks, kind).items()}
 each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
 
 
@@ -240,9 +473,9 @@ def test_each_reader_of_a_request_has_a_row() -> None:
     assert MODEL_READERS.keys() == REQUESTS.keys() | ELSEWHERE.keys()
 
 
-def test_each_reader_of_a_result_has_a_row() -> None:
-    found = {door for door in TOOL_READERS if door.partition(".")[0] not in LATER}
-    assert RESULTS.keys() == found
+def test_each_reader_of_a_tool_call_has_its_rows() -> None:
+    assert TOOL_READERS.keys() == RESULTS.keys() == CALLS.keys()
+    assert HOOKS.keys() == BESIDE.keys() | READ_BY_OTHERS.keys()
 
 
 @each_kind
@@ -262,13 +495,48 @@ def test_ollama(kind: str) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(RESULTS))
+@pytest.mark.parametrize("door", list(TOOL_READERS))
 def test_a_result_of_a_tool(door: str, kind: str) -> None:
     value = hostile.everything()[kind]
     for each in (value, {"result": value}, {"type": value}, [value], {"status": value}):
-        result = TOOL_READERS[door].result(RESULTS[door](each))
-        if result is not None:
-            _measured(result.value)
+        with contextlib.suppress(AttributeError, KeyError, TypeError):  # what is no result of this framework
+            result = TOOL_READERS[door].result(RESULTS[door](each))
+            if result is not None:
+                _measured(result.value)
+
+
+@each_kind
+@pytest.mark.parametrize("door", list(TOOL_READERS))
+def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(
+        sys.modules, "crewai.utilities.agent_utils", _space(extract_tool_call_info=lambda asked_for: asked_for)
+    )
+    with contextlib.suppress(AttributeError, KeyError, TypeError):  # what is no call of this framework
+        instance, args, kwargs = CALLS[door](hostile.everything()[kind])
+        call = plain_call(TOOL_READERS[door].call(instance, args, kwargs))
+        if call is not None:
+            digest(call.arguments, b"key")
+            _measured(call.arguments)
+
+
+@each_kind
+@pytest.mark.parametrize("door", list(BESIDE))
+def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
+    hook = HOOKS[door]
+    value = hostile.everything()[kind]
+    running = handler._begin(_PROBED, ToolCall("probed"))
+    assert running is not None
+    with running, contextlib.suppress(AttributeError, KeyError, TypeError, LookupError):
+        run = hook.after if type(hook) is Around else hook.run
+        run(*BESIDE[door](value))
+
+
+@pytest.mark.parametrize("door", list(TOOL_READERS))
+def test_an_exception(door: str) -> None:
+    reader = TOOL_READERS[door]
+    for read in (reader.is_control_flow, reader.failure_text):
+        if read is not None:
+            read(hostile._hostile(Exception, ()))
 
 
 def test_keys_that_compare_themselves() -> None:

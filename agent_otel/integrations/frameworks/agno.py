@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from contextvars import ContextVar
-from inspect import isasyncgen, isgenerator
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, text
 from agent_otel.core.types import PRODUCED, Around, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
 
 
 class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed
@@ -28,6 +28,12 @@ class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the
     _gen_ai_error_type = TOOL_ERROR
 
 
+# Names of classes; the second two are this package's own around a generator of the program.
+_GENERATORS = ("generator", "async_generator", "MeasuredGenerator", "MeasuredAsyncGenerator")
+# Begin the names of the framework's methods that call hooks.
+_HOOKS = ("_handle_pre_hook", "_handle_post_hook")
+_traceback: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
+
 # Calls whose generators are being drained, by the identity of the call, which has no hash.
 _drained: dict[int, handler.StreamVisit] = {}
 _logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_logged", default=None)
@@ -35,16 +41,17 @@ _logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_lo
 
 def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> ToolCall:
     function = call.function
-    agent = function._agent or function._team
+    agent = function._team if function._agent is None else function._agent
     session = getattr(function._run_context, "session_id", None)
-    return ToolCall(function.name, call.arguments or {}, call.call_id, getattr(agent, "name", None), session)
+    arguments = {} if is_empty(call.arguments) else call.arguments
+    return ToolCall(function.name, arguments, call.call_id, getattr(agent, "name", None), session)
 
 
 def _result(outcome: Any) -> ToolResult | None:
     """Read the end of a call, or the items of a generator; before version 3 a cancelled call has no outcome."""
     if outcome is None or is_text(outcome):
         return None if outcome is None else ToolResult(outcome)
-    if outcome.status == "failure":
+    if text(outcome.status) == "failure":
         return ToolResult(outcome.error, error_type=TOOL_ERROR, raised=True)
     value = outcome.result
     return ToolResult(fields(value).get("content") if is_named(value, "ToolResult") else value)
@@ -72,21 +79,27 @@ def _end(state: Any, call: Any, _: Any, __: Any, outcome: Any, error: BaseExcept
         _logged.reset(token)
     if error is None and isinstance(visit, handler.Visit):
         value = getattr(outcome, "result", None)
-        if isgenerator(value) or isasyncgen(value):
+        if is_named(value, *_GENERATORS):
             _drained[id(call)] = visit.as_stream()
             finalize(call, _abandon, id(call)).atexit = False
             return
-        # Hooks fail by the same log, and then the call goes on.
-        for raised in (one for one in logged if str(one) == getattr(outcome, "error", None)):
-            handler.handler_raised(raised, _execute)
+        if logged and text(getattr(outcome, "status", None)) == "failure":
+            handler.handler_raised(logged[-1], _execute)
         visit.returned(outcome)
     visit.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
 
 
 def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
     logged = _logged.get()
-    if logged is not None and args and isinstance(args[0], BaseException):
-        logged.append(args[0])
+    error: Any = args[0] if args else None
+    if logged is not None and issubclass(type(error), BaseException) and not _is_of_a_hook(error):
+        logged.append(error)
+
+
+def _is_of_a_hook(error: Any) -> bool:
+    """Return True for an exception that a hook before or after the call raised: then the call goes on."""
+    caught = _traceback(error)
+    return caught is not None and caught.tb_frame.f_code.co_name.startswith(_HOOKS)
 
 
 def _abandon(key: int) -> None:

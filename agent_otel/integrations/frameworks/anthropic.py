@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, listed, text
 from agent_otel.core.types import PRODUCED, Before, Family, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.semconv import TOOL_ERROR
 
@@ -34,12 +35,14 @@ def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolC
 def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     """Read the call of a toolset's member; None if the model made up the toolset."""
     block = kwargs["tool_use"] if "tool_use" in kwargs else args[0]
-    return ToolCall(block.name, block.input, block.id) if block.toolset_name in runner._toolsets_by_family else None
+    is_real = text(block.toolset_name) in runner._toolsets_by_family
+    return ToolCall(block.name, block.input, block.id) if is_real else None
 
 
 def _block(block: Any) -> ToolResult:
-    content = block.get("content")
-    if block.get("is_error"):
+    known = fields(block)
+    content = known.get("content")
+    if known.get("is_error") is True:
         return ToolResult(content, error_type=TOOL_ERROR, raised=True)
     return ToolResult("" if content is None else content)
 
@@ -71,8 +74,8 @@ def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
 def _take_note(
     _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], content: Any, error: BaseException | None
 ) -> None:
-    blocks = [] if error is not None else content or []
-    _asked.set({id(block.input): block.id for block in blocks if block.type == "tool_use"})
+    blocks = [] if error is not None else listed(content)
+    _asked.set({id(block.input): block.id for block in blocks if text(block.type) == "tool_use"})
 
 
 def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:

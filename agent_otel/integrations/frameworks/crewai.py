@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import fields, identity, is_empty, is_named
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
@@ -44,28 +45,31 @@ def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> ToolCall | None:
     if info is None:
         return None
     call_id, name, arguments = info
-    known = getattr(crew, "id", None) or getattr(task, "id", None)
-    return ToolCall(name, arguments, call_id, getattr(agent, "role", None), None if known is None else str(known))
+    execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
+    return ToolCall(name, arguments, call_id, getattr(agent, "role", None), execution)
 
 
 def _text_call(usage: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     calling = kwargs["calling"] if "calling" in kwargs else args[0]
     name = getattr(calling, "tool_name", None)  # an error has none
     # No id of the crew: the request that contains this result as text does not contain that id.
-    return None if name is None else ToolCall(name, calling.arguments or {}, agent=getattr(usage.agent, "role", None))
+    if name is None:
+        return None
+    arguments = calling.arguments
+    return ToolCall(name, {} if is_empty(arguments) else arguments, agent=getattr(usage.agent, "role", None))
 
 
 def _result(value: Any) -> ToolResult:
-    if type(value).__name__ == "ToolFailure":
-        return ToolResult(value.message, error_type=TOOL_ERROR)
+    if is_named(value, "ToolFailure"):
+        return ToolResult(fields(value)["message"], error_type=TOOL_ERROR)
     return ToolResult(value)
 
 
 def _native_result(answer: Any) -> ToolResult:
     """Read what the executor keeps of a call: a dictionary, or an object with the same in it."""
-    fields = answer if isinstance(answer, dict) else vars(answer)
-    failed = fields.get("tool_failure") is not None
-    return ToolResult(fields["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
+    known = fields(answer)
+    failed = known.get("tool_failure") is not None
+    return ToolResult(known["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
 
 
 run = ToolReader(PRODUCED, _run_call, _result)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
@@ -23,23 +24,24 @@ def _execute_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T
 
 
 def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    payload = kwargs["payload"] if "payload" in kwargs else args[1]
-    call = payload["tool_call"]
-    function = call["function"]
+    payload = fields(kwargs["payload"] if "payload" in kwargs else args[1])
+    call = fields(payload["tool_call"])
+    function = fields(call["function"])
     return ToolCall(function["name"], function.get("arguments"), call["id"], agent.name, payload.get("instance_id"))
 
 
 def _produced(value: Any) -> ToolResult:
     """Read a result: bare, or in an envelope of texts with an error flag, recognised by the names of their classes."""
-    if type(value).__name__ not in _ENVELOPES:
+    if not is_named(value, *_ENVELOPES):
         return ToolResult(value)
-    texts = [text for text in (getattr(block, "text", None) for block in value.content) if text is not None]
-    error_type = TOOL_ERROR if value.isError else None
-    return ToolResult("".join(texts), value.structuredContent, error_type, raised=error_type is not None)
+    known = fields(value)
+    texts = [said for block in listed(known["content"]) if (said := text(fields(block).get("text"))) is not None]
+    error_type = TOOL_ERROR if known.get("isError") is True else None
+    return ToolResult("".join(texts), known.get("structuredContent"), error_type, raised=error_type is not None)
 
 
 def _handed_back(message: Any) -> ToolResult:
-    return ToolResult(message["content"])
+    return ToolResult(fields(message)["content"])
 
 
 run_tool = ToolReader(PRODUCED, _execute_call, _produced)

@@ -10,6 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import is_named, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
@@ -40,16 +41,13 @@ def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> To
     """Read the same up to 2.8, where nothing is prepared."""
     names = ("invocation_context", "function_call", "tools_dict", "agent")
     context, call, tools, agent = (*args, *(kwargs[name] for name in names[len(args) :]))[:4]
-    return ToolCall(call.name, call.args, call.id, agent.name, context.session.id) if call.name in tools else None
-
-
-def _unwrapped(value: Any) -> Any:
-    """Return a result without the object with one key that Gemini requires around it."""
-    return value["result"] if type(value) is dict and value.keys() == {"result"} else value
+    name = text(call.name)
+    return ToolCall(call.name, call.args, call.id, agent.name, context.session.id) if name in tools else None
 
 
 def _produced(value: Any) -> ToolResult:
-    return ToolResult(_unwrapped(value))
+    """Read a result without the object with one key that Gemini requires around it."""
+    return ToolResult(sole("result", value))
 
 
 def _no_result(_: Any) -> None:
@@ -61,12 +59,12 @@ def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     _tool, value, context = (*args, *(kwargs[name] for name in names[len(args) :]))[:3]
     actions = context.actions
     if not (actions.requested_tool_confirmations or actions.requested_auth_configs):  # it asks a human instead
-        handler.handing_back(ToolResult(_unwrapped(value)))
+        handler.handing_back(_produced(value))
 
 
 def _is_control_flow(error: BaseException) -> bool:
     """Return True for the exception by which a workflow waits for a human: it is no error."""
-    return any(kind.__name__ == "NodeInterruptedError" for kind in type(error).__mro__)
+    return is_named(error, "NodeInterruptedError")
 
 
 call_tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY)

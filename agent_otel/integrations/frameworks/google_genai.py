@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import is_named, sole
 from agent_otel.core.types import PRODUCED, Around, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
 
 def _result(value: Any) -> ToolResult:
     """Read a result without the object around it that the model gets, where the function has made one itself."""
-    return ToolResult(value["result"] if type(value) is dict and value.keys() == {"result"} else value)
+    return ToolResult(sole("result", value))
 
 
 _reader = ToolReader(PRODUCED, _call, _result)
@@ -45,7 +46,7 @@ def _end(
         visit.returned(value)
         visit.__exit__(None, None, None)
         return
-    if type(error).__name__ == "FunctionInvocationError" and error.__context__ is not None:
+    if is_named(error, "FunctionInvocationError") and error.__context__ is not None:
         error = error.__context__
     visit.__exit__(type(error), error, error.__traceback__)
 

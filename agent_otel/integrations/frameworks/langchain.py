@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import fields, identity, is_dict, is_named, text
+from agent_otel.core.plain import fields, identity, is_dict, is_named, modules_of, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.semconv import TOOL_ERROR
 
@@ -190,7 +190,7 @@ def _started(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], val
 def _langfuse_span(manager: Any) -> Span | None:
     """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
     for handler in manager.handlers:
-        if any(kind.__module__ == "langfuse.langchain.CallbackHandler" for kind in type(handler).__mro__):
+        if "langfuse.langchain.CallbackHandler" in modules_of(handler):
             runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
             return getattr(runs.get(manager.run_id), "_otel_span", None)
     return None

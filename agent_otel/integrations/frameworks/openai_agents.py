@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
@@ -44,7 +45,7 @@ def _context_call(tool: Any, context: Any, agent: Any = None) -> ToolCall:
         tool,
         context.tool_arguments,
         context.tool_call_id,
-        agent or getattr(context, "agent", None),
+        getattr(context, "agent", None) if agent is None else agent,
         getattr(context, "run_config", None),
     )
 
@@ -56,7 +57,8 @@ def _invoke_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Tool
 def _single_call(executor: Any, _: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     call = kwargs["tool_call"]
     # An agent prepared for a run is a copy; the public one is what the program named.
-    agent = getattr(executor, "public_agent", None) or getattr(executor, "agent", None)
+    public = getattr(executor, "public_agent", None)
+    agent = getattr(executor, "agent", None) if public is None else public
     return _call(kwargs["func_tool"], call.arguments, call.call_id, agent, executor.config)
 
 
@@ -67,13 +69,13 @@ def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Too
 def _text(output: Any) -> Any:
     """Return a single text output of the SDK (an object or a dictionary) as a list of one block, others unchanged."""
     if type(output) is dict:
-        return [output] if output.get("type") == "text" else output
-    return [output] if type(output).__name__ == "ToolOutputText" else output
+        return [output] if text(fields(output).get("type")) == "text" else output
+    return [output] if is_named(output, "ToolOutputText") else output
 
 
 def _result(output: Any) -> ToolResult:
     """Read a handler's output; since 0.19 it comes with a mark where the SDK has made it out of an exception."""
-    if type(output).__name__ != "_FunctionToolInvocationResult":
+    if not is_named(output, "_FunctionToolInvocationResult"):
         return ToolResult(_text(output))
     if output.is_sdk_generated_error:
         return ToolResult(output.output, error_type=TOOL_ERROR, raised=True)
@@ -82,7 +84,7 @@ def _result(output: Any) -> ToolResult:
 
 def _handed_back(output: Any) -> ToolResult | None:
     """Read the value that the loop gets; a FunctionToolResult may stand for an approval that is pending or refused."""
-    if type(output).__name__ != "FunctionToolResult":
+    if not is_named(output, "FunctionToolResult"):
         return ToolResult(_text(output))
     return None if output.output is None else ToolResult(output.output)
 
@@ -91,26 +93,26 @@ def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
     if getattr(asked[2]["function_tool"], "output_json_schema", None) is not None:
         return LEFT_ALONE
-    if type(output).__name__ == "_FunctionToolInvocationResult":
+    if is_named(output, "_FunctionToolInvocationResult"):
         return dataclasses.replace(output, output=replacement.text)
     if output is None:
         return _answered(replacement.text)
     return replacement.text
 
 
-def _answered(text: str) -> Any:
+def _answered(replacement: str) -> Any:
     """Return a skipped tool's text in the form of the function's result: since 0.19 an object of its own class."""
     kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None)
-    return text if kind is None else kind(text)
+    return replacement if kind is None else kind(replacement)
 
 
 def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return asked[2]["function_tool"].params_json_schema.get("properties") or ()
+    return fields(fields(asked[2]["function_tool"].params_json_schema).get("properties"))
 
 
 def _cause(error: BaseException) -> BaseException:
     """Return the tool's own exception: the cause of a UserError, unless the SDK itself raised that."""
-    return error.__cause__ if type(error).__name__ == "UserError" and error.__cause__ is not None else error
+    return error.__cause__ if is_named(error, "UserError") and error.__cause__ is not None else error
 
 
 invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)

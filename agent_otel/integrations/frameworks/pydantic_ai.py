@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import is_named, listed
+from agent_otel.core.plain import fields, is_empty, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
@@ -36,34 +36,39 @@ def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     call, context = validated.call, validated.ctx
     return ToolCall(
         name=call.tool_name,
-        arguments=call.args or {},
+        arguments={} if is_empty(call.args) else call.args,
         call_id=call.tool_call_id,
         agent=getattr(context.agent, "name", None),
-        execution=context.conversation_id or context.run_id,
+        execution=text(context.conversation_id) or context.run_id,
     )
 
 
 def _result(value: Any) -> ToolResult:
     """Read a result: bare, or in the framework's envelope, whose metadata stay with the messages."""
     structured = None
-    if type(value).__name__ == "ToolReturn":
-        value, structured = value.return_value, value.metadata
+    if is_named(value, "ToolReturn"):
+        known = fields(value)
+        value, structured = known["return_value"], known.get("metadata")
     return ToolResult("" if value is None else value, structured)
 
 
 def _is_control_flow(error: BaseException) -> bool:
-    return any(kind.__name__ in _CONTROL_FLOW for kind in type(error).__mro__)
+    return is_named(error, *_CONTROL_FLOW)
+
+
+def _answer(error: BaseException) -> str | None:
+    return next((part for name, part in _ANSWERS.items() if is_named(error, name)), None)
 
 
 def _told(error: BaseException) -> Any:
     """Read the model's message of a tool's exception that requests a retry or reports a failure."""
-    part = _ANSWERS.get(type(error).__name__)
+    part = _answer(error)
     return None if part is None else getattr(error, part).content
 
 
 def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     """Return a replacement for what a tool returns; in the envelope, the text alone is for the model."""
-    result = value.return_value if type(value).__name__ == "ToolReturn" else value
+    result = value.return_value if is_named(value, "ToolReturn") else value
     if any(is_named(item, *_FILES) for item in (result, *listed(result))):
         return LEFT_ALONE
     return replacement.text if result is value else dataclasses.replace(value, return_value=replacement.text)
@@ -71,7 +76,7 @@ def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
 
 def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
     """Put a replacement into an exception; what hooks return in its place is a result of their own."""
-    part = _ANSWERS.get(type(error).__name__)
+    part = _answer(error)
     if part is None:
         return LEFT_ALONE
     getattr(error, part).content = replacement.text
@@ -79,7 +84,8 @@ def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
 
 
 def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return _validated(*asked[1:]).tool.tool_def.parameters_json_schema.get("properties") or ()
+    schema = _validated(*asked[1:]).tool.tool_def.parameters_json_schema
+    return fields(fields(schema).get("properties"))
 
 
 raw_execute = ToolReader(

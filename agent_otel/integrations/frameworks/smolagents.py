@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.plain import is_named, is_text, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, InThread, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _ANSWER = "final_answer"
 
 
 def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    if tool.name == _ANSWER:
+    if text(tool.name) == _ANSWER:
         return None
     arguments = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
     return ToolCall(tool.name, {**dict(zip(tool.inputs, args, strict=False)), **arguments})
@@ -28,7 +29,9 @@ def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> T
 def _agent_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
     name = kwargs["tool_name"] if "tool_name" in kwargs else args[0]
     arguments = kwargs["arguments"] if "arguments" in kwargs else args[1]
-    return None if name == _ANSWER or name in agent.managed_agents else ToolCall(name, arguments, agent=agent.name)
+    if (plain := text(name)) == _ANSWER or plain in agent.managed_agents:
+        return None
+    return ToolCall(name, arguments, agent=agent.name)
 
 
 def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
@@ -38,13 +41,12 @@ def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
 
 def _result(value: Any) -> ToolResult:
     """Read a result; texts come in a class of the framework's."""
-    return ToolResult(str.__str__(value) if isinstance(value, str) else value)
+    return ToolResult(text(value) if is_text(value) else value)
 
 
 def _told(error: BaseException) -> Any:
     """Read what an agent writes into its memory of an error of its own class."""
-    is_its_own = any(kind.__name__ == "AgentError" for kind in type(error).__mro__)
-    return error.message if is_its_own else None  # type: ignore[attr-defined]
+    return error.message if is_named(error, "AgentError") else None  # type: ignore[attr-defined]
 
 
 tool = ToolReader(PRODUCED, _tool_call, _result)

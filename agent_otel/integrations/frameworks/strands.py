@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_empty, is_named, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 
 def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
-    session = getattr(agent, "session_id", None)
+    known = fields(use)
     return ToolCall(
-        name=use["name"],
-        arguments=use.get("input"),
-        call_id=use.get("toolUseId"),
+        name=known["name"],
+        arguments=known.get("input"),
+        call_id=known.get("toolUseId"),
         agent=getattr(agent, "name", None),
-        execution=session if isinstance(session, str) else None,
+        execution=getattr(agent, "session_id", None),
     )
 
 
@@ -41,20 +42,21 @@ def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> To
 
 def _result(event: Any) -> ToolResult | None:
     """Read an event: a result, with its exception if it has one, or None if it only reports that a task was begun."""
-    if type(event).__name__ != "ToolResultEvent" or getattr(event, "_backgrounded", False):
+    if not is_named(event, "ToolResultEvent") or getattr(event, "_backgrounded", False):
         return None
     return _read(event.tool_result, getattr(event, "exception", None))
 
 
 def _read(result: Mapping[str, Any], error: BaseException | None) -> ToolResult:
+    known = fields(result)
     if error is not None:
         handler.handler_raised(error, run_tool)
-        return ToolResult(result["content"], raised=True)
-    return ToolResult(result["content"], error_type=TOOL_ERROR if result.get("status") == "error" else None)
+        return ToolResult(known["content"], raised=True)
+    return ToolResult(known["content"], error_type=TOOL_ERROR if text(known.get("status")) == "error" else None)
 
 
 def _is_control_flow(error: BaseException) -> bool:
-    return any(kind.__name__ == "InterruptException" for kind in type(error).__mro__)
+    return is_named(error, "InterruptException")
 
 
 run_tool = ToolReader(PRODUCED, _run_call, _result, is_control_flow=_is_control_flow, events=True)
@@ -63,7 +65,7 @@ stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_i
 
 
 def _returned(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    if not kwargs.get("cancel_message"):
+    if is_empty(kwargs.get("cancel_message")):
         handler.handler_entered()  # and has answered
         handler.handler_returned(_read(kwargs["result"], kwargs.get("exception")))
 

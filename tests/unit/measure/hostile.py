@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import wrapt
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -68,6 +70,7 @@ def everything() -> dict[str, Any]:
         "set": _hostile(set, ({1},)),
         "frozenset": _hostile(frozenset, ({1},)),
         "bytes": _hostile(bytes, (b"ab",)),
+        "proxy": wrapt.LazyObjectProxy(_trap("proxy")),
     }
 
 
