@@ -13,6 +13,8 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from agent_otel._internal.failures import class_name, traceback_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,12 +46,12 @@ def described(error: BaseException | None) -> str:
     """
     number = _errno(error, type(error)) if issubclass(type(error), OSError) else None
     words = f": {os.strerror(number)}" if type(number) is int else ""
-    found = None if error is None else error.__traceback__
+    found = None if error is None else traceback_of(error)
     places = []
     while found is not None:
         places.append(f"{found.tb_frame.f_code.co_filename.rpartition(os.sep)[2]}:{found.tb_lineno}")
         found = found.tb_next
-    return f"{type(error).__qualname__}{words} at {' > '.join(places[-_FRAMES_SHOWN:])}"
+    return f"{class_name(type(error))}{words} at {' > '.join(places[-_FRAMES_SHOWN:])}"
 
 
 #: Handles an internal failure; called inside the ``except`` block.

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
 # A metaclass may define attributes of the same names, and they would run its code.
 _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
-_qualname: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
+# An exception's class may have properties of these names.
+_arguments: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
+context_of: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
+traceback_of: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
+_FILES: Final = tuple(vars(OSError)[name].__get__ for name in ("filename", "filename2"))
+#: The ways of the built-in classes to make a text of their arguments.
+_TEXTS: Final = tuple(vars(kind)["__str__"] for kind in (BaseException, KeyError, OSError))
 
 
 def text_of(error: BaseException, limit: int) -> str:
-    """Return the text of an exception, cut at ``limit`` characters; empty when its ``__str__`` raises."""
-    try:
-        return str(error)[:limit]
-    except Exception:
-        return ""
+    """Return the text of an exception, cut at ``limit`` characters, without running its code or its arguments'.
+
+    Where its class has a ``__str__`` of its own, the texts among its arguments stand for it.
+    """
+    arguments = _arguments(error)
+    made = next(own for cls in _mro(type(error)) if (own := _members(cls).get("__str__")) is not None)
+    parts = arguments
+    if issubclass(type(error), OSError):
+        parts = (*arguments, *(file(error) for file in _FILES))
+    if any(made is known for known in _TEXTS) and all(map(_is_plain, parts)):
+        text: str = made(error)
+        return text[:limit]
+    return ", ".join(part for part in arguments if type(part) is str)[:limit]
+
+
+def _is_plain(value: object) -> bool:
+    kind = type(value)
+    return value is None or kind is str or kind is int or kind is float or kind is bool or kind is bytes
 
 
 def error_type(error: BaseException) -> str:
@@ -29,5 +50,5 @@ def error_type(error: BaseException) -> str:
         if type(own) is str:
             return own
     module = _members(kind).get("__module__", "builtins")
-    name = _qualname(kind)
+    name = class_name(kind)
     return name if type(module) is not str or module == "builtins" else f"{module}.{name}"

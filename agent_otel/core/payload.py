@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal import errors
+from agent_otel._internal import errors, failures
 from agent_otel.core import execution_context, payload_analysis
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
@@ -147,7 +147,7 @@ class StepVisit:
             self.leave()
             if error is not None and self.outcome is None and self._reader.failed is not None:
                 self.outcome = self._reader.failed(error)
-            error_type = type(error).__qualname__ if error is not None else None
+            error_type = failures.class_name(type(error)) if error is not None else None
             outcome = self.outcome
             if outcome is not None:
                 error_type = outcome.error_type or error_type

@@ -6,7 +6,9 @@ the program's own.
 
 from __future__ import annotations
 
+from agent_otel._internal.failures import context_of, traceback_of
 from agent_otel.measure.object_kinds import (
+    class_of,
     fields,
     given,
     identity,
@@ -22,6 +24,8 @@ from agent_otel.measure.object_kinds import (
 from agent_otel.measure.object_kinds import plain_text as text
 
 __all__ = [
+    "class_of",
+    "context_of",
     "fields",
     "given",
     "identity",
@@ -34,4 +38,5 @@ __all__ = [
     "number",
     "sole",
     "text",
+    "traceback_of",
 ]

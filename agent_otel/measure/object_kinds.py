@@ -352,3 +352,8 @@ def modules_of(value: object) -> list[str]:
     """Return the modules of a value's class and of its bases."""
     found = (_members(cls).get("__module__") for cls in _mro(type(value)))
     return [name for name in found if type(name) is str]
+
+
+def class_of(value: object) -> str:
+    """Return the qualified name of a value's class; a metaclass may have code of its own for it."""
+    return class_name(type(value))

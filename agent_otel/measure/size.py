@@ -8,7 +8,7 @@ from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure import object_kinds
-from agent_otel.measure.object_kinds import shape_of
+from agent_otel.measure.object_kinds import fields, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def _object(value: Any, cls: type, budget: int) -> Size:
     shape = shape_of(cls)
     namespace = shape.namespace
     if namespace is not None:
-        content = namespace(value).get("content")
+        content = fields(value).get("content")
         if type(content) is str:
             return _new(Size, (len(content) if content.isascii() else text_bytes(content), True))
         if type(content) is list:
@@ -136,15 +136,15 @@ def _content(blocks: list[Any], budget: int, *, message: bool) -> Size:
 
 def block_text(block: Any) -> str | None:
     """Return the text of a text block (a dictionary, or an object such as mcp's ``TextContent``), else None."""
-    if type(block) is dict:
-        text = block.get("text")
-        return text if type(text) is str and (len(block) == 1 or _is_text_type(block)) else None
-    shape = shape_of(type(block))
-    if shape.kind is not object_kinds.RECORD or shape.namespace is None:
-        return None
-    fields = shape.namespace(block)
-    text = fields.get("text")
-    return text if type(text) is str and ("type" not in fields or _is_text_type(fields)) else None
+    known = _fields(block)
+    text = known.get("text")
+    is_alone = len(block) == 1 if type(block) is dict else "type" not in known
+    return text if type(text) is str and (is_alone or _is_text_type(known)) else None
+
+
+def _fields(block: Any) -> dict[str, Any]:
+    """Return the fields of a block; none of a dictionary with a class of its own."""
+    return fields(block) if type(block) is dict or not issubclass(type(block), dict) else {}
 
 
 def _is_text_type(block: dict[Any, Any]) -> bool:
@@ -154,15 +154,11 @@ def _is_text_type(block: dict[Any, Any]) -> bool:
 
 def _is_block(block: Any) -> bool:
     """Return True if this may stand beside text blocks: it has a type, or is one of Bedrock's one-key blocks."""
-    fields = block
-    if type(block) is not dict:
-        shape = shape_of(type(block))
-        if shape.namespace is None:
-            return False
-        fields = shape.namespace(block)
-    if type(fields.get("type")) is str:
+    known = _fields(block)
+    if type(known.get("type")) is str:
         return True
-    only = next(iter(fields)) if len(fields) == 1 else None
+    is_alone = len(known) == 1 and (type(block) is not dict or len(block) == 1)
+    only = next(iter(known)) if is_alone else None
     return type(only) is str and only in _BLOCK_KEYS
 
 

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel._internal.failures import error_type
-from agent_otel.core import handler, request_parts
-from agent_otel.core.names import plain_call, plain_part
+from agent_otel.core import request_parts, tool_visit
+from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Around, Before, ModelReader, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.integrations import frameworks, model_sdks
 from agent_otel.integrations.frameworks import agno, google_genai
 from agent_otel.measure.arguments_hash import arguments as digest
-from agent_otel.measure.size import size
+from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
 from tests.unit.measure import hostile
 
@@ -348,7 +348,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "agno.execute": lambda value: (
-        (handler._begin(agno._execute, ToolCall("t")), agno._logged.set([])),
+        (tool_visit._begin(agno._execute, ToolCall("t")), agno._logged.set([])),
         None,
         (),
         {},
@@ -368,7 +368,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         {},
     ),
     "google_genai.invoke": lambda value: (
-        handler._begin(google_genai._reader, ToolCall("t")),
+        tool_visit._begin(google_genai._reader, ToolCall("t")),
         None,
         (),
         {},
@@ -513,7 +513,7 @@ def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch)
     )
     with contextlib.suppress(AttributeError, KeyError, TypeError):  # what is no call of this framework
         instance, args, kwargs = CALLS[door](hostile.everything()[kind])
-        call = plain_call(TOOL_READERS[door].call(instance, args, kwargs))
+        call = tool_visit._plain_call(TOOL_READERS[door].call(instance, args, kwargs))
         if call is not None:
             digest(call.arguments, b"key")
             _measured(call.arguments)
@@ -524,7 +524,7 @@ def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
     hook = HOOKS[door]
     value = hostile.everything()[kind]
-    running = handler._begin(_PROBED, ToolCall("probed"))
+    running = tool_visit._begin(_PROBED, ToolCall("probed"))
     assert running is not None
     with running, contextlib.suppress(AttributeError, KeyError, TypeError, LookupError):
         run = hook.after if type(hook) is Around else hook.run
@@ -540,9 +540,18 @@ def test_an_exception(door: str) -> None:
 
 
 def test_keys_that_compare_themselves() -> None:
-    for key in ("next", "cursor", "truncated", "content", "page"):
-        for function in (find_cut, has_cursor, asks_for_a_page):
+    for key in ("next", "cursor", "truncated", "content", "page", "text", "type"):
+        for function in (size, find_cut, has_cursor, asks_for_a_page):
             function({Key(key): 1, "other": 2})
+            function([{Key(key): 1, "other": 2}])
+            function(_object({"content": [{Key(key): 1}]}))
+
+
+def test_a_text_block_whose_keys_compare_themselves() -> None:
+    assert Size(4, exact=True) == size([{Key("type"): "text", Key("text"): "said"}])
+    message = _object({})
+    vars(message)[Key("content")] = "said"
+    assert Size(4, exact=True) == size(message)
 
 
 def test_the_class_of_an_exception() -> None:

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_text, text
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, Around, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import TracebackType
+    from collections.abc import Mapping
 
 
 class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed
@@ -32,7 +31,6 @@ class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the
 _GENERATORS = ("generator", "async_generator", "MeasuredGenerator", "MeasuredAsyncGenerator")
 # Begin the names of the framework's methods that call hooks.
 _HOOKS = ("_handle_pre_hook", "_handle_post_hook")
-_traceback: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
 
 # Calls whose generators are being drained, by the identity of the call, which has no hash.
 _drained: dict[int, handler.StreamVisit] = {}
@@ -86,7 +84,7 @@ def _end(state: Any, call: Any, _: Any, __: Any, outcome: Any, error: BaseExcept
         if logged and text(getattr(outcome, "status", None)) == "failure":
             handler.handler_raised(logged[-1], _execute)
         visit.returned(outcome)
-    visit.__exit__(type(error) if error else None, error, error.__traceback__ if error else None)
+    visit.__exit__(None if error is None else type(error), error, None)
 
 
 def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
@@ -98,7 +96,7 @@ def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
 
 def _is_of_a_hook(error: Any) -> bool:
     """Return True for an exception that a hook before or after the call raised: then the call goes on."""
-    caught = _traceback(error)
+    caught = traceback_of(error)
     return caught is not None and caught.tb_frame.f_code.co_name.startswith(_HOOKS)
 
 

@@ -48,7 +48,7 @@ def _end(
         return
     if is_named(error, "FunctionInvocationError") and error.__context__ is not None:
         error = error.__context__
-    visit.__exit__(type(error), error, error.__traceback__)
+    visit.__exit__(type(error), error, None)
 
 
 invoke = Around(_begin, _end)

@@ -152,7 +152,7 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
         visit.__exit__(None, None, None)
     else:
         error = _cause(error)
-        visit.__exit__(type(error), error, error.__traceback__)
+        visit.__exit__(type(error), error, None)
 
 
 swallowed = Before(_swallowed)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
 from agent_otel.core import handler
+from agent_otel.core.plain import class_of
 from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
@@ -199,7 +200,7 @@ def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped functio
     if action != "START" and _end(
         state.durable_execution_arn,
         update.operation_id,
-        StepOutcome(carried, type(_source(error)).__qualname__ if error is not None else None, refused),
+        StepOutcome(carried, class_of(_source(error)) if error is not None else None, refused),
     ):
         return
     if carried is not None and (sent or refused is not None):

@@ -21,6 +21,7 @@ from opentelemetry import trace
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
+from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -61,7 +62,7 @@ _thread = _Thread()
 
 
 def _carried(direction: str, body: Any, *, again: bool = False) -> Payload:
-    size = handler.text_bytes(body) if isinstance(body, str) else len(body)
+    size = handler.text_bytes(body) if is_text(body) else len(body)
     return Payload(direction, size, body, again=again)
 
 
@@ -117,10 +118,16 @@ def _postrun(task_id: str, retval: Any, state: str, **_: Any) -> None:
         return
     run = runs.pop()
     if run.visit is not None:
-        error = getattr(retval, "exc", None) or retval  # of a retry, what it was made for
-        failed = type(error).__qualname__ if state in _FAILED and isinstance(error, BaseException) else None
+        failed = _error_class(retval) if state in _FAILED else None
         run.visit.returned(StepOutcome(run.outcome, failed))
         run.visit.__exit__(None, None, None)
+
+
+def _error_class(retval: Any) -> str | None:
+    """Return the class of the exception that a task ended with; of a retry, that of the one it was made for."""
+    cause = getattr(retval, "exc", None) if is_named(retval, "Retry") else None
+    error = retval if cause is None else cause
+    return class_of(error) if issubclass(type(error), BaseException) else None
 
 
 def _connect(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -147,20 +154,18 @@ def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 
 def _decoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
     """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
-    if error is None and isinstance(value, list | tuple) and len(value) == 3:  # noqa: PLR2004 - they are
-        body = args[0] if args else kwargs["data"]
-        if isinstance(value[2], dict):
-            _thread.decoded = id(value[0]), _carried(INPUT, body)
+    parts = listed(value) if error is None else []
+    if len(parts) == 3 and is_dict(parts[2]):  # noqa: PLR2004 - they are
+        _thread.decoded = id(parts[0]), _carried(INPUT, args[0] if args else kwargs["data"])
 
 
 def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
     """Keep the encoded record of the running task if it succeeded, for a backend or in a message."""
-    record = args[0] if args else next(iter(kwargs.values()), None)
+    given = args[0] if args else next(iter(kwargs.values()), None)
     runs = _thread.runs
-    if error is not None or not runs or not isinstance(record, dict) or record.get("status") != _SUCCESS:
-        return
-    if record.get("task_id") == runs[-1].task_id:
-        runs[-1].outcome = _carried(OUTPUT, value[0] if isinstance(value, tuple) else value)
+    record = fields(given) if error is None and runs and is_dict(given) else {}
+    if text(record.get("status")) == _SUCCESS and text(record.get("task_id")) == runs[-1].task_id:
+        runs[-1].outcome = _carried(OUTPUT, value[0] if type(value) is tuple else value)
 
 
 def _published(producer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:

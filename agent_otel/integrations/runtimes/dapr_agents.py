@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import is_text
 from agent_otel.core.types import Payload, Watch
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE
@@ -31,7 +32,7 @@ def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any
     refused = str(error) if is_refusal(error) else None
     if error is not None and refused is None:
         return
-    size = handler.text_bytes(value) if isinstance(value, str) else len(value)
+    size = handler.text_bytes(value) if is_text(value) else len(value)
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size

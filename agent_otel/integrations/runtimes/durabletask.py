@@ -34,7 +34,7 @@ def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
 
 def _externalized(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
     """Report a payload above the store's limit: the worker checks it before it sends, and only logs the refusal."""
-    if isinstance(error, ValueError):
+    if issubclass(type(error), ValueError):
         message = args[0]
         if message.DESCRIPTOR.name == "ActivityResponse":
             _hub.result_sent(message, refused=True)

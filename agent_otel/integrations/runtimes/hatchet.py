@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import class_of, is_empty
 from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -77,7 +78,7 @@ def _calling(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
     visit.__enter__()
     if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
         payload = action.action_payload
-        given = {"input": payload.input, **({"parents": payload.parents} if payload.parents else {})}
+        given = {"input": payload.input, **({} if is_empty(payload.parents) else {"parents": payload.parents})}
         handler.object_carried(visit.step, INPUT, given)
     return action, visit
 
@@ -89,7 +90,7 @@ def _called(
     visit.leave()
     _begun[action.key] = visit
     if error is not None:
-        _finish(action, StepOutcome(error_type=type(error).__qualname__))
+        _finish(action, StepOutcome(error_type=class_of(error)))
 
 
 def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
@@ -100,7 +101,7 @@ def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: 
     carried = None
     if text:
         carried = Payload(OUTPUT, handler.text_bytes(text), text)
-    _finish(action, StepOutcome(carried, type(error).__qualname__ if error is not None else None))
+    _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
 
 
 step_run = Around(_beginning, _over)

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -113,7 +114,7 @@ def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported
     info = args[0] if args else kwargs["step_info"]
     if call is None or error is not None or reported.error is not None or reported.skip:
         return
-    if type(reported.output).__name__ != "EmptySentinel" or info.op.value != "StepRun":
+    if not is_named(reported.output, "EmptySentinel") or info.op.value != "StepRun":
         return
     visit = handler.enter_step(_reader, call, (info,), {})
     if visit is not None:
@@ -128,12 +129,12 @@ def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], valu
         return
     visit.leave()
     interrupt = args[1]
-    responses = getattr(interrupt, "responses", None)
+    responses = interrupt.responses if is_named(interrupt, "ResponseInterrupt") else None
     failed = (responses[0].original_error if responses else interrupt) if interrupt is not None else None
     if responses and failed is None:
         _keep(_ran, reported.info, visit)
         return
-    visit.returned(StepOutcome(error_type=type(failed).__qualname__ if failed is not None else None))
+    visit.returned(StepOutcome(error_type=None if failed is None else class_of(failed)))
     visit.__exit__(None, None, None)
 
 
@@ -151,15 +152,16 @@ def _prepared(
     _result.reset(token)
     visit = _take(_ran, args[0].step)
     if visit is not None:
-        visit.returned(StepOutcome(error_type=type(value).__qualname__ if isinstance(value, Exception) else None))
+        failed = class_of(value) if issubclass(type(value), Exception) else None
+        visit.returned(StepOutcome(error_type=failed))
         visit.__exit__(None, None, None)
 
 
-def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
-    result = _result.get()
-    if result is None or not isinstance(text, str) or not args or args[0] is not result.output:
+def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+    result, written = _result.get(), text(value)
+    if result is None or written is None or not args or args[0] is not result.output:
         return
-    carried = Payload(OUTPUT, len(text), text)  # escaped: a byte is a character
+    carried = Payload(OUTPUT, len(written), written)  # escaped: a byte is a character
     visit, step = _take(_ran, result.step), _take(_returned, result)
     if visit is not None:
         visit.returned(StepOutcome(carried))

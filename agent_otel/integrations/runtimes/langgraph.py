@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
+from agent_otel.core.plain import fields, identity, is_dict, is_named, is_text, listed, modules_of, text
 from agent_otel.core.types import Around, Before, Family, Payload, Step, Watch
 from agent_otel.semconv import OUTPUT, STATE
 
@@ -71,7 +72,7 @@ def _serialized(serializer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
         given = _argument(args, kwargs, 0, "obj")
         saving.seen = True
         saving.blobs += len(value[1])
-        saving.whole = saving.whole or (type(given) is dict and "channel_values" in given)
+        saving.whole = saving.whole or (type(given) is dict and "channel_values" in fields(given))
 
 
 def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -80,8 +81,8 @@ def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     if saving is not None:
         saving.seen = True
         given = _argument(args, kwargs, 0, "obj")
-        values = given.get("channel_values") if isinstance(given, dict) else None
-        saving.inline += sum(handler.text_bytes(text) for text in (values or {}).values() if isinstance(text, str))
+        values = fields(fields(given).get("channel_values")) if is_dict(given) else {}
+        saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
 
 
 # --- payloads --------------------------------------------------------------------------------------------------------
@@ -97,9 +98,7 @@ def _put(
     channels = checkpoint["channel_values"]
     stored = channels
     if not saving.whole:
-        stored = {
-            name: of for name, of in channels.items() if name in new_versions or (saving.inline and isinstance(of, str))
-        }
+        stored = {name: of for name, of in channels.items() if name in new_versions or (saving.inline and is_text(of))}
     _report(saving, STATE, config, None, stored, _kind(config, channels, metadata, new_versions), error)
 
 
@@ -132,16 +131,16 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     variant = _variant(saving)
     if error is None or refused:
         _discover(saving.saver, direction, variant)
-    step = Step(_RUNTIME, node, execution=str(config["configurable"]["thread_id"]), variant=variant)
+    step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
     carried = Payload(direction, saving.blobs + saving.inline, value=stored, kind=kind)
     handler.payload(step, carried, refused=refused)
 
 
 def _variant(saving: _Saving) -> str | None:
     """Return the package of the saver or of its base, ``sqlite`` for example; for PostgreSQL one of two caps."""
-    for kind in type(saving.saver).__mro__:
-        if kind.__module__.startswith("langgraph.checkpoint."):
-            name: str = kind.__module__.split(".")[2]
+    for module in modules_of(saving.saver):
+        if module.startswith("langgraph.checkpoint."):
+            name = module.split(".")[2]
             # The caps are one to four.
             return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= saving.blobs else name
     return None
@@ -156,10 +155,8 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
 
 def _refusal(error: BaseException) -> str | None:
     """Return the message of SQLite or PostgreSQL if the database refused a value as too large."""
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if "ProgramLimitExceeded" in names or ("DataError" in names and "too big" in str(error)):
-        return str(error)
-    return None
+    said = str(error) if is_named(error, "ProgramLimitExceeded", "DataError") else ""
+    return said if is_named(error, "ProgramLimitExceeded") or "too big" in said else None
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
@@ -167,7 +164,7 @@ def _refusal(error: BaseException) -> str | None:
 
 def _namespace(config: Mapping[str, Any]) -> str:
     """Return the path to a subgraph, without the ids of its runs."""
-    namespace = str(config["configurable"].get("checkpoint_ns") or "")
+    namespace = text(config["configurable"].get("checkpoint_ns")) or ""
     return "|".join(part.partition(":")[0] for part in namespace.split("|"))
 
 
@@ -177,7 +174,7 @@ def _kind(
     """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
     ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
     coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
-    coming.update(str(send.node) for send in channels.get(_SENDS) or ())
+    coming.update(node for send in listed(channels.get(_SENDS)) if (node := text(send.node)) is not None)
     return f"{_namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
 
 
@@ -201,11 +198,12 @@ def _writing(loop: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Non
 def _running(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Report the graph's name for the thread that its savers and those of its subgraphs write to."""
     for config in (_argument(args, kwargs, 1, "config"), graph.config):
-        configurable = (config or {}).get("configurable") or {}
-        if configurable.get("checkpoint_ns"):
+        configurable = fields(fields(config).get("configurable"))
+        if text(configurable.get("checkpoint_ns")):
             return
-        if configurable.get("thread_id") is not None:
-            handler.execution_named(str(configurable["thread_id"]), graph.name)
+        thread_id = identity(configurable.get("thread_id"))
+        if thread_id is not None:
+            handler.execution_named(thread_id, graph.name)
             return
 
 

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -58,7 +59,8 @@ def _step(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step
     if _transaction(args, kwargs).is_committed():
         return None
     run = engine.task_run
-    return Step(_RUNTIME, engine.task.name, None, str(run.flow_run_id or run.id), max(run.run_count, 1))
+    execution = identity(run.flow_run_id) or identity(run.id)
+    return Step(_RUNTIME, engine.task.name, None, execution, max(run.run_count, 1))
 
 
 def _transaction(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -95,7 +97,7 @@ def _called(
         if len(_unstored) > _REMEMBERED:
             _unstored.popitem(last=False)[1].finish()
         return
-    visit.returned(StepOutcome(error_type=type(error).__qualname__ if error is not None else None))
+    visit.returned(StepOutcome(error_type=None if error is None else class_of(error)))
     visit.__exit__(None, None, None)
 
 
@@ -103,14 +105,15 @@ def _called(
 
 
 def _of(engine: Any) -> Step:
-    return Step(_RUNTIME, None, engine.flow.name, str(engine.flow_run.id), max(engine.flow_run.run_count, 1))
+    return Step(_RUNTIME, None, engine.flow.name, identity(engine.flow_run.id), max(engine.flow_run.run_count, 1))
 
 
 def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Report the parameters of a flow's first run; later runs of it have the same ones."""
     step = _of(engine)
-    handler.execution_named(str(engine.flow_run.id), engine.flow.name)
-    if step.attempt == 1 and engine.flow_run.parameters:
+    if step.execution is not None:
+        handler.execution_named(step.execution, engine.flow.name)
+    if step.attempt == 1 and not is_empty(engine.flow_run.parameters):
         handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
@@ -129,7 +132,7 @@ def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any,
     said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
     if said is None:
         return
-    flow = kwargs.get("flow") or (args[0] if args else None)
+    flow = kwargs["flow"] if "flow" in kwargs else args[0] if args else None
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
     handler.payload(step, Payload(INPUT, size, value=kwargs.get("parameters")), None, said[0])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
+from agent_otel.core.plain import class_of, context_of
 from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -101,7 +102,8 @@ def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], res
 
 def _raised(error: BaseException) -> StepOutcome:
     """Return the step's own error, which is the context of the one that the state machine raises to end an attempt."""
-    return StepOutcome(error_type=type(error.__context__ or error).__qualname__)
+    own = context_of(error)
+    return StepOutcome(error_type=class_of(error if own is None else own))
 
 
 def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -113,7 +115,7 @@ def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
 def _fails(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Keep the failure that the SDK proposes for a step; the server may lose this attempt's other proposals."""
     attempt = _attempts[vm]
-    attempt.outcomes[args[0]] = StepOutcome(error_type=type(sys.exc_info()[1]).__qualname__)
+    attempt.outcomes[args[0]] = StepOutcome(error_type=class_of(sys.exc_info()[1]))
     for key in attempt.large:
         _proposed.forget(key)
 

@@ -234,7 +234,7 @@ def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], va
 def _workflow_worker_made(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     """Exclude this package from the sandbox's reloading: loaded again for each run it would measure nothing."""
     modules = getattr(getattr(kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
-    if isinstance(modules, set):
+    if type(modules) is set:
         modules.add("agent_otel")
 
 

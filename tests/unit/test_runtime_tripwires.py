@@ -1,0 +1,242 @@
+"""No code of a value runs where a durable runtime's adapter reads it: each kind of hostile value at each place.
+
+The doors are found by themselves: a function of an adapter that is added without a row here fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pkgutil
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_otel._internal import errors
+from agent_otel._internal.failures import error_type, text_of
+from agent_otel.core import handler
+from agent_otel.core.types import Around, Before, Family, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations import runtimes
+from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, prefect, restate
+from agent_otel.semconv import INPUT
+from tests.unit.measure import hostile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_space = SimpleNamespace
+_PAYLOAD = Payload(INPUT, 2, b"{}")
+
+
+def _error() -> Any:
+    return hostile._hostile(Exception, ("said",))
+
+
+def _visit(runtime: str) -> handler.carried.StepVisit:  # type: ignore[name-defined]
+    reader = StepReader(lambda *_: Step(runtime, "a"), lambda *_: None, lambda *_: StepOutcome())
+    visit = handler.enter_step(reader, None, (), {})
+    assert visit is not None
+    visit.__enter__()
+    return visit
+
+
+def _celery_encoded(value: Any) -> None:
+    for record in (value, {"status": value}, {"status": "SUCCESS", "task_id": value}):
+        celery._thread.runs = [celery._Run("t", None)]
+        celery.encoded.run(None, (record,), {}, value, None)
+
+
+def _celery_decoded(value: Any) -> None:
+    for decoded in (value, [value, {}, {}], [[], {}, value]):
+        celery.decoded.run(None, (b"body",), {}, decoded, None)
+
+
+def _langgraph_serialized(value: Any) -> None:
+    saver = _space(serde=_space())
+    langgraph._saving.set(langgraph._Saving(saver))
+    for given in (value, {"channel_values": value}):
+        langgraph.serialized.run(saver.serde, (given,), {}, ("json", b"{}"), None)
+
+
+def _langgraph_inlined(value: Any) -> None:
+    for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
+        langgraph._saving.set(langgraph._Saving(None))
+        langgraph.inlined.run(None, (given,), {})
+
+
+def _saving(value: Any) -> tuple[Any, Any]:
+    saving = langgraph._Saving(_space(serde=None))
+    saving.seen, saving.inline, saving.blobs = True, 1, 10**9
+    config = {"configurable": {"thread_id": value, "checkpoint_ns": value}}
+    return saving, config
+
+
+def _langgraph_put(value: Any) -> None:
+    saving, config = _saving(value)
+    checkpoint = {"channel_values": {"a": value, "__pregel_tasks": [_space(node=value)]}}
+    langgraph.put.after(saving, None, (config, checkpoint, {}, {"a": 1}), {}, None, None)
+    langgraph.put.after(saving, None, (config, checkpoint, {}, {"a": 1}), {}, None, _error())
+
+
+def _langgraph_put_writes(value: Any) -> None:
+    saving, config = _saving(value)
+    langgraph.put_writes.after(saving, None, (config, [("a", value)], "t"), {}, None, None)
+
+
+def _langgraph_running(value: Any) -> None:
+    for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}}):
+        langgraph.running.run(_space(config=None, name=value), (None, config), {})
+
+
+def _inngest_call(value: Any) -> None:
+    execution = _space(_request=None, _target_hashed_id=None, _memos=_space(size=0))
+    context = _space(step=_space(_execution=execution), run_id=value, attempt=0, event=_space(data=value))
+    inngest.call.before(_space(local_id=value), (None, context), {})
+
+
+def _inngest_reported(value: Any) -> None:
+    inngest._call.set(inngest._Call(Step("inngest"), None))
+    info = _space(op=_space(value="StepRun"), display_name=value)
+    inngest.reported.run(None, (info,), {}, _space(error=None, skip=False, output=value), None)
+
+
+def _inngest_ended(_: Any) -> None:
+    info = _space()
+    inngest._keep(inngest._ran, info, _visit("inngest"))
+    inngest.ended.run(_space(info=info), (None, _error()), {}, None, None)
+
+
+def _inngest_preparing(value: Any) -> None:
+    for prepared in (value, _error()):
+        step = _space()
+        inngest._keep(inngest._ran, step, _visit("inngest"))
+        inngest.preparing.after(inngest._result.set(None), None, (_space(step=step),), {}, prepared, None)
+
+
+def _inngest_serialised(value: Any) -> None:
+    inngest._result.set(_space(output=value, step=_space()))
+    inngest.serialised.run(None, (value,), {}, value, None)
+
+
+def _prefect_task(_: Any) -> None:
+    prefect.task.after(_visit("prefect"), None, (_space(),), {}, None, _error())
+
+
+def _prefect_flow(value: Any) -> None:
+    run = _space(id=value, run_count=1, parameters=value)
+    prefect.flow.run(_space(flow=_space(name=value), flow_run=run), (), {})
+
+
+def _hatchet_task(value: Any) -> None:
+    payload = _space(input=value, parents=value)
+    names = {"key": "k", "workflow_run_id": "w", "retry_count": 0, "durable_task_invocation_count": 1}
+    action = _space(action_payload=payload, **names)
+    hatchet._begun["k"] = None
+    entered = hatchet.task.before(_space(name=value, workflow=_space(name=value)), (_space(action=action),), {})
+    hatchet.task.after(entered, None, (), {}, value, _error())
+
+
+def _hatchet_serialised(_: Any) -> None:
+    hatchet._begun["k"] = _visit("hatchet")
+    hatchet._action.set(_space(key="k"))
+    hatchet.serialised.run(None, (), {}, None, _error())
+
+
+def _restate_run(_: Any) -> None:
+    assert restate.run.failed is not None
+    assert restate.run.failed(_error()) == StepOutcome(error_type="Hostile")
+
+
+#: Function of an adapter -> its run with the value at each place where it gets one of the program's.
+ROWS: dict[str, Callable[[Any], None]] = {
+    "celery.decoded": _celery_decoded,
+    "celery.encoded": _celery_encoded,
+    "hatchet.serialised": _hatchet_serialised,
+    "hatchet.task": _hatchet_task,
+    "inngest.call": _inngest_call,
+    "inngest.ended": _inngest_ended,
+    "inngest.preparing": _inngest_preparing,
+    "inngest.reported": _inngest_reported,
+    "inngest.serialised": _inngest_serialised,
+    "langgraph.inlined": _langgraph_inlined,
+    "langgraph.put": _langgraph_put,
+    "langgraph.put_writes": _langgraph_put_writes,
+    "langgraph.running": _langgraph_running,
+    "langgraph.serialized": _langgraph_serialized,
+    "prefect.flow": _prefect_flow,
+    "prefect.task": _prefect_task,
+    "restate.run": _restate_run,
+}
+#: Those that get texts, bytes, numbers and objects of the runtime alone, by adapter.
+SERIALISED = {
+    "aws_durable": {"_reader", "checkpoint", "collected", "invocation"},
+    "celery": {"_reader", "published", "starting", "tracer"},
+    "dapr": {"activity", "stub", "workflow"},
+    "dapr_agents": {"saved"},
+    "dbos": {
+        *("asked", "asynchronous_step", "dequeued", "ended", "entered"),
+        *("recorded", "resumes", "started", "step"),
+    },
+    "durabletask": {"activity", "externalized", "orchestrator", "stub", "worker"},
+    "hatchet": {"_reader", "step_run"},
+    "inngest": {"_reader", "received"},
+    "langgraph": {"savers", "writing"},
+    "prefect": {"_reader", "created", "flow_success", "serialised", "storing"},
+    "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
+    "temporal": {
+        *("activating", "activity", "completing_activity", "completing_workflow", "encoded", "handler"),
+        *("validated", "workflow_code", "workflow_worker"),
+    },
+}
+each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> Iterator[None]:
+    hostile.ran.clear()
+    yield
+    assert [] == hostile.ran
+
+
+def test_each_function_of_an_adapter_has_a_row() -> None:
+    kinds = (Around, Before, Family, StepReader, Watch)
+    found = set()
+    for module in pkgutil.iter_modules(runtimes.__path__):
+        members = vars(importlib.import_module(f"{runtimes.__name__}.{module.name}"))
+        found |= {f"{module.name}.{name}" for name, hook in members.items() if type(hook) in kinds}
+    assert found == ROWS.keys() | {f"{adapter}.{name}" for adapter, names in SERIALISED.items() for name in names}
+
+
+@each_kind
+@pytest.mark.parametrize("door", list(ROWS))
+def test_a_payload(door: str, kind: str) -> None:
+    with contextlib.suppress(AttributeError, TypeError):  # what is no payload of this runtime
+        ROWS[door](hostile.everything()[kind])
+
+
+@each_kind
+@pytest.mark.parametrize("state", ["SUCCESS", "FAILURE", "RETRY"])
+def test_the_value_that_a_task_of_celery_returned(kind: str, state: str) -> None:
+    for value in (hostile.everything()[kind], _error()):
+        celery._thread.runs = [celery._Run("t", _visit("celery"))]
+        celery._postrun("t", value, state)
+
+
+@each_kind
+def test_the_text_of_an_exception(kind: str) -> None:
+    value = hostile.everything()[kind]
+    for error in (ValueError(value), ValueError("said", value), OSError(2, "said", value), _error()):
+        assert text_of(error, 100) in {"", "said"}
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("said"), ValueError(), KeyError("said"), ValueError("a", 1), FileNotFoundError(2, "No", "f")]
+)
+def test_a_plain_exception_keeps_its_own_text(error: Exception) -> None:
+    assert str(error) == text_of(error, 100)
+
+
+def test_an_exception_is_described_by_its_class() -> None:
+    assert errors.described(_error()) == "Hostile at "
+    assert error_type(_error()).endswith(".Hostile")
