@@ -29,7 +29,7 @@ from tests.system.engines import redis, starting
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 FOREVER = 60.0
@@ -59,18 +59,6 @@ class _Reports(list[tuple[str, str, int]]):
 @pytest.fixture
 def reports() -> _Reports:
     return _Reports()
-
-
-@pytest.fixture(params=["put", "aput"])
-def put(request: pytest.FixtureRequest) -> Callable[..., Stored | NotStored]:
-    """Each way to write, as one that blocks."""
-
-    def call(writer: ClaimWriter, *args: Any, **named: Any) -> Stored | NotStored:
-        if request.param == "put":
-            return writer.put(*args, **named)
-        return asyncio.run(writer.aput(*args, **named))
-
-    return call
 
 
 Put = Any  # a function of a writer and what its put takes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import threading
@@ -24,7 +23,7 @@ from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Store
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 pytestmark = pytest.mark.timeout(500)  # the machine may be busy with other tests
 
@@ -64,18 +63,6 @@ class Unreadable(list[Any]):
         raise AssertionError
 
     __len__ = __iter__  # type: ignore[assignment]
-
-
-@pytest.fixture(params=["put", "aput"])
-def put(request: pytest.FixtureRequest) -> Callable[..., Stored | NotStored]:
-    """Each way to write, as one that blocks."""
-
-    def call(writer: ClaimWriter, *args: Any, **named: Any) -> Stored | NotStored:
-        if request.param == "put":
-            return writer.put(*args, **named)
-        return asyncio.run(writer.aput(*args, **named))
-
-    return call
 
 
 Put = Any
