@@ -224,7 +224,7 @@ _CUTTING = Row(
             "cap; cleared, removed from a later request.",
             [
                 Line(S.events(semconv.RESULTS_TRUNCATED, by=(semconv.REASON,)), legend(semconv.REASON)),
-                *(Line(S.events(metric, by=()), reason) for reason, metric in semconv.REASON_COUNTERS.items()),
+                *(Line(S.sum(metric, over=WINDOW), reason) for reason, metric in semconv.REASON_COUNTERS.items()),
             ],
             span=8,
         ),
