@@ -1,8 +1,9 @@
 """Imports what the first tool call needs, when a framework or ``agent_otel.tool`` is imported.
 
 Imports inside a call would hold an event loop for a second, read files in it, and leave a child that is forked amid
-them waiting for ever. Modules, the table of caps and the resource of providers are loaded here. Providers are resolved
-at the first call, so that one of the program's own wins. Where a port is set, ``/metrics`` is served from here on.
+them waiting for ever. Modules and the resource of providers are loaded here, and the table of caps for a durable
+runtime. Providers are resolved at the first call, so that one of the program's own wins. Where a port is set,
+``/metrics`` is served from here on.
 """
 
 from __future__ import annotations
@@ -27,8 +28,13 @@ def load() -> None:
     global _is_done  # noqa: PLW0603 - once per process
     if not _is_done:
         _is_done = True
-        for part in (_sinks, _providers, _caps, _remedies):
+        for part in (_sinks, _providers, _remedies):
             errors.guarded("preload")(part)(settings.current())
+
+
+def load_caps() -> None:
+    """Read the table of caps, which payloads of a durable runtime are compared with; nothing is raised."""
+    errors.guarded("preload")(payload_caps)()
 
 
 def _sinks(chosen: Settings) -> None:
@@ -46,10 +52,6 @@ def _providers(chosen: Settings) -> None:
         providers.load("TRACES")
     if chosen.sdk and chosen.metrics in ("auto", "otel", "both"):
         providers.load("METRICS")
-
-
-def _caps(_: Settings) -> None:
-    payload_caps()  # reads a file
 
 
 def _remedies(chosen: Settings) -> None:
