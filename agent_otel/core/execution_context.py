@@ -6,8 +6,6 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry import trace
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -98,12 +96,6 @@ def named() -> str | None:
     """Return the id of the execution that the program named, else the durable runtime's."""
     identity = explicit.get()
     return carrier() if identity is None else identity.id
-
-
-def current_span() -> Span | None:
-    """Return the current span, recording or not; None until a TracerProvider is set, which may be late."""
-    # The public getter of the provider reads the environment on every call while none is set.
-    return None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
 
 
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:

@@ -116,7 +116,7 @@ class StepVisit:
 
     def open_span(self) -> None:
         """Open the span, or find the runtime's own, and make it current."""
-        out, current = self._out, execution_context.current_span()
+        out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
             attributes = step_attributes(self.step)
             mode, name = out.settings.spans, self.step.activity or ""
@@ -206,7 +206,7 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
         return
     if started_ns is None and refused is None and not weighed.notable:
         return
-    if execution_context.current_span() is None or out.tracer is None:
+    if spans.current_span() is None or out.tracer is None:
         finish(out, step, None, weighed, None, refused=refused is not None)
         return
     span = None
@@ -396,5 +396,5 @@ def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
 
 
 def _exemplar() -> Any:
-    span = execution_context.current_span()
+    span = spans.current_span()
     return None if span is None else spans.exemplar_of(span)

@@ -99,7 +99,7 @@ class ToolInvocation:
             tool_names.note(self.name)
             series = out.metrics.tool(self.name, self.agent, also_timed_by)
         self.series = series
-        self.within = execution_context.current_span()
+        self.within = spans.current_span()
         self.tracing = self.within is not None
         self.execution = execution_context.resolve(call.execution, self.within)
         if self.tracing or self.execution is not None:

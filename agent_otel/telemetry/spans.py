@@ -45,6 +45,12 @@ class Exemplar:
         return trace.set_span_in_context(NonRecordingSpan(self.spot))
 
 
+def current_span() -> Span | None:
+    """Return the current span, recording or not; None until a TracerProvider is set, which may be late."""
+    # The public getter of the provider reads the environment on every call while none is set.
+    return None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
+
+
 class OpenSpan:
     """An open span; ``foreign`` is true when another instrumentation opened it and will end it."""
 

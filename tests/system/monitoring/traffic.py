@@ -199,6 +199,10 @@ def mishap(number: int) -> Work:
         talk.use("web_search", {"query": number}, text(3 * _KB, name))
         talk.ask()
         yield
+        talk.use("web_search", {"query": -number}, text(10_000, (name, "as long as a known cap")))
+        talk.ask()
+        talk.clear()
+        talk.ask()
         talk.answer_a_stranger()
         talk.ask()
         talk.ask_with_everything_twice()

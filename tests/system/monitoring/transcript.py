@@ -108,6 +108,11 @@ class Transcript:
         says = RequestPart(semconv.USER, f"And what about the rest, after {self._calls} calls?")
         self._request(ModelRequest([*self._head[:2], says], agent=self._agent), 0)
 
+    def clear(self) -> None:
+        """Put a placeholder in place of the last result, which the model has got already."""
+        at = max(at for at, part in enumerate(self.parts) if part.part == semconv.TOOL_RESULTS)
+        self.parts[at] = self.parts[at]._replace(value="[cleared]")
+
     def answer_a_stranger(self) -> None:
         """Put a result into the conversation that no tool call led to."""
         self.parts.append(RequestPart(semconv.TOOL_RESULTS, "from another process", f"stranger-{self._execution}"))
