@@ -15,9 +15,11 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 _LONGEST_SECONDS = 10.0
 _STEP_SECONDS = 0.001
+_MOMENT_SECONDS = 0.5
 #: Modules that loading imports and that register fork hooks of their own, and the lock that those acquire.
 _HOOKED = {"concurrent.futures.thread": "_global_shutdown_lock", "logging": "_lock"}
 
@@ -73,10 +75,15 @@ class _Loading:
         if self._forker is not None:
             self._forking.release()
             return
-        without_hooks = [name for name in _HOOKED if name not in sys.modules]
+        # Threads that load need locks of these modules, whose hooks may have run before this one.
+        missing = [name for name in _HOOKED if name not in sys.modules]
+        lent = [lock for lock in map(_lock_of, _HOOKED) if lock is not None and self._threads and _is_held_here(lock)]
+        for lock in lent:
+            lock.release()
         self._wait()
-        for name in without_hooks:
-            _acquire_as_its_hook_would(name)
+        for lock in (*lent, *map(_lock_of, missing)):
+            if lock is not None:
+                lock.acquire()
         for lock, _ in self._held:
             lock().acquire(timeout=_LONGEST_SECONDS)
         self._forker = _thread.get_ident()
@@ -116,6 +123,25 @@ class _Loading:
     def _forget_others(self) -> None:
         thread = _thread.get_ident()
         self._threads = {thread: self._threads[thread]} if thread in self._threads else {}
+
+
+def _lock_of(name: str) -> "Any":
+    """Return the lock that the fork hook of a module acquires; None while the module is not loaded.
+
+    The hook of a module that is loaded while a fork waits runs after that fork only, and releases the lock.
+    """
+    return getattr(sys.modules.get(name), _HOOKED[name], None)
+
+
+def _is_held_here(lock: "Any") -> bool:
+    """Return true when this thread holds a lock; another thread holds it for a moment only."""
+    is_owned = getattr(lock, "_is_owned", None)
+    if is_owned is not None:
+        return bool(is_owned())
+    if not lock.acquire(timeout=_MOMENT_SECONDS):
+        return True
+    lock.release()
+    return False
 
 
 def _release(lock: _thread.RLock) -> None:
