@@ -151,17 +151,6 @@ def _release(lock: _thread.RLock) -> None:
         pass
 
 
-def _acquire_as_its_hook_would(name: str) -> None:
-    """Acquire the lock of a module that was loaded while a fork waited.
-
-    Its hook after the fork will release the lock, but the interpreter has collected the hooks before the fork already.
-    """
-    module = sys.modules.get(name)
-    lock = getattr(module, _HOOKED[name], None)
-    if lock is not None:
-        lock.acquire()
-
-
 loading = _Loading()
 loading.register()
 
