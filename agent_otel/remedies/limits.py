@@ -82,7 +82,8 @@ class Limits:
 
     def reset(self) -> None:
         """Drop all usage; a forked child calls this."""
-        self._lock = threading.Lock()
+        # Reentrant, because the garbage collector may end another call while this thread holds the lock.
+        self._lock = threading.RLock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
 
     def enter(self, execution: str, visit: Callable[[], object]) -> LimitReached | None:
