@@ -81,7 +81,7 @@ def _undelivered(
     waiting = executions.undelivered(execution)
     if not waiting or running() is not None or any(one.part.part in _ANSWERED for one in sized):
         return []
-    if any("summar" in beginning(one.part.value).lower() for one in sized if one.part.part != semconv.TOOLS):
+    if any(_is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
         return []
     earlier = [
         one
@@ -125,6 +125,11 @@ def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) ->
     return is_new and len(begun) >= _BRANCHES
 
 
+def _is_summary(one: Sized) -> bool:
+    """Return true when a part begins as a summary of earlier turns, or as the request for one."""
+    return "summar" in beginning(one.part.value).lower()
+
+
 def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: dict[int, int]) -> bool:
     """Return true when the request holds a single new user message and none of the earlier ones.
 
@@ -134,7 +139,7 @@ def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: 
     messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
     seen = set(conversation.prints)
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
-    if not is_alone or "summar" in beginning(messages[0].part.value).lower():
+    if not is_alone or _is_summary(messages[0]):
         return False
     return not _has_grown(conversation.user_messages, messages_now)
 

@@ -23,7 +23,7 @@ from agent_otel.semconv import INPUT
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 _space = SimpleNamespace
 _PAYLOAD = Payload(INPUT, 2, b"{}")
@@ -189,14 +189,8 @@ SERIALISED = {
         *("validated", "workflow_code", "workflow_worker"),
     },
 }
+pytestmark = pytest.mark.usefixtures("nothing_ran")
 each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_ran() -> Iterator[None]:
-    hostile.ran.clear()
-    yield
-    assert [] == hostile.ran
 
 
 def test_each_function_of_an_adapter_has_a_row() -> None:

@@ -441,14 +441,8 @@ def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
 MODEL_READERS = _readers(model_sdks, ModelReader)
 TOOL_READERS = _readers(frameworks, ToolReader)
 HOOKS = {name: hook for kind in (Around, Before, Watch) for name, hook in _readers(frameworks, kind).items()}
+pytestmark = pytest.mark.usefixtures("nothing_ran")
 each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_ran() -> Iterator[None]:
-    hostile.ran.clear()
-    yield
-    assert [] == hostile.ran
 
 
 def _measured(value: Any) -> None:

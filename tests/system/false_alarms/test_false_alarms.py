@@ -6,17 +6,15 @@ that is said of a result which is exactly as long as a known cap, and no rule pa
 
 from __future__ import annotations
 
-import importlib
 import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import environments
-from tests.contract.suite import QUIET
 from tests.servers.model import ToolCall
 from tests.system.false_alarms import content, cuts, loops
+from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,18 +61,8 @@ def tool(number: int) -> str:
 def run_child(environment: Callable[[str], Environment], name: str) -> Json:
     """Run a loop twice in its environment."""
     loop = loops.LOOPS[name]
-    module, _, kind = loop.server.partition(":")
-    with getattr(importlib.import_module(f"tests.servers.{module}"), kind)(asks_for_all(name)) as server:
-        done = environment(loop.environment).run(
-            f"import sys, runpy; sys.path.insert(0, {str(environments.ROOT)!r})\n"
-            "runpy.run_module('tests.system.false_alarms.child', run_name='__main__')",
-            name,
-            server.base_url,
-            env={"AGENT_OTEL": "1", **QUIET},
-            check=True,
-        )
-    report: Json = json.loads(done.stdout.splitlines()[-1])
-    return report
+    child = "tests.system.false_alarms.child"
+    return report_of(child, name, environment(loop.environment), loop.server, asks_for_all(name))
 
 
 @pytest.mark.parametrize("name", loops.LOOPS)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests import environments
-from tests.contract.suite import QUIET
 from tests.servers.model import ToolCall
 from tests.system.lost_history.programs import SHAPES
+from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +29,6 @@ _SDKS = {
 @pytest.mark.parametrize("sdk", _SDKS)
 def test_each_request_after_the_first_has_lost_its_history(environment: Callable[[str], Environment], sdk: str) -> None:
     name, server = _SDKS[sdk]
-    module, _, kind = server.partition(":")
     turns = iter(range(10_000))
 
     def decide(_: object) -> Reply:
@@ -40,17 +36,8 @@ def test_each_request_after_the_first_has_lost_its_history(environment: Callable
         turn = next(turns)
         return [ToolCall(f"call_{turn}", "list_files", {})] if sdk == "langgraph" and turn % 4 < 3 else "done"
 
-    with getattr(importlib.import_module(f"tests.servers.{module}"), kind)(decide) as running:
-        done = environment(name).run(
-            f"import sys, runpy; sys.path.insert(0, {str(environments.ROOT)!r})\n"
-            "runpy.run_module('tests.system.lost_history.programs', run_name='__main__')",
-            sdk,
-            running.base_url,
-            env={"AGENT_OTEL": "1", **QUIET},
-            check=True,
-        )
+    report = report_of("tests.system.lost_history.programs", sdk, environment(name), server, decide)
 
-    report = json.loads(done.stdout.splitlines()[-1])
     refused = {"system only"} if sdk == "gemini" else set()
     assert report["messages"] == []
     # A sub-agent's first request begins anew and has lost nothing; its own later ones have.

@@ -1,0 +1,32 @@
+"""Run a module as a child in an environment, with a model server that a test scripts."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import TYPE_CHECKING
+
+from tests.contract.suite import QUIET
+
+if TYPE_CHECKING:
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+    from tests.servers.model import Decider
+
+
+def report_of(module: str, argument: str, environment: Environment, server: str, decide: Decider) -> Json:
+    """Return the report that the module prints in its last line; it gets the argument and the server's address.
+
+    ``server`` is the module and the class of the model server, as ``model:ModelServer``.
+    """
+    servers, _, kind = server.partition(":")
+    with getattr(importlib.import_module(f"tests.servers.{servers}"), kind)(decide) as running:
+        done = environment.run(
+            f"import runpy; runpy.run_module({module!r}, run_name='__main__')",
+            argument,
+            running.base_url,
+            env={"AGENT_OTEL": "1", **QUIET},
+            check=True,
+        )
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    return report
