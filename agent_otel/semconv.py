@@ -7,23 +7,24 @@ development status, state of November 2026); they are defined here because the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from agent_otel.semconv_types import (
+    COUNT_BUCKETS,
+    COUNTER,
+    DURATION_BUCKETS,
+    GAUGE,
+    HISTOGRAM,
+    SHARE_BUCKETS,
+    SIZE_BUCKETS,
+    UTILIZATION_BUCKETS,
+    Attribute,
+    Metric,
+)
 
 SCOPE: Final = "agent_otel"
 
 # --- attributes ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """A span attribute: its type, the condition under which it is set, and its meaning."""
-
-    name: str
-    type: str
-    when: str
-    meaning: str
-
 
 ATTRIBUTES: dict[str, Attribute] = {}
 
@@ -115,58 +116,6 @@ PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "dou
 # fmt: on
 
 # --- metrics ---------------------------------------------------------------------------------------------------
-
-_KIB = 1024.0
-_MIB = 1024.0 * 1024.0
-SIZE_BUCKETS: Final = (
-    256.0, _KIB, 4 * _KIB, 16 * _KIB, 32 * _KIB, 64 * _KIB, 128 * _KIB, 256 * _KIB, 512 * _KIB,
-    _MIB, 1.5 * _MIB, 2 * _MIB, 4 * _MIB, 16 * _MIB,
-)  # fmt: skip
-# Buckets that the GenAI conventions advise for gen_ai.execute_tool.duration: 0.01 doubled thirteen times.
-DURATION_BUCKETS: Final = (
-    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-)  # fmt: skip
-UTILIZATION_BUCKETS: Final = (0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.1, 1.25, 1.5, 2.0)
-SHARE_BUCKETS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-COUNT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
-
-HISTOGRAM: Final = "histogram"
-COUNTER: Final = "counter"
-GAUGE: Final = "gauge"
-
-_PROMETHEUS_UNITS = {"By": "_bytes", "s": "_seconds"}
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric, with the same name, unit, labels and buckets on both sinks.
-
-    ``unit`` is the UCUM unit (``By``, ``s``, ``1``) or an annotation such as ``{result}``, which has no suffix in
-    Prometheus.
-    """
-
-    name: str
-    kind: str
-    unit: str
-    labels: tuple[str, ...]
-    meaning: str
-    buckets: tuple[float, ...] = ()
-
-    @property
-    def prometheus_name(self) -> str:
-        """Return the name in Prometheus, without the ``_total`` that its client adds to counters."""
-        return self.name.replace(".", "_") + _PROMETHEUS_UNITS.get(self.unit, "")
-
-    @property
-    def exposed_name(self) -> str:
-        """Return the name for queries: a counter's with ``_total``, a histogram's without ``_bucket`` and the like."""
-        return f"{self.prometheus_name}_total" if self.kind == COUNTER else self.prometheus_name
-
-    @property
-    def prometheus_labels(self) -> tuple[str, ...]:
-        """Return the label names in Prometheus: dots become underscores."""
-        return tuple(label.replace(".", "_") for label in self.labels)
-
 
 METRICS: dict[str, Metric] = {}
 

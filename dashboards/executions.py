@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
@@ -27,6 +29,9 @@ from dashboards.panels import (
 )
 from dashboards.queries import AGENT, WINDOW, WORKFLOW, Scope, drawn, legend, mean, or_zero
 
+if TYPE_CHECKING:
+    from agent_otel.semconv_types import Metric
+
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
 _RUN = (WORKFLOW, AGENT)
@@ -35,7 +40,7 @@ _FAILED = (f'{semconv.RESULT}!="ok"',)
 _GETS = (f'{semconv.OPERATION}="get"',)
 
 
-def _mean_of(metric: semconv.Metric, *by: str) -> str:
+def _mean_of(metric: Metric, *by: str) -> str:
     return mean(S.sum(metric, "_sum", by=by), S.sum(metric, "_count", by=by))
 
 

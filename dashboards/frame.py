@@ -13,6 +13,7 @@ from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB, label
+from agent_otel.semconv_types import HISTOGRAM
 from dashboards.links import JAEGER, TEMPO
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
 from dashboards.queries import PROCESSES, or_zero
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from grafana_foundation_sdk.cog.builder import Builder
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
     from dashboards.panels import Panel
 
 TAG = "agent-otel"
@@ -142,7 +143,7 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
 
 
 def _query_variable(name: str, title: str, metric: Metric, value_of: str, *, filtered: bool) -> dashboard.QueryVariable:
-    series = f"{metric.exposed_name}{'_count' if metric.kind == semconv.HISTOGRAM else ''}"
+    series = f"{metric.exposed_name}{'_count' if metric.kind == HISTOGRAM else ''}"
     query = (
         f'label_values({series}{{{JOB}=~"$job"}}, {value_of})' if filtered else f"label_values({series}, {value_of})"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
@@ -27,6 +29,9 @@ from dashboards.panels import (
     traces_of,
 )
 from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, worst
+
+if TYPE_CHECKING:
+    from agent_otel.semconv_types import Metric
 
 S = Scope({JOB: "job", RUNTIME: "runtime", WORKFLOW: "workflow", ACTIVITY: "activity", TOOL: "tool"})
 #: The breakdown of a payload among all tools is wanted whole where shares are taken.
@@ -105,7 +110,7 @@ FILL = Row(
 )
 
 
-def _of_boundary(metric: semconv.Metric, suffix: str = "") -> str:
+def _of_boundary(metric: Metric, suffix: str = "") -> str:
     return S.sum(metric, suffix, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))
 
 

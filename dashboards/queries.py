@@ -17,7 +17,7 @@ from agent_otel.alerts.rule_types import JOB, label
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
 
 #: The time range that the dashboard shows; for stats, bar gauges and tables.
 RANGE = "$__range"

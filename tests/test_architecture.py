@@ -22,22 +22,23 @@ FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langg
 
 #: Room -> the rooms that it may import. A room is a folder or a module of the package's root.
 ALLOWED: dict[str, tuple[str, ...]] = {
-    "semconv": (),
+    "semconv": ("semconv_types",),
+    "semconv_types": (),
     "_internal": ("caps",),
     "measure": (),
     "messages": ("measure",),  # object_kinds alone: which objects can be read without running their code
     "_bootstrap": ("_internal", "core", "integrations", "telemetry", "settings"),
     "settings": ("_internal", "semconv", "caps"),
     "caps": ("_internal", "settings"),
-    "telemetry": ("_bootstrap", "_internal", "measure", "semconv", "settings"),
+    "telemetry": ("_bootstrap", "_internal", "measure", "semconv", "semconv_types", "settings"),
     "core": ("_internal", "caps", "measure", "semconv", "settings", "telemetry"),
     # telemetry for preload alone; adapters reach none of it, see below
     "integrations": ("_bootstrap", "_internal", "caps", "core", "semconv", "settings", "telemetry"),
     "remedies": ("_internal", "caps", "core", "measure", "messages", "semconv", "settings", "telemetry"),
-    "alerts": ("semconv", "settings"),
+    "alerts": ("semconv", "semconv_types", "settings"),
     "api": ("_internal", "core", "integrations"),
     "auto": ("_bootstrap",),
-    "cli": ("_internal", "alerts", "caps", "semconv", "settings"),
+    "cli": ("_internal", "alerts", "caps", "semconv", "semconv_types", "settings"),
     "": ("_internal", "api", "caps", "remedies"),
 }
 

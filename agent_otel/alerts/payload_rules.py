@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.alerts.promql import Query
+    from agent_otel.semconv_types import Metric
 
 _WORKFLOW: Final = (semconv.RUNTIME, semconv.WORKFLOW_NAME)
 _DIRECTED: Final = (*_WORKFLOW, semconv.DIRECTION)
@@ -64,7 +65,7 @@ def turns_left(query: Query) -> Recording:
     return Recording(name, f"{least}\n/\n(\n{per_turn}\n)", (used,))
 
 
-def _events(query: Query, metric: semconv.Metric, window: str, *attributes: str) -> Recording:
+def _events(query: Query, metric: Metric, window: str, *attributes: str) -> Recording:
     return query.events(metric.exposed_name.removesuffix("_total"), query.counter(metric), window, *attributes)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_otel.alerts.options import Options
     from agent_otel.alerts.thresholds import Thresholds
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
 
 LE: Final = "le"
 #: Time before a window in which a series is searched that the window may have begun with.

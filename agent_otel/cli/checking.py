@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_otel.cli.prometheus import Prometheus
+    from agent_otel.semconv_types import Metric
 
 OK: Final = "ok"
 MISSING: Final = "missing"
@@ -229,7 +230,7 @@ def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
         report.problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
 
 
-def _metric_found(store: Prometheus, metric: semconv.Metric, names: set[str], seconds: float) -> MetricFound:
+def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> MetricFound:
     group, needs = _group(metric)
     exposed = metric.exposed_name
     # A native histogram is stored under the metric's name, without ``_count`` and other parts.
@@ -244,7 +245,7 @@ def _metric_found(store: Prometheus, metric: semconv.Metric, names: set[str], se
     return MetricFound(exposed, PRESENT, group)
 
 
-def _group(metric: semconv.Metric) -> tuple[str, str]:
+def _group(metric: Metric) -> tuple[str, str]:
     return _GROUPS.get(metric.name.split(".")[1], _ITSELF)
 
 

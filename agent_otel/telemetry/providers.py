@@ -16,6 +16,7 @@ from opentelemetry import metrics, trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel.semconv_types import HISTOGRAM
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -115,7 +116,7 @@ def _views() -> list[Any]:
     return [
         View(instrument_name=metric.name, aggregation=ExplicitBucketHistogramAggregation(metric.buckets))
         for metric in semconv.METRICS.values()
-        if metric.kind == semconv.HISTOGRAM
+        if metric.kind == HISTOGRAM
     ]
 
 

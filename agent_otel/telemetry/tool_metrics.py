@@ -14,7 +14,7 @@ from agent_otel.telemetry.sinks.base import Fan, recording
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.sinks.base import Series, Sink
     from agent_otel.telemetry.spans import Exemplar
 

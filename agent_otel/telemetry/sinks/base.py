@@ -10,7 +10,7 @@ from agent_otel._internal import fork
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.spans import Exemplar
 
 

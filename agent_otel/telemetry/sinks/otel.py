@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.metrics import Observation
 
-from agent_otel import semconv
+from agent_otel.semconv_types import COUNTER, HISTOGRAM
 from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import CallbackOptions, Meter
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.spans import Exemplar
 
@@ -72,11 +72,11 @@ class OTelSink:
 
     def _make(self, metric: Metric) -> Callable[..., None]:
         arguments: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}
-        if metric.kind == semconv.HISTOGRAM:
+        if metric.kind == HISTOGRAM:
             return self._meter.create_histogram(
                 **arguments, explicit_bucket_boundaries_advisory=list(metric.buckets)
             ).record
-        if metric.kind == semconv.COUNTER:
+        if metric.kind == COUNTER:
             return self._meter.create_counter(**arguments).add
         gauge = _Gauge()
         self._meter.create_observable_gauge(callbacks=[gauge.observe], **arguments)

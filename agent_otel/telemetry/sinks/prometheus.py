@@ -19,6 +19,7 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel.semconv_types import COUNTER, GAUGE, HISTOGRAM
 from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric as Family
 
-    from agent_otel.semconv import Metric
+    from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.spans import Exemplar
 
@@ -135,12 +136,12 @@ class _Cells(Collector):
         return self._cells.setdefault(values, self._new_cell()) if cell is None else cell
 
     def _new_cell(self) -> _Cell:
-        if self._metric.kind == semconv.HISTOGRAM:
+        if self._metric.kind == HISTOGRAM:
             return _HistogramCell(self._metric.buckets)
-        return _CounterCell() if self._metric.kind == semconv.COUNTER else _GaugeCell()
+        return _CounterCell() if self._metric.kind == COUNTER else _GaugeCell()
 
     def _family(self) -> Family:
-        kind = {semconv.HISTOGRAM: HistogramMetricFamily, semconv.COUNTER: CounterMetricFamily}
+        kind = {HISTOGRAM: HistogramMetricFamily, COUNTER: CounterMetricFamily}
         family: Family = kind.get(self._metric.kind, GaugeMetricFamily)(
             self._metric.prometheus_name, self._metric.meaning, labels=self._metric.prometheus_labels
         )
@@ -165,9 +166,9 @@ class _ClientSeries:
     __slots__ = ("_record", "_takes_exemplars")
 
     def __init__(self, child: Any, kind: str) -> None:
-        self._record = child.observe if kind == semconv.HISTOGRAM else child.inc
-        self._takes_exemplars = kind != semconv.GAUGE
-        if kind == semconv.GAUGE:
+        self._record = child.observe if kind == HISTOGRAM else child.inc
+        self._takes_exemplars = kind != GAUGE
+        if kind == GAUGE:
             self._record = child.set
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
@@ -192,9 +193,9 @@ class _ClientMetric:
             "labelnames": metric.prometheus_labels,
             "registry": registry,
         }
-        if metric.kind == semconv.HISTOGRAM:
+        if metric.kind == HISTOGRAM:
             self._metric: Any = prometheus_client.Histogram(**arguments, buckets=metric.buckets)
-        elif metric.kind == semconv.COUNTER:
+        elif metric.kind == COUNTER:
             self._metric = prometheus_client.Counter(**arguments)
         else:
             # The collector also adds the files of ended processes, so that the start is that of the first process.

@@ -17,6 +17,7 @@ import prometheus_client
 
 import agent_otel
 from agent_otel import semconv
+from agent_otel.semconv_types import HISTOGRAM, Metric
 from agent_otel.telemetry.setup import telemetry
 
 #: Every replica is replaced at noon.
@@ -159,8 +160,8 @@ def incident(file: Path) -> None:
     scrapes.write(file)
 
 
-def _names(metric: semconv.Metric) -> tuple[str, ...]:
-    parts = ("_bucket", "_count", "_sum") if metric.kind == semconv.HISTOGRAM else ("",)
+def _names(metric: Metric) -> tuple[str, ...]:
+    parts = ("_bucket", "_count", "_sum") if metric.kind == HISTOGRAM else ("",)
     return tuple(metric.exposed_name + part for part in parts)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import semconv
+from agent_otel.semconv_types import HISTOGRAM, Metric
 from tests.system.engines.prometheus import NEWEST
 from tests.system.monitoring import stores
 from tests.system.monitoring.simulated import END, PROCESSES, RESEARCH, START, STEP_SECONDS, STEPS, SUPPORT
@@ -43,9 +44,9 @@ def test_each_metric_of_the_catalogue_has_samples(samples: Path) -> None:
 
 
 @pytest.mark.parametrize("metric", semconv.METRICS.values(), ids=lambda metric: metric.name)
-def test_each_metric_says_something(store: Callable[[str], Prometheus], metric: semconv.Metric) -> None:
+def test_each_metric_says_something(store: Callable[[str], Prometheus], metric: Metric) -> None:
     """Not only zeros: a panel that is empty, or flat at 0, is seen to work by nobody."""
-    part = "_count" if metric.kind == semconv.HISTOGRAM else ""
+    part = "_count" if metric.kind == HISTOGRAM else ""
     engine = store(NEWEST)
 
     (most,) = engine.query(f"max(max_over_time({metric.exposed_name}{part}[30m]))", END)

@@ -16,6 +16,7 @@ from opentelemetry.trace import SpanContext, TraceFlags
 from agent_otel import semconv
 from agent_otel.alerts import ALERTS
 from agent_otel.alerts import payload_rules as alerting
+from agent_otel.semconv_types import HISTOGRAM
 from agent_otel.telemetry.spans import Exemplar
 from tests.system.monitoring import boards, lint
 
@@ -183,7 +184,7 @@ def _known() -> dict[str, set[str]]:
         known[f"{name}_bucket"] = {*alerting.DAPR_LABELS, "le"}
     for metric in semconv.METRICS.values():
         labels = {*metric.prometheus_labels, *_SCRAPED}
-        if metric.kind == semconv.HISTOGRAM:
+        if metric.kind == HISTOGRAM:
             known |= {f"{metric.exposed_name}{part}": labels for part in ("_count", "_sum")}
             known[f"{metric.exposed_name}_bucket"] = {*labels, "le"}
         else:

@@ -21,6 +21,7 @@ from agent_otel import alerts, semconv
 from agent_otel.alerts import ALERTS, RECORDINGS, Alert, Options, Recording, Thresholds, payload_rules, telemetry_rules
 from agent_otel.alerts.rule_types import in_order
 from agent_otel.remedies.claim_check import keys
+from agent_otel.semconv_types import HISTOGRAM
 from agent_otel.settings import Settings
 from tests.system.engines import alertmanager, asking, prometheus, starting, victoria_metrics
 from tests.system.monitoring import stores
@@ -57,7 +58,7 @@ def _labels() -> dict[str, set[str]]:
     """Series -> the labels that a query may name."""
     known: dict[str, set[str]] = {}
     for metric in semconv.METRICS.values():
-        parts = ("_bucket", "_sum", "_count") if metric.kind == semconv.HISTOGRAM else ("",)
+        parts = ("_bucket", "_sum", "_count") if metric.kind == HISTOGRAM else ("",)
         known |= {metric.exposed_name + part: {"job", *metric.prometheus_labels} for part in parts}
     for name, labels in _FOREIGN.items():
         known |= {name + part: {"job", *labels} for part in ("", "_bucket")}
