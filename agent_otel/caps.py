@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import importlib.resources
-import sys
 from dataclasses import dataclass
+
+from agent_otel._internal import cap_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,24 +56,13 @@ class Cliff:
     marker: str = ""
 
 
+@functools.lru_cache(maxsize=1)
 def payload_caps() -> tuple[Cap, ...]:
     """Return all caps, in the order of ``caps.toml``."""
-    return _tables()[0]
-
-
-def cliffs() -> tuple[Cliff, ...]:
-    """Return all truncation cliffs, in the order of ``caps.toml``."""
-    return _tables()[1]
+    return tuple(Cap(**row) for row in cap_table.CAPS)
 
 
 @functools.lru_cache(maxsize=1)
-def _tables() -> tuple[tuple[Cap, ...], tuple[Cliff, ...]]:
-    # Importing the parser takes 5 ms and reading the table as long, so both wait for the first use.
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415
-    else:
-        import tomli as tomllib  # noqa: PLC0415
-
-    text = importlib.resources.files("agent_otel").joinpath("caps.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)
-    return tuple(Cap(**row) for row in tables["cap"]), tuple(Cliff(**row) for row in tables["cliff"])
+def cliffs() -> tuple[Cliff, ...]:
+    """Return all truncation cliffs, in the order of ``caps.toml``."""
+    return tuple(Cliff(**row) for row in cap_table.CLIFFS)

@@ -104,7 +104,7 @@ def _contradicts(variable: str, message: str) -> None:
 
 def _runtimes(configured: Collection[str]) -> None:
     """Warn of caps for unknown runtimes, and suggest a similar name; a program may report its own runtimes."""
-    from agent_otel.caps import payload_caps  # noqa: PLC0415 - reading the table takes 10 ms; needed only with caps
+    from agent_otel.caps import payload_caps  # noqa: PLC0415 - needed only with caps
 
     known = {cap.runtime for cap in payload_caps()}
     for runtime in sorted(set(configured) - known):

@@ -1,9 +1,8 @@
 """Imports what the first tool call needs, when a framework or ``agent_otel.tool`` is imported.
 
 Imports inside a call would hold an event loop for a second, read files in it, and leave a child that is forked amid
-them waiting for ever. Modules and the resource of providers are loaded here, and the table of caps for a durable
-runtime. Providers are resolved at the first call, so that one of the program's own wins. Where a port is set,
-``/metrics`` is served from here on.
+them waiting for ever. Modules and the resource of providers are loaded here. Providers are resolved at the first call,
+so that one of the program's own wins. Where a port is set, ``/metrics`` is served from here on.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from agent_otel import settings
 from agent_otel._internal import errors
-from agent_otel.caps import payload_caps
 from agent_otel.core import remedy_hooks
 from agent_otel.telemetry import providers
 
@@ -30,11 +28,6 @@ def load() -> None:
         _is_done = True
         for part in (_sinks, _providers, _remedies):
             errors.guarded("preload")(part)(settings.current())
-
-
-def load_caps() -> None:
-    """Read the table of caps, which payloads of a durable runtime are compared with; nothing is raised."""
-    errors.guarded("preload")(payload_caps)()
 
 
 def _sinks(chosen: Settings) -> None:

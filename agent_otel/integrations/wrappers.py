@@ -285,8 +285,6 @@ def _apply(integration: Integration, module_name: str) -> None:
             switches.hooked.update([integration.name] if integration.beside else [])
             handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             preload.load()
-            if integration.adapter.startswith("agent_otel.integrations.runtimes."):
-                preload.load_caps()
             return
     _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
 

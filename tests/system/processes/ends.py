@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tests import environments
 from tests.environments import ROOT
 from tests.servers.otlp import OtlpReceiver
+from tests.system.engines import redis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -141,10 +142,11 @@ def _celery(*options: str) -> Callable[[Environment, dict[str, str], Path], None
 
     def run(servers: Environment, env: dict[str, str], folder: Path) -> None:
         command = (str(servers.program("celery")), "-A", "ends_celery", "worker", "-c", "2", *options)
-        with (folder / "log").open("w+") as log:
-            worker = subprocess.Popen(command, env=servers.environ(env), cwd=folder, stdout=log, stderr=log)
+        with redis.server() as url, (folder / "log").open("w+") as log:
+            quiet = {**env, "REDIS_URL": url, "AGENT_OTEL": "0"}
+            environ = servers.environ({**quiet, "AGENT_OTEL": "1"})
+            worker = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
             try:
-                quiet = {**env, "AGENT_OTEL": "0"}
                 servers.run(_PROGRAMS / "ends_celery.py", str(CALLS), env=quiet, timeout=_PATIENCE, check=True)
                 worker.terminate()
                 assert worker.wait(_PATIENCE) == 0, (folder / "log").read_text()

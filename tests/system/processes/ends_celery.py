@@ -7,20 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from celery import Celery
 from ends_program import call
 
-_folder = Path(os.environ["FOLDER"])
-(_folder / "messages").mkdir(exist_ok=True)
-(_folder / "results").mkdir(exist_ok=True)
-
-app = Celery("ends_celery", broker="filesystem://", backend=f"file://{_folder}/results")
-app.conf.update(
-    broker_transport_options={"data_folder_in": f"{_folder}/messages", "data_folder_out": f"{_folder}/messages"},
-    worker_hijack_root_logger=False,
-)
+app = Celery("ends_celery", broker=os.environ["REDIS_URL"], backend=os.environ["REDIS_URL"])
+app.conf.update(worker_hijack_root_logger=False)
 
 
 @app.task
