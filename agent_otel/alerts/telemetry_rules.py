@@ -162,6 +162,23 @@ def self_errors(query: Query) -> Alert:
     )
 
 
+def integration_unmatched(query: Query) -> Alert:
+    """Return a warning: the agent is not affected, but a framework's calls are missing in every number."""
+    chosen = query.thresholds
+    by = (semconv.INTEGRATION, semconv.VERSION)
+    info = query.counter(semconv.INSTRUMENTATION_INFO, f'{semconv.TARGET}="{semconv.UNMATCHED}"')
+    return Alert(
+        "AgentIntegrationUnmatched",
+        WARNING,
+        f"count by ({query.by(*by)}) (last_over_time({info}[{chosen.unmatched_window}]))",
+        summary=f"Calls of {value_of(semconv.INTEGRATION)} {value_of(semconv.VERSION)} are not measured",
+        description=f"Processes{IN_JOB} with {value_of(semconv.INTEGRATION)} {value_of(semconv.VERSION)}, a version "
+        f"that agent_otel cannot instrument: {COUNT}. No other alert covers its calls. Their log names the versions "
+        "that work.",
+        dashboard=on_health(),
+    )
+
+
 RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
@@ -170,4 +187,5 @@ ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     unresolved_refs,
     telemetry_gone,
     self_errors,
+    integration_unmatched,
 )

@@ -184,6 +184,7 @@ class Thresholds:
     gone_for: str = _threshold(WAIT, "10m", "How long the telemetry has to be gone.")
     self_errors_window: str = _threshold(DURATION, "1h", "Failures of agent_otel itself are counted over this window.")
     self_errors_min: int = _threshold(COUNT, 5, "So many of them in one place in the window alert.")
+    unmatched_window: str = _threshold(DURATION, "15m", "A framework that is not instrumented alerts for so long.")
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Thresholds:

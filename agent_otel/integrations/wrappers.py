@@ -8,13 +8,11 @@ from __future__ import annotations
 import contextvars
 import functools
 import importlib
-import importlib.metadata
 import inspect
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import semconv, settings
+from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.core import handler, switches
 from agent_otel.core.types import (
@@ -28,7 +26,7 @@ from agent_otel.core.types import (
     ToolReader,
     Watch,
 )
-from agent_otel.integrations import generators, preload
+from agent_otel.integrations import generators, preload, versions
 from agent_otel.integrations.stand_ins import stand_in
 
 if TYPE_CHECKING:
@@ -271,9 +269,9 @@ def apply(integration: Integration, module_name: str) -> None:
 def _apply(integration: Integration, module_name: str) -> None:
     if integration.name in _matched or integration.name in settings.current().disabled_integrations:
         return
-    version = _version(integration.distribution)
-    if version is not None and _numbers(version) < _numbers(integration.minimum):
-        _say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
+    version = versions.installed(integration.distribution)
+    if version is not None and versions.is_older(version, integration.minimum):
+        versions.say_unmatched(integration, f"older than {integration.minimum}, the oldest supported")
         return
     adapter = importlib.import_module(integration.adapter)
     module = sys.modules[module_name]
@@ -286,20 +284,8 @@ def _apply(integration: Integration, module_name: str) -> None:
             handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             preload.load()
             return
-    _say_unmatched(integration, version, f"nothing this package knows in {module_name}")
-
-
-def _say_unmatched(integration: Integration, version: str | None, why: str) -> None:
-    if version is None:
-        # The program's own module has the name; `agents.tool` is not so rare.
-        return
-    handler.report_integration(integration.name, version, semconv.UNMATCHED)
-    known = integration.tested or f"{integration.minimum} and later"
-    errors.warn_once(
-        f"unmatched {integration.distribution}",
-        f"{integration.distribution} {version} is not instrumented: {why}. Known to work: {known}. Its calls are not "
-        "measured; everything else goes on as before.",
-    )
+    # Without a version, the program's own module has the name; `agents.tool` is not so rare.
+    versions.say_unmatched(integration, f"nothing this package knows in {module_name}")
 
 
 def _resolves(module: ModuleType, candidate: Candidate) -> bool:
@@ -346,14 +332,3 @@ def restore() -> None:
             setattr(parent, attribute, original)
     _matched.clear()
     switches.hooked.clear()
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version.split("+", maxsplit=1)[0])[:3])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from agent_otel.integrations.registry.frameworks import FRAMEWORKS
 from agent_otel.integrations.registry.model_sdks import PROVIDERS
+from agent_otel.integrations.registry.packages import PACKAGES
 from agent_otel.integrations.registry.runtimes import RUNTIMES
 
 TYPE_CHECKING = False
@@ -21,13 +22,41 @@ INTEGRATIONS = (*FRAMEWORKS, *PROVIDERS, *RUNTIMES)
 
 
 _triggers: dict[str, Callable[[str], None]] = {}
+_checks: dict[str, Callable[[str], None]] = {}
 
 
 def imported(module: str) -> None:
     """Apply what waits for a module that has just been imported."""
     if not _triggers:
         _triggers.update(triggers())
-    _triggers[module](module)
+        _checks.update(checks())
+    if module in _triggers:
+        _triggers[module](module)
+    if module in _checks:
+        _checks[module](module)
+
+
+def watched() -> set[str]:
+    """Return all modules that interpreter start watches."""
+    return {*triggers(), *checks()}
+
+
+def checks() -> dict[str, Callable[[str], None]]:
+    """Map the first modules of each distribution to what checks its version."""
+    return {
+        module: _checker(distribution, [row for row in INTEGRATIONS if row.distribution == distribution])
+        for distribution, modules in PACKAGES.items()
+        for module in modules
+    }
+
+
+def _checker(distribution: str, integrations: list[Integration]) -> Callable[[str], None]:
+    def check(module: str) -> None:
+        from agent_otel.integrations import versions  # noqa: PLC0415 - not at interpreter start
+
+        versions.check(distribution, module, integrations)
+
+    return check
 
 
 def triggers() -> dict[str, Callable[[str], None]]:

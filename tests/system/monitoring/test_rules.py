@@ -161,7 +161,7 @@ def test_severities() -> None:
     assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
         alert.name for alert in ALERTS if alert.severity == "info"
     ]
-    assert len(set(_NAMES)) == len(ALERTS) == 18
+    assert len(set(_NAMES)) == len(ALERTS) == 19
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:

@@ -30,7 +30,7 @@ def _imports(path: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-_ROWS = ("frameworks", "model_sdks", "runtimes")
+_ROWS = ("frameworks", "model_sdks", "packages", "runtimes")
 _TABLE = tuple(f"integrations/registry/{name}.py" for name in ("lookup", "entries", *_ROWS))
 _START = tuple(f"_bootstrap/{name}.py" for name in ("startup", "import_hook", "trigger_modules", "sigterm"))
 _INTERNAL = tuple(f"_internal/{name}.py" for name in ("env", "fork"))

@@ -1,0 +1,115 @@
+"""Versions of the supported distributions: look-up, comparison, and the warning about one that is not instrumented.
+
+The check at the import of a distribution's first module costs the listing of one directory, because
+``importlib.metadata`` takes milliseconds to import and to parse a distribution's metadata. It stands in only where that
+directory does not have the distribution, such as for an editable installation.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from importlib.machinery import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_otel.integrations.registry.entries import Integration
+
+_METADATA = (".dist-info", ".egg-info")
+_found: dict[str, str | None] = {}
+
+
+def installed(distribution: str) -> str | None:
+    """Return the version of a distribution, None when it is not installed."""
+    if distribution not in _found:
+        import importlib.metadata  # noqa: PLC0415 - slow to import
+
+        try:
+            _found[distribution] = importlib.metadata.version(distribution)
+        except importlib.metadata.PackageNotFoundError:
+            _found[distribution] = None
+    return _found[distribution]
+
+
+def is_older(version: str, than: str) -> bool:
+    """Return true when a version is older than another by its first three numbers."""
+    return _numbers(version) < _numbers(than)
+
+
+def check(distribution: str, module: str, integrations: Sequence[Integration]) -> None:
+    """Warn when the version of a distribution, whose first module has been imported, is not instrumented."""
+    version = _beside(distribution, module) or installed(distribution)
+    if version is None:
+        return  # the program's own module has the name
+    _found[distribution] = version
+    minimum = min((known.minimum for known in integrations), key=_numbers)
+    if is_older(version, minimum):
+        say_unmatched(integrations[0], f"older than {minimum}, the oldest supported")
+    elif _spec(module) is not None:  # else the modules come from elsewhere than files
+        for known in integrations:
+            if not (is_older(version, known.minimum) or known.beside or _has_any(known)):
+                say_unmatched(known, f"it has no module {known.candidates[0].module}")
+
+
+def say_unmatched(integration: Integration, why: str) -> None:
+    """Publish that an integration does not apply to the version found, and warn once for each distribution."""
+    from agent_otel import semconv, settings  # noqa: PLC0415 - loaded only when something is wrong
+    from agent_otel._internal import errors  # noqa: PLC0415
+    from agent_otel.telemetry.setup import report_integration  # noqa: PLC0415
+
+    version = installed(integration.distribution)
+    if version is None or integration.name in settings.current().disabled_integrations:
+        return
+    report_integration(integration.name, version, semconv.UNMATCHED)
+    known = integration.tested or f"{integration.minimum} and later"
+    errors.warn_once(
+        f"unmatched {integration.distribution}",
+        f"{integration.distribution} {version} is not instrumented: {why}. Known to work: {known}. Its calls are not "
+        "measured; everything else goes on as before.",
+    )
+
+
+def _beside(distribution: str, module: str) -> str | None:
+    """Return the version that the name of the metadata's directory beside an imported package has."""
+    fields = vars(sys.modules[module])
+    path = fields.get("__file__")
+    if type(path) is not str:
+        return None
+    for _ in range(module.count(".") + (2 if "__path__" in fields else 1)):
+        path = os.path.dirname(path)  # noqa: PTH120 - pathlib may not be loaded yet
+    name = distribution.replace("-", "_")
+    try:
+        entries = os.listdir(path)  # noqa: PTH208
+    except OSError:
+        return None
+    for entry in entries:
+        own, _, version = entry.partition("-")
+        if entry.endswith(_METADATA) and re.sub(r"[-_.]+", "_", own).lower() == name:
+            return version[: -len(_METADATA[0])].partition("-")[0]
+    return None
+
+
+def _has_any(integration: Integration) -> bool:
+    return any(
+        candidate.module in sys.modules or _spec(candidate.module) is not None for candidate in integration.candidates
+    )
+
+
+def _spec(module: str) -> object:
+    """Return the spec of a module without importing the packages above it; None when no file has it."""
+    parent = module.rpartition(".")[0]
+    path: Iterable[str] | None = None
+    if parent:
+        path = getattr(sys.modules.get(parent), "__path__", None)
+        if path is None:
+            path = getattr(_spec(parent), "submodule_search_locations", None)
+        if path is None:
+            return None
+    return PathFinder.find_spec(module, path)  # type: ignore[arg-type]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.split("+", maxsplit=1)[0])[:3])

@@ -1,0 +1,170 @@
+"""A version that cannot be instrumented is one warning at the import of its first module, and a series to alert on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_otel._bootstrap.trigger_modules import MODULES
+from agent_otel.integrations.registry.lookup import INTEGRATIONS
+from agent_otel.integrations.registry.packages import PACKAGES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+#: Import modules; print what was logged after each, and the integrations that were published.
+_IMPORT = """
+import importlib
+import json
+import logging
+import sys
+
+class Kept(logging.Handler):
+    def emit(self, record):
+        lines.append(record.getMessage())
+
+lines = []
+logging.getLogger("agent_otel").addHandler(Kept())
+sys.path.insert(0, sys.argv[1])
+logged = {}
+for module in sys.argv[2:]:
+    importlib.import_module(module)
+    logged[module] = lines[:]
+    lines.clear()
+"""
+_PRINT = """
+published = sys.modules.get("agent_otel.telemetry.setup")
+print(json.dumps([logged, published.integrations() if published else {}]))
+"""
+#: Records one call of the program's own, which publishes what was found; prints its series.
+_SCRAPE = """
+import agent_otel
+import prometheus_client
+
+with agent_otel.tool_call("own", {}) as call:
+    call.result("")
+series = prometheus_client.generate_latest().decode().splitlines()
+print(json.dumps([logged, [line for line in series if line.startswith("agent_otel_instrumentation_info{")]]))
+"""
+
+
+def _install(folder: Path, distribution: str, module: str, version: str) -> None:
+    """Write a distribution that has nothing but its first module; the packages above that are namespaces."""
+    package = folder.joinpath(*module.split("."))
+    package.mkdir(parents=True)
+    package.joinpath("__init__.py").write_text("")
+    metadata = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"
+    metadata.mkdir(exist_ok=True)
+    metadata.joinpath("METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n")
+
+
+def _imported(python: Environment, folder: Path, *modules: str, **env: str) -> tuple[dict[str, list[str]], object]:
+    child = python.run(_IMPORT + _PRINT, str(folder), *modules, env={"AGENT_OTEL": "1", **env}, check=True)
+    logged, published = json.loads(child.stdout)
+    return logged, published
+
+
+def test_every_distribution_has_a_first_module_that_interpreter_start_watches() -> None:
+    assert {integration.distribution for integration in INTEGRATIONS} == set(PACKAGES)
+    assert {module for modules in PACKAGES.values() for module in modules} <= set(MODULES)
+
+
+def test_an_old_version_of_any_distribution_is_one_warning_with_both_versions(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    firsts = {modules[0]: distribution for distribution, modules in PACKAGES.items()}
+    for module, distribution in firsts.items():
+        _install(tmp_path, distribution, module, "0.0.1")
+    modules = sorted(firsts, key=len)
+
+    logged, published = _imported(environment("bare"), tmp_path, *modules)
+
+    for module, distribution in firsts.items():
+        rows = [row for row in INTEGRATIONS if row.distribution == distribution]
+        works = rows[0].tested or f"{rows[0].minimum} and later"
+        (line,) = logged[module]
+        assert line.startswith(f"{distribution} 0.0.1 is not instrumented: older than ")
+        assert f" Known to work: {works}. " in line
+        assert isinstance(published, dict)
+        assert ["0.0.1", "unmatched"] == published[rows[0].name]
+
+
+def test_a_version_without_the_modules_is_one_warning(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    _install(tmp_path, "strands-agents", "strands", "99.1")
+
+    logged, published = _imported(environment("bare"), tmp_path, "strands")
+
+    line = (
+        "strands-agents 99.1 is not instrumented: it has no module strands.tools.executors._executor. Known to work: "
+        "1.30, 1.61 and 1.62. Its calls are not measured; everything else goes on as before."
+    )
+    assert {"strands": [line]} == logged
+    assert {"strands": ["99.1", "unmatched"]} == published
+
+
+def test_a_package_of_the_program_with_the_name_of_a_framework_is_none(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "__init__.py").write_text("")
+
+    assert ({"agents": []}, {}) == _imported(environment("bare"), tmp_path, "agents")
+
+
+def test_a_disabled_integration_is_silent(environment: Callable[[str], Environment], tmp_path: Path) -> None:
+    _install(tmp_path, "strands-agents", "strands", "0.2.1")
+
+    off = {"AGENT_OTEL_DISABLED_INTEGRATIONS": "strands"}
+    assert ({"strands": []}, {}) == _imported(environment("bare"), tmp_path, "strands", **off)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "distribution", "version"),
+    [
+        ("strands-0.2", "strands", "strands-agents", "0.2.1"),
+        ("google-adk-1.14", "google.adk", "google-adk", "1.14.1"),
+        ("mistralai-0", "mistralai", "mistralai", "0.4.2"),
+    ],
+)
+def test_real_versions_that_are_too_old(
+    environment: Callable[[str], Environment], name: str, module: str, distribution: str, version: str
+) -> None:
+    python = environment(name)
+    child = python.run(_IMPORT + _SCRAPE, str(python.folder), module, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
+    logged, series = json.loads(child.stdout.splitlines()[-1])
+    (line,) = logged[module]
+    integration = next(row.name for row in INTEGRATIONS if row.distribution == distribution)
+
+    assert line.startswith(f"{distribution} {version} is not instrumented: older than ")
+    info = f'agent_otel_instrumentation_info{{integration="{integration}",target="unmatched",version="{version}"}} 1.0'
+    assert info in series
+
+
+def test_a_version_that_works_loads_nothing_but_the_table(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    """The wrapping waits for the modules that it wraps, and the metadata of distributions is not read."""
+    look = """
+import importlib.metadata
+
+def refuse(name):
+    raise AssertionError(name)
+
+importlib.metadata.version = refuse
+"""
+    show = "print(json.dumps([logged, sorted(name for name in sys.modules if name.startswith('agent_otel.'))]))"
+    modules = ("langgraph.checkpoint", "langchain_core")
+    python = environment("ollama")
+    child = python.run(look + _IMPORT + show, str(tmp_path), *modules, env={"AGENT_OTEL": "1"}, check=True)
+    logged, loaded = json.loads(child.stdout)
+
+    assert {"langgraph.checkpoint": [], "langchain_core": []} == logged
+    assert "agent_otel.integrations.versions" in loaded
+    assert {"agent_otel.integrations.wrappers", "agent_otel.telemetry", "agent_otel.semconv"}.isdisjoint(loaded)
