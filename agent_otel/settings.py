@@ -251,7 +251,8 @@ class Settings:
         "AGENT_OTEL_COMPACT_ARGUMENTS",
         SWITCH,
         False,
-        "In requests to models, long arguments of old calls that have their result become a marker.",
+        "In requests to models, long arguments of calls that have their result become a marker, from the first request "
+        "that carries the result on.",
     )
     deduplicate_history: bool = _setting(
         "AGENT_OTEL_DEDUPLICATE_HISTORY",
@@ -263,8 +264,8 @@ class Settings:
         "AGENT_OTEL_KEEP_TURNS",
         COUNT,
         2,
-        "The last turns, whose results and arguments are always sent whole.",
-        needs=("AGENT_OTEL_TRIM_RESULTS", "AGENT_OTEL_COMPACT_ARGUMENTS", "AGENT_OTEL_DEDUPLICATE_HISTORY"),
+        "The last turns, whose results are always sent whole.",
+        needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
 
     @property

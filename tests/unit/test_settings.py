@@ -214,10 +214,7 @@ CONFLICTS = {
     "turns are kept of a history that nothing is taken from": (
         {"AGENT_OTEL_KEEP_TURNS": "3", "AGENT_OTEL_TRIM_RESULTS": "0"},
         {"keep_turns": 3},
-        (
-            "AGENT_OTEL_KEEP_TURNS has no effect without AGENT_OTEL_TRIM_RESULTS or AGENT_OTEL_COMPACT_ARGUMENTS or "
-            "AGENT_OTEL_DEDUPLICATE_HISTORY"
-        ),
+        "AGENT_OTEL_KEEP_TURNS has no effect without AGENT_OTEL_TRIM_RESULTS",
     ),
 }
 

@@ -1,4 +1,8 @@
-"""Argument compaction: in a view of a history, completed calls no longer carry their large arguments."""
+"""Argument compaction: in a view of a history, completed calls no longer carry their large arguments.
+
+A model writes the arguments of a call. They are input for the first time in the request that carries the call's result.
+So they are compacted in that request already, and a provider's prompt cache never holds them.
+"""
 
 from __future__ import annotations
 
@@ -39,30 +43,29 @@ def compact(
     above_bytes: int = ABOVE_BYTES,
     failure_bytes: int = FAILURE_BYTES,
 ) -> list[Any]:
-    """Return the messages with marks in the place of old arguments above ``above_bytes`` UTF-8 bytes.
+    """Return the messages with marks in the place of completed calls' arguments above ``above_bytes`` UTF-8 bytes.
 
-    A call is compacted only when its result is in the same turn; calls in flight and calls with a framework's
-    placeholder result are not. A mark gives the size of the argument. Arguments keep their keys, and JSON text stays
-    JSON text. Copies of the arguments in a provider's metadata get the same marks. Errors above ``failure_bytes`` keep
-    their beginning and their end. Turns, the cut and the unchanged messages are as in `history.trim`. Raises TypeError
-    when ``messages`` is not a sequence, ValueError for options that are too small.
+    A call is completed as soon as its result is there. Calls in flight and calls with a framework's placeholder result
+    stay unchanged. A mark gives the size of the argument. Arguments keep their keys, and JSON text stays JSON text.
+    Copies of the arguments in a provider's metadata get the same marks. Errors above ``failure_bytes`` keep their
+    beginning and their end. A call whose result came in a later turn was in a request with its arguments; it changes
+    only where the cut of `history.trim` moves, which ``keep_turns`` and ``step_turns`` define. Unchanged messages are
+    the same objects. Raises TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
     """
     history = turns.read(messages)
     cut, changes = history.cut(keep_turns, step_turns), Changes()
     compacting(history, cut, changes, above_bytes)
-    bounding(history, cut, changes, failure_bytes)
+    bounding(history, 0, changes, failure_bytes)
     return changes.apply(history.messages)[0]
 
 
 def compacting(history: History, cut: int, changes: Changes, above_bytes: int) -> None:
-    """Replace large arguments of the turns before the cut by marks."""
+    """Replace large arguments of completed calls by marks."""
     _check("above_bytes", above_bytes, SHORTEST)
     for call in history.calls:
-        if call.turn >= cut:
-            return
         answer = call.answer
-        # A call answered in a later turn would change between two steps.
-        if answer is None or answer.turn != call.turn:
+        # A request without the result has carried the arguments of a call that was answered in a later turn.
+        if answer is None or (answer.turn != call.turn and answer.turn >= cut):
             continue
         new = _marked(call, above_bytes)
         if new is not None and not is_placeholder(answer.answered.content):
@@ -139,12 +142,12 @@ def _is_leaf(value: Any) -> bool:
     return (cls is dict or cls is list) and not value
 
 
-def bounding(history: History, cut: int, changes: Changes, failure_bytes: int) -> None:
-    """Replace large errors of the turns before the cut by their beginning and end."""
+def bounding(history: History, first: int, changes: Changes, failure_bytes: int) -> None:
+    """Replace large errors by their beginning and end, from the turn ``first`` on."""
     _check("failure_bytes", failure_bytes, 2 * SHORTEST)
     for result in history.results:
         content = result.answered.content
-        if result.call is None or result.turn >= cut:
+        if result.call is None or result.turn < first:
             continue
         heavy = weight(content)
         text = text_of(content)

@@ -12,6 +12,8 @@ from typing import Any, Final
 from agent_otel.remedies.history.trimmed_line import text_of
 
 _TEXTS: Final = (
+    r"\[Tool call (?:was interrupted and did not return a result|could not be executed because its )",  # DeerFlow
+    r"\[write_file failed before execution: ",  # DeerFlow
     r"Tool call .{0,200}? with id .{0,100}? (?:did not complete|was cancelled|could not be executed)",  # deepagents
     r"The tool call was interrupted before a result was produced",  # pydantic-ai
     r"(?:Output t|T)ool not (?:executed|used) - a final result",  # pydantic-ai

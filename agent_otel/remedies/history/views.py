@@ -41,9 +41,8 @@ class Views:
         cut, changes = history.cut(self.keep_turns, self.step_turns), Changes()
         if self.compact:
             compacting(history, cut, changes, self.above_bytes)
+            bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
         if self.trim:
             trimming(history, cut, changes, self.line_characters)
-        elif self.compact:
-            bounding(history, cut, changes, self.failure_bytes)
         made, less = changes.apply(history.messages)
         return View(made, removed | less)

@@ -103,10 +103,9 @@ class Sent:
         return {m["attributes"]["strategy"]: m["sum"] for m in found}
 
 
-def history(shape: str, trimmed: int, result: str = TRIMMED, arguments: Any = LEFT) -> list[Any]:
-    """Seven turns after a question, the first of them as a view leaves them."""
-    turns = [reading(number, result, arguments) for number in range(trimmed)]
-    turns += [reading(number, LONG, WRITTEN) for number in range(trimmed, 7)]
+def history(shape: str, trimmed: int, arguments: Any = WRITTEN) -> list[Any]:
+    """Seven turns after a question: the first results trimmed, all calls with these arguments."""
+    turns = [reading(number, TRIMMED if number < trimmed else LONG, arguments) for number in range(7)]
     asked = {"role": "user", "parts": [{"text": "go"}]} if shape == "gemini" else {"role": "user", "content": "go"}
     return [asked, *rendered(shape, turns)]
 
@@ -137,18 +136,18 @@ def test_old_results_and_old_arguments_are_short_on_the_wire_and_whole_in_the_pr
     send: Callable[..., Sent], way: Way
 ) -> None:
     sent = send(way, AGENT_OTEL_TRIM_RESULTS="1", AGENT_OTEL_COMPACT_ARGUMENTS="1")
-    assert sent.wire == history(way.shape, 5)
+    assert sent.wire == history(way.shape, 5, LEFT)
     assert sent.report["kept"] is True
-    assert sent.removed() == {"trim": 5 * (300 - 32), "compact": 5 * (2600 - 30)}
+    assert sent.removed() == {"trim": 5 * (300 - 32), "compact": 7 * (2600 - 30)}
     assert sent.report["messages"] == []
 
 
 @each_way
 def test_one_switch_at_a_time(send: Callable[..., Sent], way: Way) -> None:
     trimmed = send(way, AGENT_OTEL_TRIM_RESULTS="1")
-    assert trimmed.wire == history(way.shape, 5, arguments=WRITTEN)
-    compacted = send(way, AGENT_OTEL_COMPACT_ARGUMENTS="1", AGENT_OTEL_KEEP_TURNS="1")
-    assert compacted.wire == history(way.shape, 5, result=LONG)
+    assert trimmed.wire == history(way.shape, 5)
+    compacted = send(way, AGENT_OTEL_COMPACT_ARGUMENTS="1")
+    assert compacted.wire == history(way.shape, 0, LEFT)
 
 
 @each_way

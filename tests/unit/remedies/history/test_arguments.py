@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -28,9 +29,24 @@ def arguments(messages: list[Any]) -> list[Any]:
     return [json.loads(call["function"]["arguments"]) for call in calls]
 
 
-@pytest.mark.parametrize(("turns", "compacted"), [(1, 0), (6, 0), (7, 5), (11, 5), (12, 10)])
-def test_the_cut_is_that_of_trimming(turns: int, compacted: int) -> None:
-    assert [LEFT] * compacted + [WRITTEN] * (turns - compacted) == arguments(compact(history(turns=turns)))
+@pytest.mark.parametrize("turns", [1, 2, 7, 12])
+def test_a_completed_call_is_compacted_at_once(turns: int) -> None:
+    assert [LEFT] * turns == arguments(compact(history(turns=turns)))
+
+
+@each_shape
+@pytest.mark.parametrize(("calls", "copies"), [(1, 0), (5, 10), (20, 190)])
+def test_no_later_request_carries_what_a_call_has_written(shape: str, calls: int, copies: int) -> None:
+    """One call per turn; request n carries the n - 1 calls before it: 10 copies in 5 requests, 190 in 20."""
+    content = "x" * 100_000
+    script = [reading(number, "Written.", {"path": "report.md", "content": content}) for number in range(calls)]
+    requests = [rendered(shape, script[:number]) for number in range(calls)]
+    raw = 2 if shape == "langchain" else 1  # the provider's own copy is beside it
+    assert copies * raw == sum(json.dumps(request).count(content) for request in requests)
+    views = [compact(request) for request in requests]
+    assert 0 == sum(json.dumps(view).count(content) for view in views)
+    # A request begins with all of the one before it: a prompt cache keeps hitting.
+    assert all(later[: len(view)] == view for view, later in pairwise(views))
 
 
 def test_what_is_left_in_each_shape() -> None:
@@ -145,6 +161,9 @@ def test_a_call_in_flight_keeps_its_arguments() -> None:
         "Tool not executed - a final result was already processed.",
         "User rejected the tool call for `write` with id call_0. The tool was not executed.",
         "Tool was interrupted.",
+        "[Tool call was interrupted and did not return a result.]",
+        "[Tool call could not be executed because its arguments were invalid: Unterminated string]",
+        "[write_file failed before execution: the tool-call arguments were not valid JSON, so no file was written.]",
         "Error: Missing tool result (tool execution may have been interrupted before a response was recorded).",
         "[System: Tool execution skipped/interrupted by user. No result provided for tool 'write'.]",
     ],
@@ -165,16 +184,17 @@ def test_ids_that_come_again_are_matched_by_occurrence() -> None:
     assert [LEFT, WRITTEN] == arguments(compact(twins))[:2]
 
 
-def test_a_result_that_comes_in_a_later_turn_changes_nothing_between_two_steps() -> None:
+@pytest.mark.parametrize(("more", "left"), [(4, WRITTEN), (5, LEFT), (9, LEFT)])
+def test_a_result_that_comes_in_a_later_turn_changes_nothing_between_two_steps(more: int, left: Any) -> None:
     late = Asked("late", "write", WRITTEN, None)
     answer = {"role": "tool", "tool_call_id": "late", "content": "done"}
     done = Asked("soon", "write", WRITTEN, "done")
-    messages = [*rendered("chat", [Turn((late, done)), Turn((done,))]), answer, *rendered("chat", filler())]
-    assert [WRITTEN, LEFT, LEFT] == arguments(compact(messages))[:3]
+    messages = [*rendered("chat", [Turn((late, done)), Turn((done,))]), answer, *rendered("chat", filler()[:more])]
+    assert [left, LEFT, LEFT] == arguments(compact(messages))[:3]
 
 
 def filler() -> list[Turn]:
-    return [reading(number, "r") for number in range(10, 17)]
+    return [reading(number, "r") for number in range(10, 19)]
 
 
 # --- copies in the metadata ------------------------------------------------------------------------------------------
@@ -221,7 +241,7 @@ def test_a_large_error_keeps_its_beginning_and_its_end(shape: str) -> None:
     error = "Error: " + "字" * 2000 + " the end"  # 6,015 bytes
     messages = rendered(shape, [reading(number, error) for number in range(7)])
     bounded = "Error: " + "字" * 320 + "\n[error shortened: 4080 bytes removed]\n" + "字" * 320 + " the end"
-    plain = rendered(shape, [reading(number, bounded if number < 5 else error) for number in range(7)])
+    plain = rendered(shape, [reading(number, bounded) for number in range(7)])
     assert plain == compact(messages)
     assert plain == compact(plain)
 

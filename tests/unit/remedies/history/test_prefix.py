@@ -1,8 +1,9 @@
 """Views of a history on their way to a model: what stays the same from request to request, down to the byte.
 
 An agent of forty turns; each asks for a file to be written, with 3,000 bytes in its arguments, and has 3,000 bytes as
-its result. Two turns are kept and five are rewritten together: before request n, which carries n turns, the first
-(n - 2) // 5 * 5 of them are rewritten.
+its result. Arguments are marks from the first request on that carries them. Results of two turns are kept and those of
+five are rewritten together: before request n, which carries n turns, the results of the first (n - 2) // 5 * 5 of them
+are rewritten.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ Json = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[4]
 TURNS = 40
 REWRITTEN = [max(number - 2, 0) // 5 * 5 for number in range(TURNS + 1)]
-"""Turns that are rewritten in each request."""
+"""Turns whose results are rewritten in each request."""
 
 STEPS = [7, 12, 17, 22, 27, 32, 37]
-"""Requests that do not begin with all of the one before: in these another five turns are rewritten."""
+"""Requests that do not begin with all of the one before: in these the results of another five turns are rewritten."""
 
 CONTENT, RESULT = "c" * 3_000, "r" * 3_000
 MARK = "[argument removed: 3000 bytes]"
@@ -42,7 +43,7 @@ COMPACTED, TRIMMED = 2_970, 2_961  # what the two save in a turn
 TURN = {"openai": 6_214, "anthropic": 6_215}
 """What a turn adds to a request: 6,000 bytes and the JSON around them."""
 
-SENT = {"openai": (5_181_375, 1_237_260), "anthropic": (5_182_113, 1_237_998)}
+SENT = {"openai": (5_181_375, 776_910), "anthropic": (5_182_113, 777_648)}
 """Bytes of all requests, without the views and with them."""
 
 
@@ -131,8 +132,9 @@ def test_a_message_is_rewritten_once_and_then_the_same_to_the_byte(runs: tuple[R
         if turn < 0:
             assert [stored] * (TURNS + 1) == sent
         else:
-            rewritten = stored.replace(CONTENT, MARK).replace(RESULT, LINE)
-            assert [stored] * len(unchanged) + [rewritten] * (TURNS - turn - len(unchanged)) == sent
+            compacted = stored.replace(CONTENT, MARK)
+            rewritten = compacted.replace(RESULT, LINE)
+            assert [compacted] * len(unchanged) + [rewritten] * (TURNS - turn - len(unchanged)) == sent
 
 
 def test_only_where_another_five_turns_are_rewritten_a_request_begins_otherwise(runs: tuple[Run, Run]) -> None:
@@ -188,10 +190,10 @@ def test_bytes_on_the_wire(client: str, runs: tuple[Run, Run]) -> None:
 
     assert [begin + number * turn for number in range(TURNS + 1)] == [len(body) for body in whole.bodies]
     assert [
-        begin + number * turn - rewritten * (COMPACTED + TRIMMED) for number, rewritten in enumerate(REWRITTEN)
+        begin + number * (turn - COMPACTED) - rewritten * TRIMMED for number, rewritten in enumerate(REWRITTEN)
     ] == [len(body) for body in viewed.bodies]
     assert SENT[client] == (sum(map(len, whole.bodies)), sum(map(len, viewed.bodies)))
-    assert {"compact": sum(REWRITTEN) * COMPACTED, "trim": sum(REWRITTEN) * TRIMMED} == viewed.report["removed"]
+    assert {"compact": sum(range(TURNS + 1)) * COMPACTED, "trim": sum(REWRITTEN) * TRIMMED} == viewed.report["removed"]
     assert {} == whole.report["removed"]
 
 
