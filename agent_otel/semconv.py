@@ -79,6 +79,8 @@ HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only whe
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
     "when the history is lost and tools ran",
     "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
+TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on a call after a truncated result or a page of its tool",
+    "`paginated`, `narrowed` or `repeated`; on the event `answer_incomplete`, `ignored`")
 RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
     "an estimate: characters ÷ 4, rounded up")
 
@@ -172,6 +174,9 @@ RESULTS_UNMATCHED: Final = _metric("agent_otel.tool.results.unmatched", COUNTER,
     "Results in model requests that belong to no tool call seen.")
 TOOL_FOLLOWUPS: Final = _metric("agent_otel.tool.followups", COUNTER, "{call}", (GEN_AI_TOOL_NAME, OUTCOME),
     "What was done after a cut result or a page: `paginated`, `narrowed`, `repeated` or `ignored`.")
+ANSWERS_INCOMPLETE: Final = _metric("agent_otel.answers.incomplete", COUNTER, "{answer}", (GEN_AI_TOOL_NAME, REASON),
+    "Final answers while the model had a part of a result only, and no call had followed it up. `page` is a page that "
+    "names a further one, `undelivered` a result that no request held; the others are reasons of truncation.")
 SHAPE_CHANGES: Final = _metric("agent_otel.tool.result.shape_changes", COUNTER, "{change}", _TOOL,
     "Structured results with keys that the tool's results did not have before, or without keys that they had.")
 TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,
@@ -295,6 +300,9 @@ PAGINATED: Final = "paginated"
 NARROWED: Final = "narrowed"
 REPEATED: Final = "repeated"
 IGNORED: Final = "ignored"
+PAGE: Final = "page"
+UNDELIVERED: Final = "undelivered"
+ANSWER_INCOMPLETE: Final = "answer_incomplete"
 SHAPE_CHANGED: Final = "tool_result_shape_changed"
 KEYS_ADDED: Final = "keys.added"
 KEYS_REMOVED: Final = "keys.removed"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, request_history, tool_names
-from agent_otel.core.execution_state import SeenCall
+from agent_otel.core import answers, execution_context, request_history, tool_names
+from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import Sized, beginning, characters, texts
 from agent_otel.core.stage_comparison import compare, reason, show
@@ -33,12 +33,19 @@ if TYPE_CHECKING:
 IGNORED_AFTER = 3
 
 
-def take(out: Telemetry, request: ModelRequest) -> None:
-    """Record a request: the sizes of its parts, truncation of its tool results, and its history."""
+def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
+    """Record a request: the sizes of its parts, truncation of its tool results, and its history.
+
+    Return what an answer to it would be built on, where that is incomplete.
+    """
     parts = list(request.parts)
     execution_id = _execution_of(request, parts)
     execution = executions.touched(execution_id) if execution_id is not None else None
     known = _known(out, execution, parts)
+    new: list[SeenCall] = []
+    if executions.has_fragments:
+        answers.follow_up(known.values())
+        new = [call for call in known.values() if call.delivered < 0]
     sized = [_sized(out, part, known.get(at)) for at, part in enumerate(parts)]
     sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
     for one in sized:
@@ -46,10 +53,14 @@ def take(out: Telemetry, request: ModelRequest) -> None:
         if one.part.part == semconv.TOOLS:
             tool_names.note_definitions(one.part.value, one.print)
     out.metrics.request(sizes)
+    undelivered: Sequence[SeenCall] = ()
     if execution is not None:
         _probe(out, execution, sized)
-        request_history.compare(out, request, execution, sized)
+        undelivered = request_history.compare(out, request, execution, sized)
         _pass_by(out, execution)
+    if not (executions.has_fragments or undelivered):
+        return None
+    return answers.pending(out, request, execution, known, sized, new, undelivered)
 
 
 def take_result(out: Telemetry, part: RequestPart) -> None:
@@ -183,6 +194,7 @@ def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) ->
 def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
     """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
     out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, why)
+    executions.partly_shown(noted, Fragment(why, delivered, noted.produced, span))
     if out.tracer is not None and span is not None:
         parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
         show(out.tracer, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)

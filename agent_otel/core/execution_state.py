@@ -11,16 +11,37 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 
+class Fragment:
+    """A part of a result, where the model got or gets no more of it.
+
+    ``reason`` is how that is known. ``shown`` are the bytes of the part. ``whole`` are the bytes that there were, -1
+    where the tool itself cut. ``is_open`` is true until a later call follows the result up, or an answer is built on
+    it. ``is_inside`` is true when an agent inside a tool sent the request that delivered it.
+    """
+
+    __slots__ = ("__weakref__", "is_inside", "is_open", "reason", "shown", "span", "whole")
+
+    def __init__(
+        self, reason: str, shown: int, whole: int = -1, span: SpanContext | None = None, *, is_open: bool = True
+    ) -> None:
+        self.reason = reason
+        self.shown = shown
+        self.whole = whole
+        self.span = span
+        self.is_open = is_open
+        self.is_inside = False
+
+
 class SeenCall:
     """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
     ``produced``, ``handed`` and ``delivered`` are bytes at these stages, -1 where not measured. ``length`` is the
     number of characters delivered; by it a result that was delivered before is recognised at little cost. ``probe`` is
     the beginning and the end of a result without a call id. ``span`` is the context of the tool's span. ``probe`` and
-    ``span`` are dropped when the result has been delivered.
+    ``span`` are dropped when the result has been delivered. ``fragment`` is set when the model gets a part only.
     """
 
-    __slots__ = ("delivered", "handed", "length", "probe", "produced", "span", "tool")
+    __slots__ = ("delivered", "fragment", "handed", "length", "probe", "produced", "span", "tool")
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -30,6 +51,7 @@ class SeenCall:
         self.length = -1
         self.probe: tuple[str, str] | None = None
         self.span: SpanContext | None = None
+        self.fragment: Fragment | None = None
 
 
 _STREAM_ENTRIES = 2

@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_otel._internal import fork
-from agent_otel.core.execution_state import Conversation, ExecutionState, PayloadHistory, SeenCall
+from agent_otel.core.execution_state import Conversation, ExecutionState, Fragment, PayloadHistory, SeenCall
 from agent_otel.measure.forecast import LOOK_BACK
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
 #: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
+#: Of a call whose results cannot be matched: no answer counts as built on it.
+_REUSED = Fragment("", -1, is_open=False)
 
 
 class Executions:
@@ -64,6 +66,8 @@ class Executions:
         self._entries = 0
         self._small: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
         self._unowned: OrderedDict[str, SeenCall | None] = OrderedDict()
+        #: True when a model got a part of a result in this process; until then no request is searched for fragments.
+        self.has_fragments = False
 
     def __len__(self) -> int:
         return len(self._executions)
@@ -86,6 +90,8 @@ class Executions:
                     return False
                 else:
                     execution.call_ids[call_id] = SeenCall(tool)
+                    # In a request the results of an id that is used again may be of either call.
+                    execution.call_ids[call_id].fragment = _REUSED
             execution.tool_calls += 1
             repeated = key in execution.asked
             if not repeated:
@@ -115,6 +121,12 @@ class Executions:
             execution.undelivered.clear()
             execution.undelivered.extend(waiting)
             return waiting
+
+    def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
+        """Record that a model gets only a part of a call's result; the first reason stays."""
+        if call.fragment is None:
+            call.fragment = fragment
+            self.has_fragments = True
 
     def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> SeenCall | None:
         """Record a result that has no execution id; `answered` finds it by call id only.
@@ -200,11 +212,19 @@ class Executions:
                 execution.followed[tool] = 0
 
     def followed(self, execution_id: str, tool: str) -> bool:
-        """Return true when a call of this tool is the follow-up that `follow` expects; only the first call is."""
+        """Return true when a call of this tool is the follow-up that `follow` expects; only the first call is.
+
+        Where requests are seen, a call before the next request belongs to the same turn and is none.
+        """
         execution = self._executions.get(execution_id)
         if execution is None or not execution.followed:
             return False
-        return execution.followed.pop(tool, None) is not None
+        is_too_early = execution.followed.get(tool) == 0 and bool(execution.streams)
+        return not is_too_early and execution.followed.pop(tool, None) is not None
+
+    def ignored(self, execution: ExecutionState, tool: str) -> bool:
+        """Return true when a follow-up of this tool was expected, which is then expected no longer."""
+        return execution.followed is not None and execution.followed.pop(tool, None) is not None
 
     def _unnamed(self, execution: ExecutionState, tool: str) -> SeenCall:
         if execution.unnamed is None:

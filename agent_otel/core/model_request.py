@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from agent_otel.core.answers import PendingAnswer
     from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
@@ -26,7 +27,10 @@ class ModelVisit:
     it: that is the same request, and gets the agent, the execution and the doubled message ids of the layer above.
     """
 
-    __slots__ = ("__weakref__", "_above", "_out", "_reader", "_request", "_token", "cache_is_told", "seen")
+    __slots__ = (
+        *("__weakref__", "_above", "_asks", "_out", "_reader", "_request", "_token"),
+        *("cache_is_told", "pending", "seen"),
+    )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
         self._out = out
@@ -35,6 +39,9 @@ class ModelVisit:
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
         self.cache_is_told = False
+        #: The fragments that the answer is built on, if there are some; shared with the layers above.
+        self.pending: PendingAnswer | None = None
+        self._asks: bool | None = None
         above = self._above = _running()
         if above is not None:
             above.seen = True
@@ -42,7 +49,7 @@ class ModelVisit:
         if reader.outermost:
             self._request = request._replace(parts=list(request.parts))
         else:
-            take(out, request)
+            self._take(request)
 
     def step(self) -> Self:
         """Return the context manager around a stream's next step."""
@@ -80,14 +87,36 @@ class ModelVisit:
                 above = self._above
                 while above is not None:
                     above.cache_is_told, above = True, above._above  # noqa: SLF001 - of this class
+            self.item(value)
+            if self.pending is not None:
+                if self._reader.watch is not None:
+                    self._reader.watch(value, self)
+                self._answered()
         except Exception:
             errors.report_error("model_request.response")
 
     def item(self, value: Any) -> None:
-        """Ignore an item of a stream."""
-
-    def __exit__(self, *_: object) -> None:
+        """Read from a response, or from an item of a stream, whether the model asks for a tool call."""
         try:
+            self._settle()
+            if self.pending is not None and self._reader.asks is not None:
+                asks = self._reader.asks(value)
+                if asks is not None:
+                    self._asks = asks or self._asks is True
+        except Exception:
+            errors.report_error("model_request.response")
+
+    def _answered(self) -> None:
+        """Conclude from the whole response; without anything read of it, the layer above may know more."""
+        pending = self.pending
+        if pending is not None and self._asks is not None:
+            self.pending = None
+            pending.responded(asks=self._asks)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
+                self._answered()
             token, self._token = self._token, None
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
@@ -104,7 +133,15 @@ class ModelVisit:
     def _settle(self) -> None:
         request, self._request = self._request, None
         if request is not None and not self.seen and request.parts:
-            take(self._out, request)
+            self._take(request)
+
+    def _take(self, request: ModelRequest) -> None:
+        """Record a request; the layers above may read its response as well."""
+        pending = take(self._out, request)
+        self._asks = None
+        visit: ModelVisit | None = self
+        while visit is not None:
+            visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
 
 def announced(out: Telemetry, request: ModelRequest) -> None:

@@ -34,8 +34,13 @@ _NO_TOOLS = hash(())
 _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 
 
-def compare(out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]) -> None:
-    """Compare a request with the earlier ones of its execution, and count lost and doubled messages."""
+def compare(
+    out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]
+) -> Sequence[SeenCall]:
+    """Compare a request with the earlier ones of its execution, and count lost and doubled messages.
+
+    Return the calls whose results it should hold, and no request held.
+    """
     named = execution_context.explicit.get()
     agent = request.agent or (named.agent if named else None)
     if request.doubled or _is_doubled(sized):
@@ -45,6 +50,7 @@ def compare(out: Telemetry, request: ModelRequest, execution: ExecutionState, si
     conversation = (execution.streams or {}).get(key)
     offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
     messages_now = _user_messages(sized)
+    undelivered: Sequence[SeenCall] = ()
     if request.continued:  # the provider has the earlier messages
         lost = False
     else:
@@ -56,12 +62,13 @@ def compare(out: Telemetry, request: ModelRequest, execution: ExecutionState, si
             _stable(out, conversation, sized)
     if conversation is None:
         if lost:
-            return  # it begins no conversation
+            return undelivered  # it begins no conversation
         conversation = executions.conversation(execution, key)
     if not lost:
         conversation.offered = offered
     prints = (one.print for one in sized[:_MOST_PARTS])
     executions.requested(execution, conversation, prints, None if lost else messages_now)
+    return undelivered
 
 
 def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
@@ -81,7 +88,7 @@ def _undelivered(
     waiting = executions.undelivered(execution)
     if not waiting or running() is not None or any(one.part.part in _ANSWERED for one in sized):
         return []
-    if any(_is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
+    if any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
         return []
     earlier = [
         one
@@ -125,7 +132,7 @@ def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) ->
     return is_new and len(begun) >= _BRANCHES
 
 
-def _is_summary(one: Sized) -> bool:
+def is_summary(one: Sized) -> bool:
     """Return true when a part begins as a summary of earlier turns, or as the request for one."""
     return "summar" in beginning(one.part.value).lower()
 
@@ -139,7 +146,7 @@ def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: 
     messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
     seen = set(conversation.prints)
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
-    if not is_alone or _is_summary(messages[0]):
+    if not is_alone or is_summary(messages[0]):
         return False
     return not _has_grown(conversation.user_messages, messages_now)
 

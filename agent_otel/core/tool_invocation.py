@@ -10,7 +10,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
-from agent_otel.core import execution_context, tool_names
+from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.stage_comparison import compare, show
@@ -139,6 +139,8 @@ class ToolInvocation:
         }
         if call.call_id:
             attributes[semconv.TOOL_CALL_ID] = call.call_id
+        if self.followup is not None:
+            attributes[semconv.TOOL_FOLLOWUP] = self.followup
         if self.agent:
             attributes[semconv.AGENT_NAME] = self.agent
         named = execution_context.explicit.get()
@@ -185,7 +187,7 @@ class ToolInvocation:
         self.characters = len(value) if type(value) is str else self.produced.bytes
         if type(value) is dict or type(value) is list:
             self.change = drift.note(self.name, value)
-        if self.execution is not None:
+        if self.execution is not None or self.call.call_id is not None:
             self.invites = has_cursor(value)
             if self.call.call_id is None:
                 self.probe = ends(value, self.out.settings.probe_bytes)
@@ -372,9 +374,14 @@ class ToolInvocation:
         noted.probe = self.probe
         if self.span is not None:
             noted.span = self.span.span.get_span_context()
-        invites = self.invites or any(reason != semconv.SUSPECTED for _, reason in self.cuts)
-        if invites and execution is not None:
-            executions.follow(execution, self.name)
+        cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *self.cuts) if self.invites else self.cuts
+        if cuts:
+            reference = self.remedied.ref if self.remedied is not None else None
+            reason = fragments.note(noted, cuts, result_bytes, self.handed, reference)
+            if reason is not None:
+                self.out.metrics.incomplete(self.name, reason, 0)
+                if execution is not None:
+                    executions.follow(execution, self.name)
 
 
 def _carried(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, Any]:

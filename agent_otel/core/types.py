@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
@@ -152,12 +153,27 @@ class ModelRequest(NamedTuple):
     doubled: bool = False
 
 
+class ResponseVisit(Protocol):
+    """The visit of a model request, around each step of the stream that answers it."""
+
+    def step(self) -> AbstractContextManager[object]:
+        """Return the context manager around the stream's next step."""
+
+    def item(self, value: Any) -> None:
+        """Read an item of the stream."""
+
+    def abandon(self) -> None:
+        """End the visit when the consumer abandons the stream."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReader:
     """Functions that read one wrapped function that sends a model request.
 
     ``request`` returns None when the call sends no model request. ``cached_tokens`` reads from the response the number
-    of prompt tokens that the provider had cached. ``outermost`` marks a layer above the provider's SDK; its request
+    of prompt tokens that the provider had cached. ``asks`` returns true when a response, or an item of a stream, asks
+    for a tool call, and None when it shows neither that nor an answer. ``watch`` puts a visit around the stream of a
+    response, if it is one. ``outermost`` marks a layer above the provider's SDK; its request
     counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
     returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
     applies a function to the list of messages and puts the returned list in its place, as objects of the SDK.
@@ -165,6 +181,8 @@ class ModelReader:
 
     request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ModelRequest | None]
     cached_tokens: Callable[[Any], int | None] | None = None
+    asks: Callable[[Any], bool | None] | None = None
+    watch: Callable[[Any, ResponseVisit], None] | None = None
     outermost: bool = False
     rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[[Any], Any]], None] | None = None
 

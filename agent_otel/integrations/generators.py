@@ -6,6 +6,7 @@ is when the tool's own code runs.
 
 from __future__ import annotations
 
+from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
 import wrapt
@@ -16,15 +17,15 @@ from agent_otel.core.types import ModelReader
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 
-    from agent_otel.core.types import ToolReader
+    from agent_otel.core.types import ResponseVisit, ToolReader
 
 
 class _Steps:
-    """The record of one stream, opened at its first step."""
+    """The record of one stream, opened at its first step unless it is open already."""
 
-    def __init__(self, enter: Callable[..., Any], *call: Any) -> None:
-        self._begin: Callable[[], Any] | None = lambda: enter(*call)
-        self.visit: Any = None
+    def __init__(self, begin: Callable[[], Any] | None, visit: Any = None) -> None:
+        self._begin = begin
+        self.visit: Any = visit
 
     def begin(self) -> None:
         if self._begin is not None:
@@ -132,7 +133,18 @@ def measured(
     kwargs: Mapping[str, Any],
 ) -> Any:
     """Put the measuring around a generator of either kind."""
-    enter = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
-    steps = _Steps(enter, reader, instance, args, kwargs)
+    enter: Callable[..., Any] = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
+    steps = _Steps(lambda: enter(reader, instance, args, kwargs))
     proxy = MeasuredAsyncGenerator if hasattr(generator, "__anext__") else MeasuredGenerator
     return proxy(generator, steps)
+
+
+def is_generator(value: object) -> bool:
+    """Return true for a generator of either kind."""
+    return type(value) is GeneratorType or type(value) is AsyncGeneratorType
+
+
+def watched(generator: Any, visit: ResponseVisit) -> Any:
+    """Put an open visit around the steps of a generator of either kind."""
+    proxy = MeasuredAsyncGenerator if type(generator) is AsyncGeneratorType else MeasuredGenerator
+    return proxy(generator, _Steps(None, visit))

@@ -138,10 +138,12 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     return OpenSpan(span, foreign=False)
 
 
-def open_cut_span(tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int) -> None:
-    """Add a zero-length child span that records a truncation; the tool's own span may have ended."""
+def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int, kind: str = semconv.CUT_CHILD
+) -> None:
+    """Add a zero-length child span about a truncation; the tool's own span may have ended."""
     within = trace.set_span_in_context(parent)
-    span = tracer.start_span(f"{semconv.CUT_CHILD} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
+    span = tracer.start_span(f"{kind} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
     span.end(at_ns)
 
 

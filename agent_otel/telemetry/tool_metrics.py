@@ -219,6 +219,10 @@ class Metrics:
         """Count the follow-up of a truncated or paged result."""
         self.series(semconv.TOOL_FOLLOWUPS, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), outcome)).record(1)
 
+    def incomplete(self, tool: str, reason: str, answers: int = 1) -> None:
+        """Count final answers that are built on a part of a result."""
+        self.series(semconv.ANSWERS_INCOMPLETE, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), reason)).record(answers)
+
     def lost(self, agent: str | None) -> None:
         """Count a request without its earlier turns."""
         self.series(semconv.HISTORY_LOST, (self.limit(semconv.AGENT_NAME, agent),)).record(1)

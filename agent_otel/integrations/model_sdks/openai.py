@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations import generators
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from agent_otel.core.types import ResponseVisit
 
 _ROLES = {
     "system": SYSTEM,
@@ -135,4 +138,34 @@ def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Cal
         options.json_data = {**body, key: view(body[key])}
 
 
-request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)
+#: Items of a response by which the program, and not the provider, is asked to act.
+_ASKING = (
+    *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
+    "mcp_approval_request",
+)
+
+
+def asks(response: Any) -> bool | None:
+    """Return whether a response, or a chunk or event of a stream, asks for a tool call."""
+    known = fields(response)
+    if "choices" in known:
+        choices = [fields(choice) for choice in listed(known["choices"])]
+        messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
+        if not messages:
+            return None
+        return any(not is_empty(message.get(key)) for message in messages for key in ("tool_calls", "function_call"))
+    if "output" in known:
+        kinds = [text(fields(item).get("type")) for item in listed(known["output"])]
+        return True if any(kind in _ASKING for kind in kinds) else False if "message" in kinds else None
+    kind = text(known.get("type"))
+    return asks(known.get("response")) if kind in ("response.completed", "response.incomplete") else None
+
+
+def watch(response: Any, visit: ResponseVisit) -> None:
+    """Put a visit around the items of a stream."""
+    iterator = fields(response).get("_iterator")
+    if generators.is_generator(iterator):
+        response._iterator = generators.watched(iterator, visit)
+
+
+request = ModelReader(_request, _cached_tokens, asks, watch, rewrite=_rewrite)

@@ -1,0 +1,165 @@
+"""Final answers that are built on a fragment: the model got only a part of a result, and no later call got the rest.
+
+Everything is read from one request and its response. The request holds the results on which the answer is built, so
+that branches, sub-agents and requests for a title concern only the results that they hold themselves. A result is
+followed up when a later request brings the result of a further call of the same tool.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel.core.execution_state import Fragment
+from agent_otel.core.executions import executions
+from agent_otel.core.request_history import is_summary
+from agent_otel.core.tool_visit import running
+from agent_otel.telemetry import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.request_parts import Sized
+    from agent_otel.core.types import ModelRequest, RequestPart
+    from agent_otel.telemetry.setup import Telemetry
+
+_MOST_EVENTS = 16
+
+
+class PendingAnswer:
+    """A request with fragments, until its response shows whether the model asks for more calls."""
+
+    __slots__ = ("_execution", "_fragments", "_out", "_span")
+
+    def __init__(
+        self, out: Telemetry, execution: ExecutionState | None, fragments: list[tuple[SeenCall, str | None, Fragment]]
+    ) -> None:
+        self._out = out
+        self._execution = execution
+        self._fragments = fragments
+        self._span = trace.get_current_span()
+
+    def responded(self, *, asks: bool) -> None:
+        """Count a final answer for each fragment that is still open; a response that asks for calls is none."""
+        fragments, self._fragments = self._fragments, []
+        if asks:
+            return
+        shown = 0
+        for call, call_id, fragment in fragments:
+            if not fragment.is_open:
+                continue
+            fragment.is_open = False
+            self._out.metrics.incomplete(call.tool, fragment.reason)
+            if self._execution is not None and executions.ignored(self._execution, call.tool):
+                self._out.metrics.followed(call.tool, semconv.IGNORED)
+            if shown < _MOST_EVENTS:
+                shown += 1
+                self._show(call.tool, call_id, fragment)
+
+    def _show(self, tool: str, call_id: str | None, fragment: Fragment) -> None:
+        """Add an event to the request's span; where none records, a child span to the tool's span."""
+        attributes: dict[str, Any] = {
+            semconv.TOOL_NAME: tool,
+            semconv.TRUNCATION_REASON: fragment.reason,
+            semconv.RESULT_DELIVERED_BYTES: fragment.shown,
+            semconv.TOOL_FOLLOWUP: semconv.IGNORED,
+        }
+        if call_id is not None:
+            attributes[semconv.TOOL_CALL_ID] = call_id
+        if fragment.whole >= 0:
+            attributes[semconv.RESULT_BYTES] = fragment.whole
+        span = self._recording()
+        if span is not None:
+            span.add_event(semconv.ANSWER_INCOMPLETE, attributes)
+        elif self._out.tracer is not None and fragment.span is not None:
+            parent = trace.NonRecordingSpan(fragment.span)
+            spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
+
+    def _recording(self) -> Span | None:
+        """Return the span around the request; where it has ended before a stream has, the one around its end."""
+        candidates = (self._span, trace.get_current_span())
+        return next((span for span in candidates if span.is_recording()), None)
+
+
+def follow_up(calls: Collection[SeenCall]) -> None:
+    """Close the fragments of an earlier request that the new results among the calls of a request follow up."""
+    fresh = [call for call in calls if call.delivered < 0 <= call.produced]
+    if not fresh:
+        return
+    for call in calls:
+        fragment = call.fragment
+        if fragment is not None and fragment.is_open and call.delivered >= 0:
+            is_elsewhere = fragment.reason == semconv.OFFLOADED
+            fragment.is_open = not any(is_elsewhere or later.tool == call.tool for later in fresh)
+
+
+def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    request: ModelRequest,
+    execution: ExecutionState | None,
+    calls: Mapping[int, SeenCall],
+    sized: Sequence[Sized],
+    new: Collection[SeenCall],
+    undelivered: Sequence[SeenCall],
+) -> PendingAnswer | None:
+    """Return what an answer to this request would be built on; None where that is whole or unknown.
+
+    ``new`` are the calls whose results no earlier request held, ``undelivered`` those that this one should hold.
+    """
+    if request.continued:  # the provider has the earlier messages
+        return None
+    parts = [one.part for one in sized]
+    is_inside = running() is not None
+    found = []
+    for at, call in calls.items():
+        fragment = call.fragment
+        if fragment is None or not fragment.is_open:
+            continue
+        if call in new:
+            fragment.is_inside = is_inside
+        if fragment.is_inside == is_inside and not _is_twice(parts, parts[at].call_id):
+            found.append((call, parts[at].call_id, fragment))
+    if found and not _is_answerable(sized, has_new=bool(new)):
+        found = []
+    found += [(call, None, _never_delivered(call)) for call in undelivered]
+    return PendingAnswer(out, execution, found) if found else None
+
+
+def _is_twice(parts: Sequence[RequestPart], call_id: str | None) -> bool:
+    """Return true when a request holds several results of one call id: any of them may be this call's."""
+    if call_id is None:
+        return False
+    return sum(part.call_id == call_id and part.part == semconv.TOOL_RESULTS for part in parts) > 1
+
+
+def _never_delivered(call: SeenCall) -> Fragment:
+    fragment = Fragment(semconv.UNDELIVERED, 0, call.produced, call.span)
+    if call.fragment is None:
+        executions.partly_shown(call, fragment)
+    return call.fragment or fragment
+
+
+def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:
+    """Return true when the model answers to the results of a request, which end it.
+
+    After them an agent may add a reminder to new results. Anything else after them asks for a title, a summary or the
+    next task. A request without tools also answers to results, after a limit.
+    """
+    after = []
+    for one in reversed(sized):
+        if one.part.part == semconv.TOOL_RESULTS:
+            break
+        after.append(one)
+    if any(one.part.part in (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS) for one in after):
+        return False
+    has_tools = any(one.part.part == semconv.TOOLS for one in sized)
+    if any(one.part.part == semconv.USER for one in after) and not (has_new and has_tools):
+        return False
+    prompts = after if has_tools else [*after, *(one for one in sized if one.part.part == semconv.SYSTEM)]
+    return not any(map(is_summary, prompts))

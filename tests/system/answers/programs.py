@@ -1,0 +1,93 @@
+"""Agents that answer from a part of a result, and agents that get the rest first, over real SDKs and frameworks.
+
+``python -m tests.system.answers.programs AGENT,MODE URL`` runs each task with an agent of the contract suite and prints
+what was counted and which events there are, by task.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.contract.child import LOOP, Messages, Telemetry
+from tests.contract.script import prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Json = dict[str, Any]
+
+ROWS = [{"id": number, "name": f"row {number}"} for number in range(400)]
+CUT_BYTES = 2_000
+
+
+def search(query: str, cursor: str = "") -> str:
+    """Return what the query names: JSON that is cut, a page, or all of a small result."""
+    if query == "cut":
+        return json.dumps(ROWS)[:CUT_BYTES]
+    if query == "page":
+        return json.dumps({"items": ROWS[:3], **({} if cursor == "last" else {"next_cursor": "last"})})
+    return json.dumps(ROWS[:2])
+
+
+def read(query: str) -> str:
+    """Return a small result."""
+    return f"All of {query}."
+
+
+#: By task the calls; the first letter of their ids is the turn.
+TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
+    "whole": (("a1", "search", {"query": "row"}),),
+    "cut": (("a1", "search", {"query": "cut"}),),
+    "cut and another tool": (("a1", "search", {"query": "cut"}), ("b1", "read", {"query": "row"})),
+    "cut beside a whole one": (("a1", "search", {"query": "cut"}), ("a2", "search", {"query": "row"})),
+    "cut and narrowed": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "row"})),
+    "cut and repeated": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "cut"})),
+    "a page": (("a1", "search", {"query": "page"}),),
+    "all pages": (("a1", "search", {"query": "page"}), ("b1", "search", {"query": "page", "cursor": "last"})),
+}
+
+
+def main(agent_and_mode: str, url: str) -> None:
+    """Run each task, inside a span that stands for another instrumentation's."""
+    from opentelemetry import trace
+
+    from agent_otel._internal import errors
+
+    messages, telemetry = Messages(), Telemetry()
+    name, _, mode = agent_and_mode.partition(",")
+    mode, _, setting = mode.partition(" ")
+    agent: Any = importlib.import_module(f"tests.contract.agents.{name}")
+    report: Json = {}
+    for task, calls in TASKS.items():
+        with trace.get_tracer("program").start_as_current_span("agent"):
+            arguments = (url, [search, read], prompt(*((i, tool, dict(some)) for i, tool, some in calls)), setting)
+            if mode == "sync":
+                agent.run(*arguments)
+            else:
+                LOOP.run_until_complete((agent.astream if mode == "stream" else agent.arun)(*arguments))
+        report[task] = _told(telemetry)
+    print(json.dumps({"runs": report, "messages": messages.take(), "errors": dict(errors.errors)}))
+
+
+def _told(telemetry: Telemetry) -> Json:
+    """Return what was counted since the last time by tool and reason, and the events by the names of their spans."""
+    counted = {
+        f"{metric['attributes']['gen_ai.tool.name']} {metric['attributes']['reason']}": metric["sum"]
+        for metric in telemetry.metrics()
+        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
+    }
+    spans = telemetry.spans()
+    events = [[span["name"], each["attributes"]] for span in spans for each in span["events"]]
+    return {
+        "counted": counted,
+        "events": events,
+        "children": [span["name"] for span in spans if span["name"].startswith("answer_incomplete")],
+        "outcomes": [span["attributes"]["tool.followup"] for span in spans if "tool.followup" in span["attributes"]],
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

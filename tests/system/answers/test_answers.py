@@ -1,0 +1,77 @@
+"""Final answers that are built on a part of a result, through the agent loops of the contract suite."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contract import script
+from tests.servers.model import ToolCall, tool_results
+from tests.system.answers.programs import CUT_BYTES
+from tests.system.scripted_child import report_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+    from tests.servers.model import Json, Reply
+
+#: Agent and mode -> environment and server.
+_STACKS = {
+    "openai_client,sync": ("openai-agents", "model:ModelServer"),
+}
+
+
+def decide(request: Json) -> Reply:
+    """Ask for the calls of the first turn that has some without a result."""
+    answered = tool_results(request)
+    left = [
+        call
+        for call in script.calls_of(request.get("messages") or request.get("input") or ())
+        if call[0] not in answered
+    ]
+    return [ToolCall(*call) for call in left if call[0][0] == left[0][0][0]] or "done"
+
+
+def _event(call_id: str, reason: str, shown: int) -> list[Any]:
+    return [
+        "agent",
+        {
+            "tool.name": "search",
+            "gen_ai.tool.call.id": call_id,
+            "tool.result.truncation.reason": reason,
+            "tool.result.delivered_bytes": shown,
+            "tool.followup": "ignored",
+        },
+    ]
+
+
+@pytest.mark.parametrize("stack", _STACKS)
+def test_an_answer_that_is_built_on_a_fragment_is_counted(
+    environment: Callable[[str], Environment], stack: str
+) -> None:
+    name, server = _STACKS[stack]
+
+    report = report_of("tests.system.answers.programs", stack, environment(name), server, decide)
+
+    assert (report["messages"], report["errors"]) == ([], {})
+    runs = report["runs"]
+    assert {task: run["counted"] for task, run in runs.items()} == {
+        "whole": {},
+        "cut": {"search cut_json": 1},
+        "cut and another tool": {"search cut_json": 1},
+        "cut beside a whole one": {"search cut_json": 1},
+        "cut and narrowed": {},
+        "cut and repeated": {"search cut_json": 1},
+        "a page": {"search page": 1},
+        "all pages": {},
+    }
+    assert runs["cut"]["events"] == [_event("a1", "cut_json", CUT_BYTES)]
+    assert runs["cut and repeated"]["events"] == [_event("b1", "cut_json", CUT_BYTES)]
+    assert [run["children"] for run in runs.values()] == [[]] * len(runs)
+    assert {task: run["outcomes"] for task, run in runs.items() if run["outcomes"]} == {
+        "cut and narrowed": ["narrowed"],
+        "cut and repeated": ["repeated"],
+        "all pages": ["paginated"],
+    }
