@@ -40,6 +40,9 @@ class ResultRemedies(Protocol):
 class RequestRemedies(Protocol):
     """Remedies that rewrite requests to models."""
 
+    def completed(self, arguments: object) -> None:
+        """Take note of the arguments of a tool call that has ended."""
+
     def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
         """Rewrite a request in place."""
 
@@ -62,3 +65,9 @@ def request_remedies() -> RequestRemedies | None:
     """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
+
+
+def completed(record: ToolInvocation) -> None:
+    """Report a tool call that has ended, with its arguments, to the remedy that removes them from later requests."""
+    if record.out.settings.compact_arguments and (remedies := request_remedies()) is not None:
+        remedies.completed(record.call.arguments)

@@ -6,6 +6,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel.core.remedy_hooks import completed
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 from agent_otel.telemetry import spans
@@ -145,3 +146,4 @@ class EventVisit(StreamVisit):
                 record.awaits = reader
         if self._is_outermost:
             record.finish()
+            completed(record)

@@ -17,7 +17,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import result_remedies
+from agent_otel.core.remedy_hooks import completed, result_remedies
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.tool_stream import EventVisit, StreamVisit
@@ -184,6 +184,7 @@ class Visit:
                     self._record.awaits = self._reader
             if self._is_outermost:
                 self._record.finish()
+                completed(self._record)
         except Exception:
             errors.report_error("tool_call.finish")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.argument_copies import ARGUMENTS, SIGNED, LargeArguments, texts
 from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_free, parsed
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
@@ -29,7 +30,6 @@ ABOVE_BYTES: Final = 2_000
 FAILURE_BYTES: Final = 2_000
 """UTF-8 bytes of an error: half for its beginning, half for its end, where tools name the failure and its place."""
 
-_COPIES: Final = frozenset(("arguments", "args", "input", "partial_json"))
 _IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
 _MOST_NODES: Final = 500
 _DEEPEST: Final = 8
@@ -59,8 +59,10 @@ def compact(
     return changes.apply(history.messages)[0]
 
 
-def compacting(history: History, cut: int, changes: Changes, above_bytes: int) -> None:
-    """Replace large arguments of completed calls by marks."""
+def compacting(
+    history: History, cut: int, changes: Changes, above_bytes: int, known: LargeArguments | None = None
+) -> None:
+    """Replace large arguments of completed calls by marks, and add them to those that are ``known``."""
     _check("above_bytes", above_bytes, SHORTEST)
     for call in history.calls:
         answer = call.answer
@@ -71,8 +73,36 @@ def compacting(history: History, cut: int, changes: Changes, above_bytes: int) -
         if new is not None and not is_placeholder(answer.answered.content):
             changes.put(call.at, call.asked.path, new.arguments)
             changes.count(call.at, COMPACT, new.removed_bytes)
-            for path, copied in _copies(history, call, above_bytes):
-                changes.put(call.at, path, copied)
+            if known is not None:
+                known.add(new.values)
+            _put_copies(history, call, new, changes, above_bytes)
+
+
+def _put_copies(history: History, call: Call, new: Marked, changes: Changes, above_bytes: int) -> None:
+    """Replace the other places of a call's arguments in its message: whole copies, and those inside texts."""
+    whole, long_texts = _copies(history.messages[call.at], above_bytes)
+    for path, copied in _marked_copies(history, call, whole, above_bytes):
+        changes.put(call.at, path, copied)
+    if not long_texts or any(other.answer is None for other in history.calls if other.at == call.at):
+        return
+    known = LargeArguments(above_bytes)
+    known.add(new.values)
+    for path, text in long_texts:
+        found = known.replaced(changes.value(call.at, path, text))
+        if found is not None:
+            changes.put(call.at, path, found[0])
+
+
+def compacting_prompt(history: History, changes: Changes, known: LargeArguments, above_bytes: int) -> None:
+    """Replace arguments of completed calls in the texts of a request without calls, such as a summariser's."""
+    if not known or history.calls or history.results:
+        return
+    for at, message in enumerate(history.messages):
+        for path, text in texts(message, above_bytes):
+            found = known.replaced(text)
+            if found is not None:
+                changes.put(at, path, found[0])
+                changes.count(at, COMPACT, found[1])
 
 
 def _check(name: str, value: int, least: int) -> None:
@@ -84,15 +114,17 @@ def _marked(call: Call, above_bytes: int) -> Marked | None:
     return (marked_free if call.asked.free else marked)(call.asked.arguments, above_bytes)
 
 
-def _copies(history: History, call: Call, above_bytes: int) -> Iterator[tuple[Path, Any]]:
-    """Yield the other places of a call's arguments in its message, with the same marks.
+def _marked_copies(
+    history: History, call: Call, whole: list[tuple[Path, set[str], Any]], above_bytes: int
+) -> Iterator[tuple[Path, Any]]:
+    """Yield the places of copies of a call's arguments, with the same marks.
 
     A copy names the call's id, or has equal arguments and no id of another call: providers add ids of their own.
     """
     asked, together = call.asked, history.seen[call.at].asked
     paths = [one.path for one in together]
     others = {one.id for one in together if one is not asked and one.id is not None}
-    for path, ids, value in _serialised(history.messages[call.at]):
+    for path, ids, value in whole:
         if path in paths:
             continue
         named = asked.id in ids and asked.id not in others
@@ -112,12 +144,14 @@ def _equal(one: Any, other: Any) -> bool:
         return False
 
 
-def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
-    """Yield each value of a message that may be a call's arguments, with the ids beside it or around it."""
+def _copies(message: Any, above_bytes: int) -> tuple[list[tuple[Path, set[str], Any]], list[tuple[Path, str]]]:
+    """Return the values of a message that may be arguments, with the ids beside or around them, and its long texts."""
+    whole: list[tuple[Path, set[str], Any]] = []
+    long_texts: list[tuple[Path, str]] = []
     pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
     for _ in range(_MOST_NODES):
         if not pending:
-            return
+            break
         path, node, ids = pending.pop()
         inside: Iterable[tuple[Any, Any]]
         if is_list(node):
@@ -128,16 +162,20 @@ def _serialised(message: Any) -> Iterator[tuple[Path, set[str], Any]]:
             if path and not _IDS.isdisjoint(known):
                 ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
         for step, value in inside:
-            if step in _COPIES:
-                yield (*path, step), ids, value
+            if step in ARGUMENTS:
+                whole.append(((*path, step), ids, value))
+            elif type(value) is str:
+                if above_bytes < 4 * len(value) and step not in SIGNED and text_bytes(value) > above_bytes:
+                    long_texts.append(((*path, step), value))
             elif not _is_leaf(value) and len(path) < _DEEPEST:
                 pending.append(((*path, step), value, ids))
+    return whole, long_texts
 
 
 def _is_leaf(value: Any) -> bool:
     """Return True for a value without members."""
     cls = type(value)
-    if cls is str or value is None or cls is int or cls is float or cls is bool or cls is bytes:
+    if value is None or cls is int or cls is float or cls is bool or cls is bytes:
         return True
     return (cls is dict or cls is list) and not value
 

@@ -18,10 +18,11 @@ _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Marked(NamedTuple):
-    """Arguments with marks, and the number of UTF-8 bytes removed."""
+    """Arguments with marks, the number of UTF-8 bytes removed, and the removed values by their names."""
 
     arguments: Any
     removed_bytes: int
+    values: dict[str, Any]
 
 
 def marked(arguments: Any, above_bytes: int) -> Marked | None:
@@ -35,11 +36,13 @@ def marked(arguments: Any, above_bytes: int) -> Marked | None:
         return _marked_text(arguments, above_bytes) if text_bytes(arguments) > above_bytes else None
     if not issubclass(type(arguments), dict):
         return None
-    made, removed = {}, 0
+    made, removed, values = {}, 0, {}
     for key, value in fields(arguments).items():
         made[key], less = _value(value, above_bytes)
-        removed += less
-    return Marked(made, removed) if removed else None
+        if less:
+            removed += less
+            values[key] = value
+    return Marked(made, removed, values) if removed else None
 
 
 def marked_free(text: Any, above_bytes: int) -> Marked | None:
@@ -47,7 +50,7 @@ def marked_free(text: Any, above_bytes: int) -> Marked | None:
     if type(text) is not str:
         return None
     made, removed = _value(text, above_bytes)
-    return Marked(made, removed) if removed else None
+    return Marked(made, removed, {}) if removed else None
 
 
 def parsed(arguments: Any) -> Any:
@@ -78,9 +81,14 @@ def _value(value: Any, above: int) -> tuple[Any, int]:
     return _mark(size, exact=exact)
 
 
+def mark(size_bytes: int, *, exact: bool = True) -> str:
+    """Return the mark for a value; a size that is not exact is a lower bound."""
+    return f"[argument removed: {size_bytes}{'' if exact else '+'} bytes]"
+
+
 def _mark(size: int, *, exact: bool = True) -> tuple[str, int]:
-    mark = f"[argument removed: {size}{'' if exact else '+'} bytes]"
-    return mark, size - len(mark)
+    put = mark(size, exact=exact)
+    return put, size - len(put)
 
 
 def _inside(value: Any, above: int, deep: int) -> tuple[Any, int]:
@@ -99,28 +107,30 @@ def _inside(value: Any, above: int, deep: int) -> tuple[Any, int]:
 
 def _marked_text(text: str, above: int) -> Marked | None:
     pieces: list[str] = []
+    values: dict[str, Any] = {}
     done = removed = 0
     try:
-        for begin, end, value in _spans(text):
+        for name, begin, end, value in _spans(text):
             new, less = _value(value, above) if end - begin > above // 4 else (value, 0)
             if less:
                 pieces += (text[done:begin], _written(new))
-                done, removed = end, removed + less
+                done, removed, values[name] = end, removed + less, value
     except (ValueError, IndexError, RecursionError):  # not JSON: the text stays
         return None
-    return Marked("".join((*pieces, text[done:])), removed) if removed else None
+    return Marked("".join((*pieces, text[done:])), removed, values) if removed else None
 
 
-def _spans(text: str) -> list[tuple[int, int, Any]]:
-    """Return begin, end and value of each value of a JSON object, parsed by the decoder in C."""
+def _spans(text: str) -> list[tuple[str, int, int, Any]]:
+    """Return name, begin, end and value of each value of a JSON object, parsed by the decoder in C."""
     found = []
     at = _expect(text, 0, "{")
     while text[at] != "}":
         if text[at] != '"':
             raise ValueError(at)
-        begin = _expect(text, _decode(text, at)[1], ":")
+        name, end = _decode(text, at)
+        begin = _expect(text, end, ":")
         value, end = _decode(text, begin)
-        found.append((begin, end, value))
+        found.append((name, begin, end, value))
         at = _skip(text, end)
         if text[at] != "}":
             at = _expect(text, at, ",")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
+from agent_otel.remedies.history.argument_copies import LargeArguments
+from agent_otel.remedies.history.argument_marks import parsed
 from agent_otel.remedies.history.views import Views
 
 if TYPE_CHECKING:
@@ -22,12 +25,18 @@ class Requests:
             deduplicate=chosen.deduplicate_history,
             keep_turns=chosen.keep_turns,
         )
+        self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
+
+    def completed(self, arguments: object) -> None:
+        """Remember the digests of a completed call's large arguments, for prompts that are made of the history."""
+        if self._large is not None:
+            self._large.add(parsed(arguments))
 
     def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
         def view(messages: Any) -> Any:
-            made = self._views.of(messages)
+            made = self._views.of(messages, self._large)
             for strategy, removed_bytes in made.removed_bytes.items():
                 out.metrics.removed(strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages

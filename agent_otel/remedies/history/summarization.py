@@ -19,6 +19,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
 
@@ -57,9 +58,10 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
     """Return the messages with the old ones summarised, when all have more than ``above_tokens`` tokens.
 
     ``summarize`` takes a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns
-    a shorter text. It is called again with its own output until that has at most ``target_tokens``, in five rounds at
-    most. The messages before the model's first and the last ``keep_turns`` turns stay unchanged, and no call is
-    separated from its result. Tokens are characters ÷ 4, or counted by the function of ``token_counter``.
+    a shorter text. In the transcript, completed calls have marks instead of large arguments. ``summarize`` is called
+    again with its own output until that has at most ``target_tokens``, in five rounds at most. The messages before the
+    model's first and the last ``keep_turns`` turns stay unchanged, and no call is separated from its result. Tokens are
+    characters ÷ 4, or counted by the function of ``token_counter``.
 
     When ``summarize`` raises, the messages come back unchanged; the failure is counted and logged once. Supported are
     histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain; any other comes back unchanged. Raises
@@ -109,9 +111,9 @@ async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
 
 def _plan(messages: Sequence[Any], above_tokens: int, chunk_tokens: int, keep_turns: int) -> _Plan | None:
     history = turns.read(messages)
-    texts = [_text(message) for message in messages]
-    if sum(map(tokens, texts)) <= above_tokens:
+    if sum(tokens(_text(message)) for message in messages) <= above_tokens:
         return None
+    texts = [_text(message) for message in compact(messages)]
     end = _end_of_old(history, keep_turns)
     first = next((at for at in range(len(messages)) if not _is_opening(messages[at], history.seen[at])), 0)
     if end <= first or build.shape_of(messages) is None:

@@ -151,6 +151,10 @@ class Changes:
         """Record a new value for a place in a message."""
         self._at.setdefault(at, {})[path] = value
 
+    def value(self, at: int, path: Path, otherwise: Any) -> Any:
+        """Return the new value for a place, or another one if there is none."""
+        return self._at.get(at, {}).get(path, otherwise)
+
     def count(self, at: int, strategy: str, removed_bytes: int) -> None:
         """Record the bytes that a strategy removes from a message."""
         self._removed.setdefault(at, []).append((strategy, removed_bytes))

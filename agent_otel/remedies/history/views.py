@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
+from agent_otel.remedies.history.argument_compaction import (
+    ABOVE_BYTES,
+    FAILURE_BYTES,
+    bounding,
+    compacting,
+    compacting_prompt,
+)
 from agent_otel.remedies.history.trimmed_line import LINE_CHARACTERS
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from agent_otel.remedies.history.argument_copies import LargeArguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +36,11 @@ class Views:
     above_bytes: int = ABOVE_BYTES
     failure_bytes: int = FAILURE_BYTES
 
-    def of(self, messages: Sequence[Any]) -> View:
+    def of(self, messages: Sequence[Any], known: LargeArguments | None = None) -> View:
         """Return the view of a history: the same as one view after the other, in about the time of one.
 
-        Calls keep no state. Raises the errors of the single functions.
+        With ``known``, the arguments of completed calls that other requests carried are also compacted in the texts of
+        a request without calls. Raises the errors of the single functions.
         """
         history, removed = turns.read(messages), {}
         places = doubled(history) if self.deduplicate else set()
@@ -40,7 +49,9 @@ class Views:
             history = history.without(places)
         cut, changes = history.cut(self.keep_turns, self.step_turns), Changes()
         if self.compact:
-            compacting(history, cut, changes, self.above_bytes)
+            compacting(history, cut, changes, self.above_bytes, known)
+            if known is not None:
+                compacting_prompt(history, changes, known, self.above_bytes)
             bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
         if self.trim:
             trimming(history, cut, changes, self.line_characters)

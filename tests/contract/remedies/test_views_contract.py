@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.gemini import GeminiServer
-from tests.servers.model import ModelServer
+from tests.servers.model import ModelServer, ToolCall
 from tests.unit.remedies.history.histories import reading, rendered
 
 if TYPE_CHECKING:
@@ -66,6 +66,32 @@ CONTENTS = """
 from google import genai
 client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
 client.models.generate_content(model="gemini-scripted", contents=history)
+"""
+
+
+SUMMARISED = """
+import sys
+import agent_otel.auto
+from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+base_url, kind = sys.argv[1:]
+model = ChatOpenAI(model="scripted", base_url=base_url, api_key="scripted", max_retries=0)
+
+@tool
+def write_file(path: str, content: str) -> str:
+    "Write a file."
+    return f"Written: {path}"
+
+if kind == "deepagents":
+    from deepagents.backends import StateBackend
+    from deepagents.middleware.summarization import SummarizationMiddleware
+    summarising = SummarizationMiddleware(model, backend=StateBackend(), trigger=("messages", 4), keep=("messages", 2))
+else:
+    summarising = SummarizationMiddleware(model, trigger=("messages", 4), keep=("messages", 2))
+agent = create_agent(model, tools=[write_file], middleware=[summarising])
+agent.invoke({"messages": [{"role": "user", "content": "Write three reports."}]})
 """
 
 
@@ -164,6 +190,32 @@ def test_doubled_messages_are_sent_once(send: Callable[..., Sent], name: str) ->
     sent = send(WAYS[name], [*whole, *copy.deepcopy(results)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
     assert sent.wire == whole
     assert list(sent.removed()) == ["deduplicate"]
+
+
+@pytest.mark.parametrize("kind", ["langchain", "deepagents"])
+@pytest.mark.parametrize(("variables", "copies"), [({}, True), ({"AGENT_OTEL_COMPACT_ARGUMENTS": "1"}, False)])
+def test_no_summariser_reads_what_a_call_has_written(
+    environment: Callable[[str], Environment], kind: str, variables: dict[str, str], copies: object
+) -> None:
+    content = 'a line of the report, with "quotes" & <tags>\n' * 60
+
+    def decide(request: dict[str, Any]) -> Any:
+        asked.append(request)
+        if "tools" not in request:
+            return "a summary"
+        written = sum(1 for each in asked if "tools" in each) - 1
+        arguments = {"path": f"{written}.md", "content": content}
+        return [ToolCall(f"call_{written}", "write_file", arguments)] if written < 3 else "done"
+
+    asked: list[dict[str, Any]] = []
+    with ModelServer(decide) as server:
+        environment(kind).run(SUMMARISED, server.base_url, kind, env={"AGENT_OTEL": "1", **variables}, check=True)
+    summarised = [request for request in server.requests if "tools" not in request]
+    assert summarised
+    assert ["write_file" in json.dumps(request) for request in summarised] == [True] * len(summarised)
+    assert copies is any(json.dumps(request).count("a line of the report") > 10 for request in summarised)
+    later = server.requests[1:]
+    assert copies is any(json.dumps(request).count("a line of the report") > 10 for request in later)
 
 
 def test_a_history_that_is_none_goes_on_as_it_is(send: Callable[..., Sent]) -> None:
