@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, listed, text
+from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, Before, RequestPart, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 _CALL_ID = "claudecode/toolUseId"
 
@@ -41,6 +43,20 @@ def _result(response: Any) -> ToolResult | None:
     return ToolResult(result["content"], result.get("structuredContent"))
 
 
+def _replace(response: Any, replacement: Replacement, asked: WrappedCall) -> dict[str, Any]:
+    """Put a replacement into a response; an error of the protocol becomes a result with ``isError``."""
+    result = {} if response is None else fields(fields(response).get("result", {}))
+    structured = result.get("structuredContent")
+    kept = {name: value for name, value in result.items() if name != "structuredContent"}
+    if is_text(sole("result", structured)):  # the form that a server gives to a text; no other form can carry one
+        kept["structuredContent"] = {"result": replacement.text}
+    flag = {"isError": True} if replacement.is_error else {}
+    _, args, kwargs = asked
+    message = fields(kwargs["message"] if "message" in kwargs else args[1])
+    content = [{"type": "text", "text": replacement.text}]
+    return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**kept, "content": content, **flag}}
+
+
 def _parsing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     data = fields(kwargs["data"] if "data" in kwargs else args[0])
     if text(data.get("type")) != "user":
@@ -50,5 +66,5 @@ def _parsing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
             handler.result_delivered(RequestPart(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"]))
 
 
-request = ToolReader(PRODUCED, _call, _result)
+request = ToolReader(PRODUCED, _call, _result, replace=_replace)
 parsing = Before(_parsing)

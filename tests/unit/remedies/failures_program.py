@@ -26,6 +26,11 @@ def fail(n: int) -> str:
     raise ValueError("x" * n)
 
 
+def give(n: int) -> str:
+    """Return so many characters."""
+    return "y" * n
+
+
 def langgraph(_: str, *, is_async: bool = False, handled: bool = False) -> list[Any]:
     """ToolNode makes a message of the exception, or the tool itself a text."""
     from langchain_core.messages import AIMessage
@@ -78,7 +83,14 @@ def mcp(_: str) -> list[Any]:
     return asyncio.run(call())
 
 
-def loop(name: str, base_url: str) -> list[Any]:
+def _telling(function: Any) -> Any:
+    """Return a tool of the Agents SDK that gives the model the text of an exception."""
+    from agents import function_tool
+
+    return function_tool(function, failure_error_function=lambda _, error: str(error))
+
+
+def loop(name: str, base_url: str, setting: str = "") -> list[Any]:
     """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
     agent = importlib.import_module(f"tests.contract.agents.{name}")
     kinds = {"pydantic_ai": "ModelRetry", "anthropic_runner": "ToolError"}  # of others, the latter cuts the text
@@ -86,10 +98,15 @@ def loop(name: str, base_url: str) -> list[Any]:
 
     def function(n: int) -> str:
         """Raise what the framework makes a long text of."""
-        raise kind("x" * n)
+        raised.append(kind("x" * n))
+        raise raised[0]
 
+    raised: list[Exception] = []
     function.__name__ = "fail"
-    agent.run(base_url, [function], "go", "")
+    made = _telling(function) if name == "openai_agents" else function
+    agent.run(base_url, [made, give], "go", setting)
+    for error in raised:
+        assert "x" * LONG in str(error), "the tool's own exception has changed"
     return []
 
 
@@ -101,13 +118,26 @@ KINDS: dict[str, Any] = {
     "mcp": mcp,
     **{
         name: functools.partial(loop, name)
-        for name in ("agno", "anthropic_runner", "crewai", "pydantic_ai", "smolagents", "strands")
+        for name in (
+            "agno",
+            "anthropic_runner",
+            "claude_agent_sdk",
+            "crewai",
+            "google_functions",
+            "openai_agents",
+            "pydantic_ai",
+            "smolagents",
+            "strands",
+        )
     },
+    # Of a tool that a callback does not answer for, the exception ends the run.
+    "google_adk": functools.partial(loop, "google_adk", setting="forgive"),
+    "crewai text": functools.partial(loop, "crewai", setting="text"),
 }
 
 
 def main(kind: str, base_url: str) -> None:
-    """Run one."""
+    """Run one of them."""
     telemetry = Telemetry()
     import agent_otel
     import agent_otel.auto
@@ -117,7 +147,10 @@ def main(kind: str, base_url: str) -> None:
         said = KINDS[kind](base_url)
     spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
     metrics = [each for each in telemetry.metrics() if each["name"] == "agent_otel.tool.results.large"]
-    large = {each["attributes"]["threshold"]: each["sum"] for each in metrics}
+    large: dict[str, float] = {}
+    for each in metrics:
+        threshold = each["attributes"]["threshold"]
+        large[threshold] = large.get(threshold, 0) + each["sum"]
     print(json.dumps({"said": said, "spans": spans, "large": large, "errors": dict(errors.errors)}))
 
 
