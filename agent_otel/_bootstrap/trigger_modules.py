@@ -48,6 +48,7 @@ MODULES = (
     "google.adk.flows.llm_flows.base_llm_flow",
     "google.adk.flows.llm_flows.functions",
     "google.adk.flows.llm_flows.tools._caller",
+    "google.adk.flows.llm_flows.tools._error_handler",
     "google.genai",
     "google.genai._api_client",
     "google.genai._extra_utils",

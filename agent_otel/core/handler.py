@@ -40,6 +40,7 @@ __all__ = [
     "Inside",
     "StreamVisit",
     "Visit",
+    "aremedied",
     "current_step",
     "enter_model",
     "enter_step",
@@ -55,6 +56,7 @@ __all__ = [
     "handler_raised",
     "handler_returned",
     "handler_started",
+    "is_made_by_an_agent",
     "is_over_cap",
     "model_announced",
     "model_answered",
@@ -277,6 +279,20 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
     record = _running()
     if record is not None:
         record.raise_(error, reader)
+
+
+def is_made_by_an_agent() -> bool:
+    """Return true when an agent makes the running call, where the framework's tools themselves know no agent."""
+    record = running()
+    return record is not None and (record.call.agent is not None or record.call.call_id is not None)
+
+
+async def aremedied(reader: ToolReader, value: Any, asked: WrappedCall) -> Any:
+    """Read a value that the framework hands on within the running call; return it, or the replacement of a remedy."""
+    record = _running()
+    if record is None:
+        return value
+    return await Visit(record, reader, is_outermost=False, opens_span=False).aremedied(value, asked)
 
 
 def _running() -> ToolInvocation | None:

@@ -251,8 +251,9 @@ class ToolInvocation:
         if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
             return
         if self.error_type is None:
-            self.error_type = error_type(error)
-            self.failure = text_of(error, _PREVIEW_BYTES) if self.out.captures else None
+            own = error if reader is None or reader.cause is None else reader.cause(error)
+            self.error_type = error_type(own)
+            self.failure = text_of(own, _PREVIEW_BYTES) if self.out.captures else None
         if self.failed is not None:  # read when the exception was raised, before a remedy
             return
         if reader is not None and reader.failure_text is not None:

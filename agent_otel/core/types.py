@@ -87,6 +87,8 @@ class LimitsInUse(Protocol):
 
 #: Returned by ``ToolReader.replace`` where it cannot put a replacement back, such as under a declared output schema.
 LEFT_ALONE: Final = object()
+#: Returned by ``ToolReader.replace`` where the program's own code gets the result, and not a model.
+NOT_HERE: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class ToolReader:
     those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
     ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
     for a generator of events, whose last readable result is the result; the items of any other generator make up the
-    result together. ``failure_text`` returns the text for the model that an exception carries, or None.
+    result together. ``failure_text`` returns the text for the model that an exception carries, or None. ``cause``
+    returns the tool's own exception for one of the framework's.
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
     limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call (instance,
@@ -116,6 +119,7 @@ class ToolReader:
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
     failure_text: Callable[[BaseException], object] | None = None
+    cause: Callable[[BaseException], BaseException] | None = None
     replace: Callable[[Any, Replacement, WrappedCall], Any] | None = None
     parameters: Callable[[WrappedCall], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None
@@ -276,6 +280,17 @@ class Around:
 
     before: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
     after: Callable[[Any, Any, tuple[Any, ...], Mapping[str, Any], Any, BaseException | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A function of this package that calls a wrapped one and returns what the framework hands on in its place.
+
+    It gets the wrapped function, the instance, the arguments and the keyword arguments, and is async where that is. It
+    raises nothing of its own.
+    """
+
+    run: Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)

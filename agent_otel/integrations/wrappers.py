@@ -22,6 +22,7 @@ from agent_otel.core.types import (
     Family,
     InThread,
     ModelReader,
+    Passing,
     StepReader,
     ToolReader,
     Watch,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.registry.entries import Candidate, Integration
 
-    Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread
+    Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread | Passing
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
@@ -52,6 +53,7 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
         Before: _before,
         Family: _family,
         InThread: _in_thread,
+        Passing: _passing,
     }
     if type(reader) in hooks:
         return hooks[type(reader)](reader)
@@ -185,6 +187,10 @@ def _before(hook: Before) -> Wrapper:
         return wrapped(*args, **kwargs)
 
     return wrapper
+
+
+def _passing(hook: Passing) -> Wrapper:
+    return hook.run
 
 
 def _in_thread(_: InThread) -> Wrapper:

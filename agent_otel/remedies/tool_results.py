@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel._internal import errors, fork
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, Remedied, Replacement
+from agent_otel._internal import errors, fork, setting_checks
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import text_bytes
 from agent_otel.remedies import limits, result_ceiling
 from agent_otel.remedies.claim_check import policy
@@ -32,6 +32,7 @@ class Remedies:
     """The enabled remedies for tool calls and their results."""
 
     def __init__(self, chosen: Settings) -> None:
+        self._chosen = chosen
         self._ceiling_bytes = chosen.result_ceiling_bytes
         self._claim_check = policy.current()
         self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
@@ -56,9 +57,15 @@ class Remedies:
             return LEFT_ALONE
         answer = limits.answer(reached)
         put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), asked)
+        if put is NOT_HERE:
+            self._cannot_act(reader)
+            return LEFT_ALONE
         if put is not LEFT_ALONE:
             record.skip(reached)
         return put
+
+    def _cannot_act(self, reader: ToolReader) -> None:
+        setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
 
     def applied(self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
@@ -124,7 +131,10 @@ class Remedies:
             if record.error_type is not None:  # a failure stays a failure
                 replacement = replacement._replace(is_error=True)
             put = reader.replace(value, replacement, asked)
-            if put is LEFT_ALONE:
+            if put is NOT_HERE:
+                put = value
+                self._cannot_act(reader)
+            elif put is LEFT_ALONE:
                 put = value
                 errors.warn_once(
                     f"left alone {record.name}",

@@ -20,7 +20,7 @@ from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Around, Before, ModelReader, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.integrations import frameworks, model_sdks
-from agent_otel.integrations.frameworks import agno, google_genai
+from agent_otel.integrations.frameworks import agno
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
@@ -204,10 +204,11 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "crewai.use": lambda value: value,
     "dapr_agents.activity": lambda value: {"content": value},
     "dapr_agents.run_tool": lambda value: value,
+    "google_adk._error_answer": lambda value: value,
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
     "google_adk.single_call": lambda value: value,
-    "google_genai._reader": lambda value: value,
+    "google_genai.invoke": lambda value: value,
     "langchain.run": lambda value: value,
     "langchain.tool_node": lambda value: value,
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
@@ -278,6 +279,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "dapr_agents.run_tool": lambda value: (None, (value,), {"a": value}),
+    "google_adk._error_answer": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.prepared_call": lambda value: (
         None,
@@ -297,7 +299,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         (_ADK_CONTEXT, _space(name=value, args=value, id=value), {"t": None}, _space(name=value)),
         {},
     ),
-    "google_genai._reader": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
+    "google_genai.invoke": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
     "langchain.run": lambda value: (
         _space(name=value),
         (value,),
@@ -366,14 +368,6 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         None,
         (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),
         {},
-    ),
-    "google_genai.invoke": lambda value: (
-        tool_visit._begin(google_genai._reader, ToolCall("t")),
-        None,
-        (),
-        {},
-        value,
-        None,
     ),
     "langchain.ending": lambda value: (None, (value,), {}),
     "langchain.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),

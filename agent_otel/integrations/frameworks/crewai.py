@@ -8,15 +8,19 @@ agent reads its actions in the model's text, produced is read at the structured 
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, identity, is_empty, is_named
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core import handler
+from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 
 def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
@@ -72,8 +76,42 @@ def _native_result(answer: Any) -> ToolResult:
     return ToolResult(known["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
 
 
-run = ToolReader(PRODUCED, _run_call, _result)
-native = ToolReader(HANDED_BACK, _native_call, _native_result, run)
-step = ToolReader(HANDED_BACK, _step_call, _native_result, run)
-invoke = ToolReader(PRODUCED, _invoke_call, _result)
-use = ToolReader(HANDED_BACK, _text_call, _result, invoke)
+def _replace(value: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+    """Return a replacement for what a tool returns to an agent; the program may also call the tool itself.
+
+    A tool that formats its results itself gets none but its own.
+    """
+    if not handler.is_made_by_an_agent():
+        return NOT_HERE
+    if is_named(value, "ToolFailure"):
+        return value.model_copy(update={"message": replacement.text})
+    formats = getattr(type(asked[0]), "format_output_for_agent", None)
+    is_default = getattr(formats, "__module__", "").startswith("crewai.")
+    return replacement.text if value is None or is_text(value) or is_default else LEFT_ALONE
+
+
+def _replace_answer(answer: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Put a replacement into what the executor keeps of a call that has failed, and into its account of the failure."""
+    if not is_dict(answer):
+        message = {**answer.tool_message, "content": replacement.text}
+        return dataclasses.replace(answer, result=replacement.text, tool_message=message)
+    failure = answer.get("tool_failure")
+    if failure is not None:
+        failure = failure.model_copy(update={"message": replacement.text})
+    return {**answer, "result": replacement.text, "tool_failure": failure}
+
+
+def _replace_text(_: Any, replacement: Replacement, __: WrappedCall) -> str:
+    return replacement.text
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    schema = getattr(asked[0], "args_schema", None)
+    return tuple(fields(getattr(schema, "model_fields", None)))
+
+
+run = ToolReader(PRODUCED, _run_call, _result, replace=_replace, parameters=_parameters)
+native = ToolReader(HANDED_BACK, _native_call, _native_result, run, replace=_replace_answer)
+step = ToolReader(HANDED_BACK, _step_call, _native_result, run, replace=_replace_answer)
+invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
+use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)

@@ -16,6 +16,8 @@ from agent_otel.semconv import TOOL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_otel.core.types import Replacement, WrappedCall
+
 _ENVELOPES = ("ToolResult", "CallToolResult")
 
 
@@ -40,12 +42,27 @@ def _produced(value: Any) -> ToolResult:
     return ToolResult("".join(texts), known.get("structuredContent"), error_type, raised=error_type is not None)
 
 
+def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Return a replacement for what a tool returns; of an envelope of texts with an error flag, the flag stays."""
+    if not is_named(value, *_ENVELOPES):
+        return replacement.text
+    texts = [block for block in listed(value.content) if text(fields(block).get("text")) is not None]
+    content = [texts[0].model_copy(update={"text": replacement.text})]
+    is_error = replacement.is_error or value.isError
+    return value.model_copy(update={"content": content, "structuredContent": None, "isError": is_error})
+
+
+def _replace_message(message: Any, replacement: Replacement, _: WrappedCall) -> dict[str, Any]:
+    """Put a replacement into the message with the text about an exception."""
+    return {**fields(message), "content": replacement.text}
+
+
 def _handed_back(message: Any) -> ToolResult:
     return ToolResult(fields(message)["content"])
 
 
-run_tool = ToolReader(PRODUCED, _execute_call, _produced)
-activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool)
+run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace)
+activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
 
 
 def _wrapping(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:

@@ -10,11 +10,13 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import is_named, sole, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_dict, is_named, listed, sole, text
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # Emits gen_ai.execute_tool.duration itself, where there is a MeterProvider.
 _ALSO_TIMED_BY = ("google.adk.telemetry._metrics:_tool_execution_duration",)
@@ -50,6 +52,33 @@ def _produced(value: Any) -> ToolResult:
     return ToolResult(sole("result", value))
 
 
+def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Return a replacement for what a tool returns, as an object where callbacks would get one."""
+    members = (value, *listed(value), *(fields(value).values() if is_dict(value) else ()))
+    if any(is_named(member, "Part", "FunctionResponse") for member in members):
+        return LEFT_ALONE  # media
+    return {"result": replacement.text} if is_dict(value) else replacement.text
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return tuple(fields(_tool_call(*asked).arguments))
+
+
+def _replace_answer(_: Any, replacement: Replacement, __: WrappedCall) -> dict[str, Any]:
+    """Return a replacement for what a callback answers in place of an exception."""
+    return {"error": replacement.text}
+
+
+def _answer(value: Any) -> ToolResult | None:
+    return None if value is None else ToolResult(value)
+
+
+async def _answering(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Cut what callbacks answer; without an answer the exception goes on to the program."""
+    answer = await wrapped(*args, **kwargs)
+    return await handler.aremedied(_error_answer, answer, (instance, args, kwargs))
+
+
 def _no_result(_: Any) -> None:
     """Return None for the result of the outer function: by then the kit's span has ended."""
 
@@ -67,7 +96,16 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "NodeInterruptedError")
 
 
-call_tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, also_timed_by=_ALSO_TIMED_BY)
+call_tool = ToolReader(
+    PRODUCED,
+    _tool_call,
+    _produced,
+    is_control_flow=_is_control_flow,
+    also_timed_by=_ALSO_TIMED_BY,
+    replace=_replace,
+    parameters=_parameters,
+)
+_error_answer = ToolReader(HANDED_BACK, _tool_call, _answer, replace=_replace_answer)
 prepared_call = ToolReader(
     HANDED_BACK,
     _prepared_call,
@@ -78,3 +116,4 @@ prepared_call = ToolReader(
 )
 single_call = dataclasses.replace(prepared_call, call=_single_call)
 building = Before(_building)
+answering = Passing(_answering)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
-from agent_otel.core.plain import is_named, sole
-from agent_otel.core.types import PRODUCED, Around, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import context_of, fields, is_named, sole
+from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 
 def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
@@ -26,29 +27,31 @@ def _result(value: Any) -> ToolResult:
     return ToolResult(sole("result", value))
 
 
-_reader = ToolReader(PRODUCED, _call, _result)
+def _is_of_the_sdk(error: BaseException) -> bool:
+    return is_named(error, "FunctionInvocationError")
 
 
-def _begin(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    visit = handler.enter_tool(_reader, instance, args, kwargs)
-    return None if visit is None else visit.__enter__()
+def _cause(error: BaseException) -> BaseException:
+    """Return the function's own exception, within which the SDK has raised its own."""
+    return (context_of(error) if _is_of_the_sdk(error) else None) or error
 
 
-def _end(
-    visit: Any,
-    _: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    value: Any,
-    error: BaseException | None,
-) -> None:
-    if error is None:
-        visit.returned(value)
-        visit.__exit__(None, None, None)
-        return
-    if is_named(error, "FunctionInvocationError") and error.__context__ is not None:
-        error = error.__context__
-    visit.__exit__(type(error), error, None)
+def _told(error: BaseException) -> Any:
+    """Read the text that the model gets of the SDK's exception."""
+    return str(error) if _is_of_the_sdk(error) else None
 
 
-invoke = Around(_begin, _end)
+def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Put a replacement into the SDK's exception, or return it as the function's result."""
+    if issubclass(type(value), BaseException):
+        value.args = (replacement.text,)
+    return replacement.text
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return tuple(fields(_call(*asked).arguments))
+
+
+invoke = ToolReader(
+    PRODUCED, _call, _result, failure_text=_told, cause=_cause, replace=_replace, parameters=_parameters
+)

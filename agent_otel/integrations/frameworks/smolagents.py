@@ -9,11 +9,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import is_named, is_text, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, InThread, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_named, is_text, text
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    InThread,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 # The tool that the model calls to give its final answer.
 _ANSWER = "final_answer"
@@ -49,7 +60,27 @@ def _told(error: BaseException) -> Any:
     return error.message if is_named(error, "AgentError") else None  # type: ignore[attr-defined]
 
 
-tool = ToolReader(PRODUCED, _tool_call, _result)
-execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, failure_text=_told)
+def _replace(value: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+    """Return a replacement for what a tool returns to an agent that calls tools; others compute with results."""
+    if asked[2].get("sanitize_inputs_outputs") is not True:
+        return NOT_HERE
+    return LEFT_ALONE if is_named(value, "AgentImage", "AgentAudio") else replacement.text
+
+
+def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
+    """Put a replacement into the framework's own exception."""
+    if not is_named(error, "AgentError"):
+        return LEFT_ALONE
+    error.message = replacement.text
+    error.args = (replacement.text,)
+    return error
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return tuple(fields(asked[0].inputs))
+
+
+tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters)
+execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, failure_text=_told, replace=_replace_told)
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()

@@ -351,4 +351,13 @@ FRAMEWORKS = (
         ),
         tested="1.15 and 2.13, with Gemini",
     ),
+    # The answers of error callbacks, for remedies.
+    Integration(
+        "google-adk-errors",
+        "google-adk",
+        "2.10",
+        _TOOLS + "google_adk",
+        Candidate("google.adk.flows.llm_flows.tools._error_handler", Wrap("run_on_tool_error_callbacks", "answering")),
+        tested="2.13, with Gemini",
+    ),
 )

@@ -10,6 +10,7 @@ results were counted as large, and the attributes of the tools' spans.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib
 import json
@@ -90,6 +91,39 @@ def _telling(function: Any) -> Any:
     return function_tool(function, failure_error_function=lambda _, error: str(error))
 
 
+def dapr_agents(base_url: str) -> list[Any]:
+    """A durable agent beside stand-ins for daprd."""
+    from dapr.conf import settings
+    from dapr.ext.workflow import DaprWorkflowClient, WorkflowRuntime
+    from dapr_agents import DurableAgent, OpenAIChatClient, tool
+    from dapr_agents.agents.configs import AgentStateConfig
+    from dapr_agents.storage.daprstores.stateservice import StateStoreService
+
+    from tests.system.engines.dapr_sidecar import sidecar
+    from tests.system.engines.dapr_state import state_api
+
+    with contextlib.ExitStack() as started:
+        started.enter_context(sidecar())
+        workflows = {"host": settings.DAPR_RUNTIME_HOST, "port": str(settings.DAPR_GRPC_PORT)}
+        stored = started.enter_context(state_api())  # whose port is from here on that of the settings
+        client = DaprWorkflowClient(**workflows)
+        agent = DurableAgent(
+            name="clerk",
+            role="clerk",
+            llm=OpenAIChatClient(api_key="scripted", model="scripted", base_url=base_url),
+            tools=[tool(fail), tool(give)],
+            state=AgentStateConfig(store=StateStoreService(store_name="states", retry_attempts=1)),
+            runtime=WorkflowRuntime(**workflows),
+        )
+        agent.start()
+        instance = client.schedule_new_workflow(agent.agent_workflow_name, input={"task": "go"})
+        client.wait_for_workflow_completion(instance, timeout_in_seconds=50)
+        agent.stop()
+        agent.runtime.shutdown()
+        assert max(map(len, stored.values())) < LONG, "the state holds the whole text"
+    return []
+
+
 def loop(name: str, base_url: str, setting: str = "") -> list[Any]:
     """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
     agent = importlib.import_module(f"tests.contract.agents.{name}")
@@ -130,6 +164,7 @@ KINDS: dict[str, Any] = {
             "strands",
         )
     },
+    "dapr_agents": dapr_agents,
     # Of a tool that a callback does not answer for, the exception ends the run.
     "google_adk": functools.partial(loop, "google_adk", setting="forgive"),
     "crewai text": functools.partial(loop, "crewai", setting="text"),

@@ -39,9 +39,6 @@ FRAMEWORKS = [
 #: These have no place where a remedy could put something else, or none of the product's.
 LOOPS = [
     ("agno", "agno"),
-    ("crewai", "crewai"),
-    ("google_adk", "google-adk"),
-    ("smolagents", "smolagents"),
     ("strands", "strands"),
 ]
 #: Loops with a place, beside those of FRAMEWORKS.
@@ -51,9 +48,15 @@ REPLACING = [
         *("claude_agent_sdk", "claude-agent-sdk"),
         marks=pytest.mark.skipif(os.environ.get("CI") != "true", reason="370 MB to install, in CI only"),
     ),
+    ("crewai", "crewai"),
+    ("crewai text", "crewai"),
+    ("dapr_agents", "dapr-agents"),
+    ("google_adk", "google-adk"),
+    ("google_functions", "google-genai"),
     ("openai_agents", "openai-agents"),
     ("pydantic_ai", "pydantic-ai"),
     ("pydantic_ai", "pydantic-ai-oldest"),
+    ("smolagents", "smolagents"),
 ]
 
 
@@ -120,14 +123,14 @@ class Turns:
 
     def __call__(self, request: Json) -> Reply:
         """Answer a request."""
-        if self.kind == "claude_agent_sdk" and not request.get("tools", True):
-            return "a title"
+        if "response_format" in request:  # Dapr Agents' summary of what was said, which is made at the end
+            return json.dumps({"summary": "Letters."})
         return next(self.replies)
 
 
 def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> tuple[Json, str]:
     """Run an agent whose tools raise and return too much; return its report and the requests to the model."""
-    kinds = {"anthropic_runner": AnthropicServer, "claude_agent_sdk": AnthropicServer}
+    kinds: dict[str, Any] = {"anthropic_runner": AnthropicServer, "claude_agent_sdk": AnthropicServer}
     kinds |= {"google_adk": GeminiServer, "google_functions": GeminiServer}
     with kinds.get(kind, ModelServer)(Turns(kind)) as server:
         done = environment(name).run(
@@ -165,7 +168,7 @@ def test_the_ceiling_holds_for_it_in_these_loops(
     assert not re.search("x{1000}|y{1000}", sent)
     sizes = {int(size) for size in re.findall(r"size_bytes\W+(\d+)", sent)}
     assert len(sizes) == 2
-    assert LONG <= min(sizes) < LONG + 300
+    assert LONG <= min(sizes) < LONG + 900  # with the words of the framework
     assert max(sizes) == LONGER
     assert "AGENT_OTEL" not in told["stderr"]
     assert told["large"]["ceiling"] == 2
