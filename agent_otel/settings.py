@@ -22,6 +22,7 @@ from agent_otel._internal.setting_kinds import (
     KEYS,
     LIMIT,
     NAMES,
+    PATTERN,
     PORT,
     RATIO,
     SECONDS,
@@ -265,6 +266,29 @@ class Settings:
         COUNT,
         2,
         "The last turns, whose results are always sent whole.",
+        needs=("AGENT_OTEL_TRIM_RESULTS",),
+    )
+    trim_step_turns: int = _setting(
+        "AGENT_OTEL_TRIM_STEP_TURNS",
+        COUNT,
+        5,
+        "Turns whose results become lines together, where the provider caches the messages: a cache ends at the first "
+        "changed byte. Where it does not, each turn's results become lines by themselves.",
+        needs=("AGENT_OTEL_TRIM_RESULTS",),
+    )
+    trim_characters: int = _setting(
+        "AGENT_OTEL_TRIM_CHARACTERS",
+        COUNT,
+        150,
+        "How much of a result's beginning its line keeps.",
+        needs=("AGENT_OTEL_TRIM_RESULTS",),
+    )
+    trim_references: str = _setting(
+        "AGENT_OTEL_TRIM_REFERENCES",
+        PATTERN,
+        "",
+        "What else counts as a reference that a line keeps, such as `TICKET-\\d+`, besides ids, URLs, paths and claim "
+        "checks.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
 

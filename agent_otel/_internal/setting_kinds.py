@@ -115,6 +115,14 @@ def _ratio(text: str) -> float:
     return ratio
 
 
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"a regular expression: {error}") from None
+    return text
+
+
 def _count(text: str) -> int:
     if re.fullmatch(r"[0-9]{1,9}", text) is None or not int(text):
         raise ValueError("a whole number above 0")
@@ -188,6 +196,7 @@ STORE: Final = Kind(
 COUNT: Final = Kind("number", _count)
 SECONDS: Final = Kind("seconds", _seconds)
 PORT: Final = Kind("port", _port)
+PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)

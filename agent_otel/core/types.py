@@ -180,7 +180,8 @@ class ModelReader:
     response, if it is one. ``outermost`` marks a layer above the provider's SDK; its request
     counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
     returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
-    applies a function to the list of messages and puts the returned list in its place, as objects of the SDK.
+    applies a function to the list of messages and puts the returned list in its place, as objects of the SDK. The
+    function takes ``cached=False`` where the provider keeps no cache of these messages.
     """
 
     request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ModelRequest | None]
@@ -188,7 +189,7 @@ class ModelReader:
     asks: Callable[[Any], bool | None] | None = None
     watch: Callable[[Any, ResponseVisit], None] | None = None
     outermost: bool = False
-    rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[[Any], Any]], None] | None = None
+    rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[..., Any]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ def read(message: Mapping[str, Any]) -> Transcript | None:
     content = message.get("content")
     if kind in _TOOLS:
         status = message.get("status")
-        failed = status == "error" if type(status) is str else None
+        # LangChain's messages are of status success unless something else was set: no text is the better for it.
+        failed = True if status == "error" else None
         call_id, name = text(message.get("tool_call_id")), text(message.get("name")) or text(message.get("tool_name"))
         answered = (AnsweredCall(("content",), call_id, name, content, failed),)
         return Transcript(answered=answered, id=text(message.get("id")))

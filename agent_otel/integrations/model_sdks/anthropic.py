@@ -85,11 +85,19 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body = options.json_data
     if is_dict(body) and type(fields(body).get("messages")) is list:
-        options.json_data = {**body, "messages": view(body["messages"])}
+        options.json_data = {**body, "messages": view(body["messages"], cached=_is_cached(fields(body)))}
+
+
+def _is_cached(body: Mapping[str, Any]) -> bool:
+    """Return True when the provider caches messages: it does so only up to a block that asks for it."""
+    if is_dict(body.get("cache_control")):
+        return True
+    blocks = (block for message in listed(body["messages"]) for block in listed(fields(message).get("content")))
+    return any("cache_control" in fields(block) for block in blocks)
 
 
 request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

@@ -9,7 +9,7 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _OPERATIONS = ("Converse", "ConverseStream")
 
@@ -62,4 +62,13 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-request = ModelReader(_request, _cached_tokens)
+def _rewrite(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
+    params = kwargs["api_params"] if "api_params" in kwargs else args[1]
+    # botocore made this dictionary for this request only, so it is changed in place.
+    if _request(client, args, kwargs) is not None and type(fields(params).get("messages")) is list:
+        messages = params["messages"]
+        blocks = (block for message in _list(messages) for block in _list(message.get("content")))
+        params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
+
+
+request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)

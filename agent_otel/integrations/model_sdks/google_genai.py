@@ -88,7 +88,7 @@ def _cached_tokens(response: Any) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
     body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
     # The SDK made this dictionary for this request only, so it is changed in place.
     if is_dict(body) and type(fields(body).get("contents")) is list:

@@ -13,7 +13,7 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}
 
@@ -60,4 +60,11 @@ def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:
             yield RequestPart(part, body[key])
 
 
-request = ModelReader(_request)
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
+    body: Any = kwargs.get("json")
+    # The client made this dictionary for this request only, so it is changed in place.
+    if is_dict(body) and "/api/chat" in args and type(fields(body).get("messages")) is list:
+        body["messages"] = view(body["messages"])
+
+
+request = ModelReader(_request, rewrite=_rewrite)

@@ -130,7 +130,7 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[[Any], Any]) -> None:
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
     options = kwargs["options"] if "options" in kwargs else args[1]
     body, path = options.json_data, options.url.partition("?")[0]
     key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
@@ -24,6 +25,9 @@ class Requests:
             compact=chosen.compact_arguments,
             deduplicate=chosen.deduplicate_history,
             keep_turns=chosen.keep_turns,
+            step_turns=chosen.trim_step_turns,
+            head_characters=chosen.trim_characters,
+            pattern=re.compile(chosen.trim_references) if chosen.trim_references else None,
         )
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 
@@ -35,8 +39,8 @@ class Requests:
     def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
-        def view(messages: Any) -> Any:
-            made = self._views.of(messages, self._large)
+        def view(messages: Any, *, cached: bool = True) -> Any:
+            made = self._views.of(messages, self._large, cached=cached)
             for strategy, removed_bytes in made.removed_bytes.items():
                 out.metrics.removed(strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages

@@ -1,45 +1,38 @@
-"""The line that replaces an old result: its size, its tool, its status, and the references to its stored copy."""
+"""The line that replaces an old result: its size, its tool, its status, its beginning, and its references."""
 
 from __future__ import annotations
 
 import re
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from agent_otel.measure.preview import preview
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.messages.fields import changed, fields, is_list
+from agent_otel.remedies.history.references import is_claim, references
 from agent_otel.semconv import TRIMMED
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+HEAD_CHARACTERS: Final = 150
+"""Characters of a result's beginning that its line keeps."""
 
-LINE_CHARACTERS: Final = 150
-SHORTEST_LINE: Final = 60
-"""Minimum characters of a line: its fixed parts, and some of the tool's name."""
+REFERENCE_CHARACTERS: Final = 600
+"""Characters of references in a line; claim checks are kept beyond them."""
 
-_LEAST_NAME: Final = 8
+_MOST_NAME: Final = 64
 _MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 ms
-
-_WINDOW: Final = 1024  # characters at both ends of a result that are searched for references
-_MOST_HITS: Final = 32
-_SHORTEST: Final = len("ref=1")
-_STEMS: Final = {
-    stem: re.compile(stem + rest)
-    for stem, rest in (
-        ("claim:", r"(?://|v\d)"),
-        ("ref", r"(?<![a-zA-Z]ref)(?:s|erence)?(?:_?[iI]d)?(?:\\?\"|')?\s{0,2}[:=]"),  # no href, nor prefer
-        ("Ref", r"(?:s|erence)?(?:_?[iI]d)?(?:\\?\"|')?\s{0,2}[:=]"),
-        ("rtifact", r"s?(?:_?[iI]d)?(?:\\?\"|')?\s{0,2}[:=]"),
-        ("ayload", r"_?[iI]d(?:\\?\"|')?\s{0,2}[:=]"),
-    )
-}
-_KEYS: Final = ("ref", "refid", "refs", "reference", "referenceid", "artifact", "artifacts", "artifactid", "payloadid")
-_CLAIM: Final = re.compile(r"claim:(?://|v\d{1,3}:)[^\s\"'`<>()\[\]{},;\\]{1,500}")
-_TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]{0,700}")
-_NAMED: Final = re.compile(
-    r"(?P<key>\w{3,40})(?P<quoted>\\?\"|')?\s{0,2}(?P<is>[:=])\s{0,2}"
-    r"(?:\[?\s{0,9}\{\s{0,9}\\?\"id\\?\"\s{0,2}:\s{0,2})?"  # an artifact is an object with an id
-    r"(?:\\?\"|')?(?P<value>[\w./:#@+~-]{1,120})"
+_TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]{0,20000}")
+_NOT: Final = r"(?<!no )(?<!not )(?<!non-)(?<!zero )(?<!without )(?<!\b0 )(?<!un)"
+_NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:0\b|null|none|false|\[\]|\{\}|[\"']))"
+_HTTP_ERROR: Final = re.compile(
+    r"\bhttp(?:/[\d.]{1,3})?[ \w]{0,20}[:= ]{0,3}[45]\d\d\b"
+    r"|\bstatus[_ ]?(?:code)?[\"']?(?:\s{0,2}[:=]\s{0,2}|\s)[\"']?[45]\d\d\b"
+    r"|(?:^|[^\d.,])[45]\d\d (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests"
+    r"|unprocessable|internal server error|bad gateway|service unavailable|gateway time)"
+    r"|(?:success|ok)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b"
+)
+_WORD_OF_ERROR: Final = re.compile(_NOT + r"(?<![a-z])(?:error|failed|failure)(?:s?\b|_)" + _NOTHING)
+_SUCCESS: Final = re.compile(
+    r"(?<!un)success(?:ful|fully|_)?\b|\bstatus[_ ]?(?:code)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:2\d\d|ok)\b"
+    r"|\bhttp(?:/[\d.]{1,3})? 2\d\d\b|[\"']ok[\"']\s{0,2}:\s{0,2}true\b"
 )
 _FAILED: Final = re.compile(
     r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception)\s?[:(]|(?:ERROR|FAILED|[Ee]rror|[Ff]ailed)\s?[:(]"
@@ -139,34 +132,70 @@ def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what 
     return text is not None and _FAILED.match(text) is not None
 
 
-def line(content: Any, weight: Weight, tool: str | None, *, failed: bool, characters: int) -> str:
-    """Return the line for a result, of at most ``characters``; a reference that does not fit is left out as a whole.
+def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - what the message says of itself
+    """Return ``error`` or ``success`` for a result by its flag and its beginning, or None when neither shows it.
 
-    Claim-check references are never left out, because only they resolve to the result. When such a reference alone
-    exceeds the limit, the line has no tool name and is longer than the limit.
+    A flag for success does not hide an HTTP status of 4xx or 5xx: frameworks set it when a tool has not raised.
     """
-    begin = f"{TRIMMED}{weight.bytes}{'' if weight.exact else '+'} bytes] "
-    status = "error" if failed else "success"
-    name = _printable((tool or "")[:characters]).replace(" ", "_")
-    left = characters - len(begin) - len(status)
-    kept = ""
-    for reference in sorted(references(content), key=_is_other):
-        least = min(len(name), _LEAST_NAME) if _is_other(reference) or kept else 0
-        if len(kept) + len(reference) + 2 <= left - least or not (kept or _is_other(reference)):
-            kept += f" {reference}"
-    left -= len(kept)
-    if len(name) + 1 > left:
-        name = name[: max(left - 2, 0)] + "…" if left > 3 else ""  # noqa: PLR2004 - a letter, the dots and a blank
-    return f"{begin}{name} {status}{kept}" if name else f"{begin}{status}{kept}"
+    if said:
+        return "error"
+    plain = head.lower()
+    # A search for a word costs a tenth of a pattern's.
+    if any(sign in plain for sign in ("4", "5", "success", "ok")) and _HTTP_ERROR.search(plain):
+        return "error"
+    if _FAILED.match(head):
+        return "error"
+    if said is False:
+        return "success"
+    if ("error" in plain or "fail" in plain) and _WORD_OF_ERROR.search(plain):
+        return "error"
+    return "success" if ("2" in plain or "ok" in plain or "success" in plain) and _SUCCESS.search(plain) else None
 
 
-def _printable(name: str) -> str:
-    return name if name.isprintable() else "".join(letter if letter.isprintable() else " " for letter in name)
+def line(  # noqa: PLR0913 - the parts of a line
+    content: Any,
+    weight: Weight,
+    tool: str | None,
+    *,
+    said: bool | None,
+    characters: int = HEAD_CHARACTERS,
+    pattern: re.Pattern[str] | None = None,
+) -> str:
+    """Return the line for a result: its size, its tool, its status, its beginning and its references.
+
+    The beginning has at most so many ``characters``. References come after it, within `REFERENCE_CHARACTERS`. One that
+    does not fit is left out as a whole; claim checks always stay, because only they resolve to the result.
+    """
+    text = text_of(content)
+    head = preview(_structure(content), 4 * characters) if text is None else text
+    status = status_of(head[:HEAD_CHARACTERS], said)
+    shown = _printable(head[:characters].strip())
+    name = _printable((tool or "")[:_MOST_NAME]).replace(" ", "_")
+    begin = " ".join(filter(None, (name, status)))
+    kept, left = [], REFERENCE_CHARACTERS
+    for reference in references(content, pattern):
+        if reference in shown and not is_claim(reference):
+            continue
+        if is_claim(reference):
+            kept.append(reference)
+        elif len(reference) < left:
+            kept.append(reference)
+            left -= len(reference) + 1
+    body = f"{begin}: {shown}" if begin and shown else begin or shown
+    more = "…" if shown and len(head) > characters else ""
+    return " ".join((f"{TRIMMED}{weight.bytes}{'' if weight.exact else '+'} bytes] {body}{more}", *kept))
 
 
-def _is_other(reference: str) -> bool:
-    """Return True for a reference other than a claim check's; claim checks are sorted first."""
-    return not reference.startswith("claim:")
+def _structure(content: Any) -> Any:
+    """Return the value of the first JSON block of a content, or the content itself."""
+    blocks = map(fields, content) if is_list(content) else ()
+    return next((block["json"] for block in blocks if block.keys() == {"json"}), content)
+
+
+def _printable(text: str) -> str:
+    """Return a text on one line, with single blanks."""
+    one = " ".join(text.split())
+    return one if one.isprintable() else "".join(letter if letter.isprintable() else " " for letter in one)
 
 
 def is_line(content: Any) -> bool:
@@ -175,63 +204,3 @@ def is_line(content: Any) -> bool:
     if text is None or not text.startswith(TRIMMED):
         return False
     return len(text) == weight(content).characters and _TRIMMED.fullmatch(text) is not None
-
-
-def references(content: Any) -> list[str]:
-    """Return the references to data stored elsewhere, in their order, without duplicates.
-
-    References are claim checks (``claim:v2:…``, ``claim://…``) and the values of keys such as ``ref``, ``ref_id``,
-    ``resultRef``, ``artifact_id`` and ``full_payload_id``. Of a text, only 1,024 characters at both ends are searched.
-    """
-    return list(dict.fromkeys(_references(content)))
-
-
-def _references(content: Any, depth: int = 4) -> Iterator[str]:
-    if type(content) is str:
-        yield from _in_text(content)
-    elif depth and is_list(content):
-        for value in content[:_MOST_NODES]:
-            yield from _references(value, depth - 1)
-    elif depth:
-        known = fields(content)
-        for key in list(known)[:_MOST_NODES]:
-            value = known[key]
-            if type(key) is str and _is_reference(key):
-                value = known[key].get("id") if type(known[key]) is dict else known[key]
-                said = f"{key}={value}" if type(value) is str or type(value) is int else ""
-                if "claim:" not in said and _NAMED.fullmatch(said):
-                    yield said
-                    continue
-            yield from _references(known[key], depth - 1)
-
-
-def _in_text(text: str) -> Iterator[str]:
-    if len(text) < _SHORTEST:
-        return
-    ends = text if len(text) <= 2 * _WINDOW else f"{text[:_WINDOW]}\n{text[-_WINDOW:]}"
-    # A search for a stem costs a tenth of its pattern's search, and most results have no stem.
-    stems = [pattern for stem, pattern in _STEMS.items() if stem in ends]
-    hits = {_word(ends, hit.start()) for stem in stems for hit in islice(stem.finditer(ends), _MOST_HITS)}
-    for start in sorted(hits):
-        claim = _CLAIM.match(ends, start)
-        if claim is not None:
-            yield claim[0].rstrip(".:")
-            continue
-        named = _NAMED.match(ends, start)
-        # Prose may contain a colon, too: "ref: see below".
-        if named is not None and _is_reference(named["key"]) and "claim:" not in named[0]:
-            value = named["value"].rstrip(".:")
-            if named["quoted"] or named["is"] == "=" or any(map(str.isdigit, value)):
-                yield f"{named['key']}={value}"
-
-
-def _word(text: str, at: int) -> int:
-    earliest = max(at - 24, 0)
-    while at > earliest and (text[at - 1].isalnum() or text[at - 1] == "_"):
-        at -= 1
-    return at
-
-
-def _is_reference(key: str) -> bool:
-    plain = key.replace("_", "").lower()
-    return plain.endswith(_KEYS) and plain not in ("href", "prefs", "xref")

@@ -12,18 +12,11 @@ from agent_otel.measure.size import size, text_bytes
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.placeholders import is_placeholder
-from agent_otel.remedies.history.trimmed_line import (
-    LINE_CHARACTERS,
-    SHORTEST_LINE,
-    has_failed,
-    is_line,
-    line,
-    replaced,
-    weight,
-)
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, is_line, line, replaced, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Mapping, Sequence
 
     from agent_otel.remedies.history.turns import History, Result
@@ -44,43 +37,49 @@ def trim(
     *,
     keep_turns: int = KEEP_TURNS,
     step_turns: int = STEP_TURNS,
-    line_characters: int = LINE_CHARACTERS,
+    head_characters: int = HEAD_CHARACTERS,
+    pattern: re.Pattern[str] | None = None,
 ) -> list[Any]:
-    """Return the messages with old results as one line of at most ``line_characters`` characters each.
+    """Return the messages with old results as one line each.
 
-    The line gives the removed bytes, the tool's name, success or error, and references to data stored elsewhere. The
-    last ``keep_turns`` turns stay unchanged, and up to ``step_turns - 1`` turns before them: the cut moves
-    ``step_turns`` turns at a time. Between two steps a request begins with the whole previous request, and a prompt
-    cache keeps hitting. A turn is a model's calls and their results.
+    The line gives the removed bytes, the tool's name, success or error where the result shows it, the first
+    ``head_characters`` of the content, and the references in the whole content to data stored elsewhere: claim checks,
+    ids, URLs, paths, and matches of ``pattern``. The last ``keep_turns`` turns stay unchanged, and up to
+    ``step_turns - 1`` turns before them: the cut moves ``step_turns`` turns at a time. Between two steps a request
+    begins with the whole previous request, and a prompt cache keeps hitting. With 1, exactly the last turns stay. A
+    turn is a model's calls and their results.
 
-    These stay unchanged: results not longer than a line, images and other blocks without text, results without a call,
-    and messages of unknown type. Unchanged messages are the same objects, changed ones are copies. Raises TypeError
-    when ``messages`` is not a sequence, ValueError for options that are too small.
+    These stay unchanged: results not longer than their line, images and other blocks without text, results without a
+    call, and messages of unknown type. Unchanged messages are the same objects, changed ones are copies. Raises
+    TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
     """
     history = turns.read(messages)
     changes = Changes()
-    trimming(history, history.cut(keep_turns, step_turns), changes, line_characters)
+    trimming(history, history.cut(keep_turns, step_turns), changes, head_characters, pattern)
     return changes.apply(history.messages)[0]
 
 
-def trimming(history: History, cut: int, changes: Changes, line_characters: int) -> None:
+def trimming(
+    history: History, cut: int, changes: Changes, head_characters: int, pattern: re.Pattern[str] | None = None
+) -> None:
     """Replace the results of the turns before the cut by lines."""
-    if line_characters < SHORTEST_LINE:
-        raise ValueError(f"line_characters is at least {SHORTEST_LINE}, not {line_characters}")
+    if head_characters < 1:
+        raise ValueError(f"head_characters is at least 1, not {head_characters}")
     for result in history.results:
         if result.call is not None and result.turn < cut:
-            _trim(result, changes, line_characters)
+            _trim(result, changes, head_characters, pattern)
 
 
-def _trim(result: Result, changes: Changes, line_characters: int) -> None:
-    content = result.answered.content
+def _trim(result: Result, changes: Changes, head_characters: int, pattern: re.Pattern[str] | None) -> None:
+    content, said = result.answered.content, result.answered.failed
     heavy = weight(content)
-    if heavy.characters <= line_characters or is_line(content) or is_placeholder(content):
+    if heavy.characters <= head_characters or is_line(content) or is_placeholder(content):
         return
-    failed = has_failed(content, result.answered.failed)
-    left = line(content, heavy, result.name, failed=failed, characters=line_characters)
-    changes.put(result.at, result.answered.path, replaced(content, left))
-    changes.count(result.at, TRIM, heavy.bytes - text_bytes(left))
+    left = line(content, heavy, result.name, said=said, characters=head_characters, pattern=pattern)
+    removed_bytes = heavy.bytes - text_bytes(left)
+    if removed_bytes > 0:
+        changes.put(result.at, result.answered.path, replaced(content, left))
+        changes.count(result.at, TRIM, removed_bytes)
 
 
 def deduplicate(messages: Sequence[Any]) -> list[Any]:

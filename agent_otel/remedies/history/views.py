@@ -13,11 +13,12 @@ from agent_otel.remedies.history.argument_compaction import (
     compacting,
     compacting_prompt,
 )
-from agent_otel.remedies.history.trimmed_line import LINE_CHARACTERS
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence
 
     from agent_otel.remedies.history.argument_copies import LargeArguments
@@ -32,28 +33,30 @@ class Views:
     deduplicate: bool = True
     keep_turns: int = KEEP_TURNS
     step_turns: int = STEP_TURNS
-    line_characters: int = LINE_CHARACTERS
+    head_characters: int = HEAD_CHARACTERS
     above_bytes: int = ABOVE_BYTES
     failure_bytes: int = FAILURE_BYTES
+    pattern: re.Pattern[str] | None = None
 
-    def of(self, messages: Sequence[Any], known: LargeArguments | None = None) -> View:
+    def of(self, messages: Sequence[Any], known: LargeArguments | None = None, *, cached: bool = True) -> View:
         """Return the view of a history: the same as one view after the other, in about the time of one.
 
         With ``known``, the arguments of completed calls that other requests carried are also compacted in the texts of
-        a request without calls. Raises the errors of the single functions.
+        a request without calls. When the provider does not cache the messages (``cached``), the cut moves one turn at a
+        time. Raises the errors of the single functions.
         """
         history, removed = turns.read(messages), {}
         places = doubled(history) if self.deduplicate else set()
         if places:
             removed[DEDUPLICATE] = removed_size(history, places)
             history = history.without(places)
-        cut, changes = history.cut(self.keep_turns, self.step_turns), Changes()
+        cut, changes = history.cut(self.keep_turns, self.step_turns if cached else 1), Changes()
         if self.compact:
             compacting(history, cut, changes, self.above_bytes, known)
             if known is not None:
                 compacting_prompt(history, changes, known, self.above_bytes)
             bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
         if self.trim:
-            trimming(history, cut, changes, self.line_characters)
+            trimming(history, cut, changes, self.head_characters, self.pattern)
         made, less = changes.apply(history.messages)
         return View(made, removed | less)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 LONG = "line of a file\n" * 20  # 300 bytes
-TRIMMED = "[trimmed 300 bytes] read success"  # 32
+TRIMMED = "[trimmed 300 bytes] read: " + " ".join(["line of a file"] * 10) + "…"  # 178 bytes
 LARGE = 'print("字")\n' * 200  # 13 bytes a line
 MARK = "[argument removed: 2600 bytes]"  # 30
 WRITTEN = {"path": "a.py", "content": LARGE}
@@ -164,7 +164,7 @@ def test_old_results_and_old_arguments_are_short_on_the_wire_and_whole_in_the_pr
     sent = send(way, AGENT_OTEL_TRIM_RESULTS="1", AGENT_OTEL_COMPACT_ARGUMENTS="1")
     assert sent.wire == history(way.shape, 5, LEFT)
     assert sent.report["kept"] is True
-    assert sent.removed() == {"trim": 5 * (300 - 32), "compact": 7 * (2600 - 30)}
+    assert sent.removed() == {"trim": 5 * (300 - 178), "compact": 7 * (2600 - 30)}
     assert sent.report["messages"] == []
 
 

@@ -33,7 +33,7 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
         "0\n",
         "20 25 45 None\n",
         "{'failed': ['lint']}\n",
-        "[trimmed 300 bytes] read success\n",
+        f"[trimmed 300 bytes] read: {' '.join(['line of a file'] * 10)}…\n",
         "15 7\n",  # the question, a pair for the five old turns, two turns
         (
             'found a\n{"error": "limit_reached", "limit": "tool_calls", "maximum": 1, "message": '
@@ -53,7 +53,7 @@ def test_the_error_is_the_one_that_tools_return() -> None:
 
 
 def test_there_are_no_other_blocks_and_links_lead_somewhere() -> None:
-    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 8, "shell", "text"]
+    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 8, "shell", "text", "text"]
     headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)}
     for link in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert link[1:] in headings if link.startswith("#") else (ROOT / "docs" / link.partition("#")[0]).exists(), link

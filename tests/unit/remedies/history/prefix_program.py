@@ -50,7 +50,9 @@ def anthropic(base_url: str) -> tuple[list[Json], Callable[[], bool]]:
     import agent_otel
 
     client = sdk.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
-    history: list[Any] = [{"role": "user", "content": ASKED}]
+    # A block that asks for it is cached, with all messages before it.
+    asked_for = {"type": "text", "text": ASKED, "cache_control": {"type": "ephemeral"}}
+    history: list[Any] = [{"role": "user", "content": [asked_for]}]
 
     def turn() -> bool:
         answer = client.messages.create(model="scripted", max_tokens=100, system=SYSTEM, messages=history)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 import pytest
 
 from agent_otel.remedies.claim_check.references import Signer, key
-from agent_otel.remedies.history.trimmed_line import references
+from agent_otel.remedies.history.references import references
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
 from tests.unit.remedies.history.histories import SHAPES, reading, rendered
 
 LONG = "line of a file\n" * 20  # 300 bytes
-TRIMMED = "[trimmed 300 bytes] read success"
+HEAD = " ".join(["line of a file"] * 10) + "…"  # 150 characters, the last of them a line's end
+TRIMMED = f"[trimmed 300 bytes] read: {HEAD}"
 each_shape = pytest.mark.parametrize("shape", list(SHAPES))
 
 
@@ -73,9 +75,13 @@ def test_the_history_is_not_touched_and_what_stays_is_the_same_object(shape: str
     assert ([True] * (per_turn - 1) + [False]) * 5 + [True] * (per_turn * 2) == same
 
 
-def test_a_result_that_is_no_longer_than_a_line_stays() -> None:
+def test_a_result_that_is_no_longer_than_its_line_stays() -> None:
     assert ["x" * 150] * 7 == contents(trim(history(7, "x" * 150)))
-    assert "[trimmed 151 bytes] read success" == contents(trim(history(7, "x" * 151)))[0]
+    line = "[trimmed 178 bytes] read: " + "x" * 150 + "…"  # 179 bytes: the dots have three
+    assert ["x" * 178] * 7 == contents(trim(history(7, "x" * 178)))
+    assert line.replace("178", "180") == contents(trim(history(7, "x" * 180)))[0]
+    short = contents(trim(history(7, "x" * 178), head_characters=20))[0]
+    assert "[trimmed 178 bytes] read: " + "x" * 20 + "…" == short
 
 
 def test_bytes_are_of_utf_8_and_blocks_are_added_up_while_images_stay() -> None:
@@ -86,51 +92,86 @@ def test_bytes_are_of_utf_8_and_blocks_are_added_up_while_images_stay() -> None:
         image,
         {"type": "text", "text": "x" * 100, "cache_control": {"type": "ephemeral"}},
     ]
-    block = {"type": "text", "text": "[trimmed 400 bytes] read success", "cache_control": {"type": "ephemeral"}}
+    line = "[trimmed 400 bytes] read: " + "字" * 100
+    block = {"type": "text", "text": line, "cache_control": {"type": "ephemeral"}}
     assert [image, block] == trim(messages)[1]["content"][0]["content"]
 
 
 def test_json_blocks_and_structured_responses_are_text_to_the_model() -> None:
-    rows = [{"n": number} for number in range(100, 120)]  # 20 of 9 bytes, 19 commas, 2 brackets
+    rows = [{"n": number} for number in range(100, 140)]  # 40 of 9 bytes, 39 commas, 2 brackets
+    head = ",".join(f'{{"n":{number}}}' for number in range(100, 115))  # 149 characters
     bedrock = rendered("bedrock", [reading(number, LONG) for number in range(7)])
     bedrock[1]["content"][0]["toolResult"]["content"] = [{"json": rows}]
-    assert [{"text": "[trimmed 201 bytes] read success"}] == (trim(bedrock)[1]["content"][0]["toolResult"]["content"])
+    line = f"[trimmed 401 bytes] read: [{head}…"
+    assert [{"text": line}] == trim(bedrock)[1]["content"][0]["toolResult"]["content"]
     gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
     gemini[1]["parts"][0]["functionResponse"]["response"] = {"rows": rows, "ref_id": "art_7"}
     view = trim(gemini)
-    expected = {"result": "[trimmed 227 bytes] read success ref_id=art_7"}
+    head = ",".join(f'{{"n":{number}}}' for number in range(100, 114)) + ","
+    expected = {"result": f'[trimmed 427 bytes] read: {{"rows":[{head}{{… ref_id=art_7'}
     assert expected == view[1]["parts"][0]["functionResponse"]["response"]
     assert trim(view) == view
 
 
 @pytest.mark.parametrize(
-    ("message", "status"),
+    ("begin", "status"),
     [
-        ({"content": LONG}, "success"),
-        ({"content": f"Error: {LONG}"}, "error"),
-        ({"content": f"ValueError('{LONG}')"}, "error"),
-        ({"content": f"Error rates of all services: {LONG}"}, "success"),
-        ({"content": f'{{"error": "{LONG}"}}'}, "error"),
-        ({"content": f'{{"error": null, "rows": "{LONG}"}}'}, "success"),
-        ({"content": f"Error: {LONG}", "status": "success"}, "success"),
-        ({"content": LONG, "status": "error"}, "error"),
+        ("", None),
+        ("Error: ", "error"),
+        ("ValueError('", "error"),
+        ('{"error": "', "error"),
+        ("HTTP 403 Forbidden: ", "error"),
+        ("HTTP/1.1 503 Service Unavailable\n", "error"),
+        ("GET /pulls answered 404 Not Found. ", "error"),
+        ('{"status": 500, "body": "', "error"),
+        ('{"status_code":"429", "body": "', "error"),
+        ("status: 500 ", "error"),
+        ("2 of 30 tests failed: ", "error"),
+        ("The job ended with an error. ", "error"),
+        ('{"success": false, "rows": "', "error"),
+        ('{"success": true, "rows": "', "success"),
+        ("Successfully written. ", "success"),
+        ("HTTP 200 OK: ", "success"),
+        ('{"status": 200, "rows": "', "success"),
+        ('{"ok": true, "rows": "', "success"),
+        ('{"error": null, "rows": "', None),
+        ('{"errors": [], "rows": "', None),
+        ("0 failed, 30 passed: ", None),
+        ("No errors. ", None),
+        ("403 commits, 500 lines: ", None),
+        ("unsuccessful ", None),
+        ("A failsafe and a terror: ", None),
     ],
 )
-def test_the_status_is_what_the_message_says_or_else_how_it_begins(message: dict[str, str], status: str) -> None:
-    messages = history(7)
-    messages[1] |= message
-    size = len(message["content"])
-    assert f"[trimmed {size} bytes] read {status}" == trim(messages)[1]["content"]
+def test_the_status_is_read_from_the_beginning_and_has_three_values(begin: str, status: str | None) -> None:
+    result = begin + LONG
+    line = trim(history(7, result))[1]["content"]
+    shown = " ".join(result[:150].split())
+    assert f"[trimmed {len(result)} bytes] read{f' {status}' if status else ''}: {shown}…" == line
 
 
 def test_flags_of_errors() -> None:
-    anthropic = rendered("anthropic", [reading(number, LONG) for number in range(7)])
-    anthropic[1]["content"][0]["is_error"] = True
-    assert "[trimmed 300 bytes] read error" == trim(anthropic)[1]["content"][0]["content"][0]["text"]
+    for begin, flag, status in (
+        ("", True, " error"),
+        ("", False, " success"),
+        ("Error rates of all services: ", False, " success"),
+        ("HTTP 403 Forbidden: ", False, " error"),
+    ):
+        shown = " ".join(f"{begin}{LONG}"[:150].split())
+        line = f"[trimmed {len(begin) + 300} bytes] read{status}: {shown}…"
+        anthropic = rendered("anthropic", [reading(number, begin + LONG) for number in range(7)])
+        anthropic[1]["content"][0]["is_error"] = flag
+        assert line == trim(anthropic)[1]["content"][0]["content"][0]["text"]
+        bedrock = rendered("bedrock", [reading(number, begin + LONG) for number in range(7)])
+        bedrock[1]["content"][0]["toolResult"]["status"] = "error" if flag else "success"
+        assert line == trim(bedrock)[1]["content"][0]["toolResult"]["content"][0]["text"]
     gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
     gemini[1]["parts"][0]["functionResponse"]["response"] = {"error": LONG}
-    expected = {"error": "[trimmed 300 bytes] read error"}
+    expected = {"error": f"[trimmed 300 bytes] read error: {HEAD}"}
     assert expected == trim(gemini)[1]["parts"][0]["functionResponse"]["response"]
+    langchain = rendered("langchain", [reading(number, "HTTP 403: " + LONG) for number in range(7)])
+    assert "success" == langchain[1]["status"]  # LangChain's default
+    assert trim(langchain)[1]["content"].startswith("[trimmed 310 bytes] read error: HTTP 403: line")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +186,12 @@ def test_flags_of_errors() -> None:
         ('{\\"ref_id\\": \\"z9\\"}', ["ref_id=z9"]),
         ("a" * 5000 + ' ref="last"', ["ref=last"]),
         ('ref="first" ' + "a" * 5000, ["ref=first"]),
-        ("a" * 5000 + ' ref="middle" ' + "a" * 5000, []),
+        ("a" * 5000 + ' ref="middle" ' + "a" * 5000, ["ref=middle"]),
+        ("b" * 900_000 + ' "ref_id": "r-1" ' + "a" * 900_000, ["ref_id=r-1"]),
+        ("REF-2031-a is open, refs are not", ["REF-2031-a"]),
+        ("see https://example.com/a/b?c=d#e, and s3://bucket/key.", ["https://example.com/a/b?c=d#e", "s3://bucket/key"]),
+        ("wrote /srv/out/a.csv and src/app/main.py; and/or 3/4", ["/srv/out/a.csv", "src/app/main.py"]),
+        ("in ./build/log.txt: ~/notes/a", ["./build/log.txt", "~/notes/a"]),
         ('<a href="x1">, prefer: 12, ref: see below, reference: none', []),
         ([{"type": "text", "text": "ref=1"}, {"type": "text", "text": "ref=2"}], ["ref=1", "ref=2"]),
         ({"a": {"ref_id": 5}, "b": ["claim://x"], "artifact": {"id": "q"}}, ["ref_id=5", "claim://x", "artifact=q"]),
@@ -155,56 +201,57 @@ def test_references(content: Any, expected: list[str]) -> None:
     assert expected == references(content)
 
 
-def test_a_reference_is_kept_whole_before_the_name() -> None:
-    reference = "claim://" + "r" * 93
-    messages = history(7, f"{LONG} {reference} ref_id=too_long_for_the_rest_{'x' * 60}")
-    for at in range(0, 14, 2):
-        messages[at]["tool_calls"][0]["function"]["name"] = "a_tool_with_a_long_name"
-    line = trim(messages)[1]["content"]
-    assert f"[trimmed 492 bytes] a_tool_with_a_long_… success {reference}" == line
-    assert 150 == len(line)
+def test_a_pattern_names_further_references() -> None:
+    text = "x" * 5000 + " TICKET-12 " + "x" * 5000 + " TICKET-7"
+    assert ["TICKET-12", "TICKET-7"] == references(text, re.compile(r"TICKET-\d+"))
+    assert trim(history(7, text), pattern=re.compile(r"TICKET-\d+"))[1]["content"].endswith("… TICKET-12 TICKET-7")
+
+
+def test_references_have_room_of_their_own() -> None:
+    reference, places = "claim://" + "r" * 93, [f"https://example.com/{'x' * 80}/{number}" for number in range(10)]
+    result = f"{LONG} {' '.join(places)} {reference} ref_id=art_7"
+    line = trim(history(7, result))[1]["content"]
+    # 600 characters: the id and five URLs of 102; the claim check does not count.
+    assert f"[trimmed {len(result)} bytes] read: {HEAD} {reference} ref_id=art_7 {' '.join(places[:5])}" == line
 
 
 def test_a_reference_of_a_claim_check_is_never_left_out() -> None:
     signer = Signer("secret")
     for execution, node, expected in (
-        ("run-1", "agent", "[trimmed {bytes} bytes] success {ref}"),
-        ("0f8fad5b-d9cb-469f-a165-70867728950e", "list_pull_requests", "[trimmed {bytes} bytes] success {ref}"),
-        ("r", "n", "[trimmed {bytes} bytes] read success {ref}"),
+        ("run-1", "agent", "[trimmed {bytes} bytes] read: {head} {ref}"),
+        ("0f8fad5b-d9cb-469f-a165-70867728950e", "list_pull_requests", "[trimmed {bytes} bytes] read: {head} {ref}"),
+        ("r", "n", "[trimmed {bytes} bytes] read: {head} {ref}"),
     ):
         ref = str(signer.refer(key(execution, node, "call_9aBcDeFgHiJkLmNoPqRsTuVw"), "owner", "a" * 64, 312345))
         result = f'{LONG * 20}\n[6000 of 312345 bytes shown; read on with get_tool_result(ref="{ref}")]'
         messages = history(7, result)
         view = trim(messages)
-        assert expected.format(bytes=len(result), ref=ref) == view[1]["content"]
+        assert expected.format(bytes=len(result), head=HEAD, ref=ref) == view[1]["content"]
         assert view == trim(view)
         gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
         gemini[1]["parts"][0]["functionResponse"]["response"] = {"content": LONG * 20, "ref": ref, "note": f"({ref})"}
         view = trim(gemini)
-        assert view[1]["parts"][0]["functionResponse"]["response"]["result"].endswith(f" success {ref}")
+        assert view[1]["parts"][0]["functionResponse"]["response"]["result"].endswith(f"… {ref}")
         assert view == trim(view)
 
 
 def test_a_name_is_one_word_on_one_line() -> None:
-    messages = history(7)
+    messages = history(7, LONG * 2)
     messages[0]["tool_calls"][0]["function"]["name"] = "a\nb c" + "d" * 200
-    line = trim(messages)[1]["content"]
-    assert 150 == len(line)
-    assert line.startswith("[trimmed 300 bytes] a_b_cdd")
-    assert line.endswith("d… success")
+    assert f"[trimmed 600 bytes] a_b_c{'d' * 59}: {HEAD}" == trim(messages)[1]["content"]
 
 
 def test_parallel_calls_are_one_turn_and_ids_may_come_again() -> None:
     messages = rendered("chat", [reading(0, LONG) for _ in range(7)])
     for turn in range(7):
         messages[turn * 2]["tool_calls"][0]["function"]["name"] = f"tool_{turn}"
-    assert [f"[trimmed 300 bytes] tool_{turn} success" for turn in range(5)] == contents(trim(messages))[:5]
+    assert [f"[trimmed 300 bytes] tool_{turn}: {HEAD}" for turn in range(5)] == contents(trim(messages))[:5]
     asked = {"role": "assistant", "tool_calls": [*messages[0]["tool_calls"], *messages[2]["tool_calls"]]}
     parallel = [asked, messages[1], messages[3], *messages[4:]]
     assert 6 == len(contents(parallel)) - 1
     assert contents(parallel) == contents(trim(parallel))  # 6 turns
     longer = [*parallel, *history(1)]
-    expected = [f"[trimmed 300 bytes] tool_{turn} success" for turn in range(6)]
+    expected = [f"[trimmed 300 bytes] tool_{turn}: {HEAD}" for turn in range(6)]
     assert expected == contents(trim(longer))[:6]
 
 
@@ -241,7 +288,8 @@ def test_what_is_no_sequence_of_messages(function: Any, wrong: Any) -> None:
 
 
 def test_options_that_are_too_small() -> None:
-    for options in ({"keep_turns": 0}, {"step_turns": 0}, {"line_characters": 59}):
+    wrong: list[dict[str, Any]] = [{"keep_turns": 0}, {"step_turns": 0}, {"head_characters": 0}]
+    for options in wrong:
         with pytest.raises(ValueError, match="at least"):
             trim([], **options)
 

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 OBJECTS = Path(__file__).parent / "objects.py"
-TRIMMED = "[trimmed 300 bytes] write success"
-FAILED = "[trimmed 300 bytes] write error"
+READ = f"[trimmed 300 bytes] read: {'x' * 150}…"
+HEAD = " ".join(["line of a file"] * 10) + "…"
+TRIMMED = f"[trimmed 300 bytes] write: {HEAD}"
+FAILED = f"[trimmed 300 bytes] write error: {HEAD}"
 LEFT = {"path": "a.py", "content": "[argument removed: 3000 bytes]"}
 TEXT = json.dumps(LEFT)
-REMOVED = {"compact": 7 * (3000 - len("[argument removed: 3000 bytes]")), "trim": 5 * (300 - len(TRIMMED))}
+REMOVED = {"compact": 7 * (3000 - len("[argument removed: 3000 bytes]")), "trim": 5 * (300 - len(TRIMMED.encode()))}
 
 
 def report(environment: Environment, sdk: str) -> Any:
@@ -82,7 +84,7 @@ def test_gemini(environment: Callable[[str], Environment], name: str) -> None:
     found = report(environment(name), "google")
     call = {"function_call": {"name": "write", "args": LEFT}, "thought_signature": "c2ln"}
     assert [{"text": "I write"}, call] == found["view"][0]["parts"]
-    response = {"name": "write", "response": {"result": "[trimmed 302 bytes] write success"}}
+    response = {"name": "write", "response": {"result": f"[trimmed 302 bytes] write: 0 {HEAD[:-2]}…"}}
     assert [{"function_response": response}] == found["view"][1]["parts"]
     assert ["Content"] * 14 == found["types"]
     assert [False] * 10 + [False, True] * 2 == found["same"]
@@ -146,8 +148,7 @@ def test_objects_and_dictionaries_of_other_classes_keep_their_class() -> None:
     messages[5] = OrderedDict(messages[5])
     view = trim(messages)
     assert [SimpleNamespace, Frozen, OrderedDict] == [type(view[at]) for at in (1, 3, 5)]
-    expected = "[trimmed 300 bytes] read success"
-    assert [expected] * 3 == [view[1].content, view[3].content, view[5]["content"]]
+    assert [READ] * 3 == [view[1].content, view[3].content, view[5]["content"]]
     assert ["x" * 300] * 3 == [messages[1].content, messages[3].content, messages[5]["content"]]
 
 
@@ -168,7 +169,7 @@ def test_no_code_of_a_hostile_message_runs(kind: str) -> None:
     view = trim([value, {"role": "tool", "tool_call_id": "call_0", "content": value}, [value], *around])
     assert view[0] is value
     assert view[1]["content"] is value
-    assert "[trimmed 300 bytes] read success" == view[4]["content"]
+    assert READ == view[4]["content"]
     assert [] == hostile.ran
 
 
@@ -187,6 +188,6 @@ def test_no_code_of_hostile_contents_runs(kind: str) -> None:
     left = "[argument removed: 3000 bytes]"
     assert left == view.messages[0]["tool_calls"][0]["args"]["content"]
     assert left == view.messages[0]["additional_kwargs"]["args"]["content"]
-    assert "[trimmed 300 bytes] read success" in view.messages[1]["content"][:1]
+    assert READ in view.messages[1]["content"][:1]
     assert view.messages[3]["content"] is value
     assert [] == hostile.ran
