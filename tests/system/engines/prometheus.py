@@ -55,6 +55,12 @@ class Programs:
         """Make blocks from OpenMetrics text whose samples have timestamps; ``data`` is what `server` then takes."""
         _checked(self.run("tsdb", "create-blocks-from", "openmetrics", openmetrics, data))
 
+    def record(self, rules: Path, engine: Prometheus, start: float, end: float, data: Path) -> None:
+        """Make blocks of what the rules record in this time, minute by minute; a server takes them when it starts."""
+        times = (f"--start={start:.0f}", f"--end={end:.0f}", "--eval-interval=60s")
+        flags = (*times, f"--url={engine.url}", f"--output-dir={data}")
+        _checked(self.run("tsdb", "create-blocks-from", "rules", *flags, rules))
+
     def run(self, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
         """Run promtool, however it ends."""
         return subprocess.run((self.promtool, *arguments), capture_output=True, text=True, check=False)

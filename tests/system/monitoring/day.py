@@ -1,4 +1,4 @@
-"""Half a day of one replica of a healthy fleet, or an incident: ``day.py <its number, or "incident"> <file>``.
+"""Half a day of one replica of a healthy fleet, or an incident: ``day.py <number, "incident" or "life"> <file>``.
 
 Everything is measured by the product at its doors, in simulated minutes; what the rules read is sampled once in each.
 """
@@ -27,6 +27,7 @@ PROCESSES: Final = tuple(
 )
 INCIDENT: Final = "incident"
 DYING: Final = "refund_run"
+LIFE: Final = "life"
 INCIDENT_MINUTES: Final = 120
 NEAR_AT: Final = 64
 OVER_AT: Final = 66
@@ -160,13 +161,27 @@ def incident(file: Path) -> None:
     scrapes.write(file)
 
 
+def life(file: Path) -> None:
+    """Run a process that meets the cap before it is scraped, once."""
+    scrapes = Scrapes(f"{LIFE}-0")
+    telemetry().metrics.set(semconv.PROCESS_START, (), 1)
+    with agent_otel.execution("refund-1", workflow=DYING):
+        payload = b"x" * int(1.05 * _CAP_BYTES)
+        agent_otel.payload(payload, runtime="temporal", activity="answer", direction="input")
+    scrapes.take(0)
+    scrapes.write(file)
+
+
 def _names(metric: Metric) -> tuple[str, ...]:
     parts = ("_bucket", "_count", "_sum") if metric.kind == HISTOGRAM else ("",)
     return tuple(metric.exposed_name + part for part in parts)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == INCIDENT:
-        incident(Path(sys.argv[2]))
+    what, target = sys.argv[1], Path(sys.argv[2])
+    if what == INCIDENT:
+        incident(target)
+    elif what == LIFE:
+        life(target)
     else:
-        run(int(sys.argv[1]), Path(sys.argv[2]))
+        run(int(what), target)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from agent_otel import semconv
 from tests import interpreters
-from tests.system.engines import prometheus, starting
 from tests.system.monitoring.day import DYING, INCIDENT, INCIDENT_MINUTES, MINUTES, NEAR_AT, OVER_AT, PROCESSES
+from tests.system.monitoring.fake_time import DAY, prove
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
+    from pathlib import Path
 
     from tests.environments import Environment
+    from tests.system.monitoring.fake_time import Series
 
-RULES = Path(__file__).resolve().parents[3] / "alerts" / "agent-otel.rules.yaml"
-_DAY = Path(__file__).with_name("day.py")
 _AT_A_TIME = 3
 _MEASURED = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_SDK": "off"}
 
@@ -34,8 +31,6 @@ _EPISODES = "sum(count_over_time(({firing} unless {firing} offset 5m)[1d:5m]))"
 
 _WORKFLOW = "gen_ai_workflow_name"
 _OF_WORKFLOWS = f'ALERTS{{{_WORKFLOW}!=""}}'
-
-Series = dict[str, list[float]]
 
 
 @pytest.fixture(scope="session")
@@ -59,7 +54,7 @@ def _run(environment: Environment, folder: Path, *names: str) -> list[Series]:
     files = [folder / f"day-{name}.json" for name in names]
     with contextlib.ExitStack() as stack:
         children = [
-            stack.enter_context(environment.start(str(environment.python), str(_DAY), name, str(file), env=_MEASURED))
+            stack.enter_context(environment.start(str(environment.python), str(DAY), name, str(file), env=_MEASURED))
             for name, file in zip(names, files, strict=True)
         ]
         for child in children:
@@ -70,26 +65,6 @@ def _run(environment: Environment, folder: Path, *names: str) -> list[Series]:
 
 def _total(series: Series, counter: str) -> float:
     return sum(values[-1] for name, values in series.items() if name.startswith(f"{counter}{{"))
-
-
-def _prove(
-    file: Path, series: Series, step: str, expected: Sequence[tuple[str, str, Sequence[dict[str, Any]]]]
-) -> None:
-    """Evaluate the rules over the series; each of expected is an expression, a time, and the samples then."""
-    asked = [{"expr": expr, "eval_time": at, "exp_samples": list(samples)} for expr, at, samples in expected]
-    test = {"interval": "1m", "input_series": list(_input(series)), "promql_expr_test": asked}
-    document = {"rule_files": [str(RULES)], "evaluation_interval": step, "tests": [test]}
-    file.write_text(yaml.safe_dump(document, width=math.inf))
-
-    assert "SUCCESS" in starting.obtained(prometheus.programs, prometheus.NEWEST).test_rules(file)
-
-
-def _input(series: Series) -> Iterator[dict[str, str]]:
-    for name, values in series.items():
-        shown = (None if math.isnan(value) else value for value in values)
-        runs = [(value, len(list(same))) for value, same in itertools.groupby(shown)]
-        parts = (f"_x{length}" if value is None else f"{value:.12g}x{length - 1}" for value, length in runs)
-        yield {"series": name, "values": f"{' '.join(parts)} stale"}
 
 
 @pytest.mark.timeout(900)
@@ -109,7 +84,7 @@ def test_a_healthy_day_wakes_nobody_and_writes_two_tickets_at_most(
         (f"{warning} > 2", "1d", []),
         (critical, "1d", []),
     ]
-    _prove(tmp_path / "day.yaml", fleet, _STEP, expected)
+    prove(tmp_path / "day.yaml", fleet, _STEP, expected)
 
 
 @pytest.mark.timeout(900)
@@ -135,4 +110,4 @@ def test_an_incident_in_that_fleet_pages_within_five_minutes(measured: tuple[Ser
         (pages, f"{OVER_AT + 1}m", [near, over]),
         (pages, f"{INCIDENT_MINUTES - 1}m", []),
     ]
-    _prove(tmp_path / "incident.yaml", before_noon | incident, "1m", expected)
+    prove(tmp_path / "incident.yaml", before_noon | incident, "1m", expected)
