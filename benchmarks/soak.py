@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parent.parent
 _PAGE = _ROOT / "docs" / "reliability.md"
-_BEGIN, _END = "<!-- soak: written by scripts/soak -->\n", "<!-- soak: end -->\n"
+_BEGIN, _END = "<!-- {part}: written by scripts/soak -->\n", "<!-- {part}: end -->\n"
 #: What a bad collector may add to a call, and to the end of a program.
 DELAY_SECONDS = 0.005
 EXIT_SECONDS = 6.0
@@ -47,20 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000, help="calls of the soak (default: 1,000,000)")
     parser.add_argument("--only", choices=("load", "collectors"), help="one of the two parts")
-    parser.add_argument("--write", action="store_true", help="write the figures of both parts into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/reliability.md")
     options = parser.parse_args(arguments)
-    if options.write and options.only:
-        parser.error("--write needs both parts")
-    reports = []
-    if options.only != "collectors":
-        reports.append(soak(Plan(options.calls)))
-    if options.only != "load":
-        reports.append(collectors())
-    failures = [failure for report in reports for failure in report.failures]
+    parts = {"load": lambda: soak(Plan(options.calls)), "collectors": collectors}
+    failures = []
+    for name in [options.only] if options.only else parts:
+        report = parts[name]()
+        failures += report.failures
+        if options.write:
+            write(name, report.text)
     for failure in failures:
         _console.print(f"[red]{failure}")
-    if options.write:
-        write("\n".join(report.text for report in reports))
     return int(bool(failures))
 
 
@@ -71,10 +68,11 @@ class Report(NamedTuple):
     failures: list[str]
 
 
-def write(figures: str) -> None:
-    """Write the figures into the page, between its markers."""
-    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(_BEGIN)
-    _PAGE.write_text(before + _BEGIN + figures + _END + rest.partition(_END)[2], encoding="utf-8")
+def write(part: str, figures: str) -> None:
+    """Write the figures of a part into the page, between its markers."""
+    begin, end = _BEGIN.format(part=part), _END.format(part=part)
+    before, _, rest = _PAGE.read_text(encoding="utf-8").partition(begin)
+    _PAGE.write_text(before + begin + figures + end + rest.partition(end)[2], encoding="utf-8")
 
 
 def soak(plan: Plan) -> Report:
