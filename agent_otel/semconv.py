@@ -69,6 +69,10 @@ RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "i
     "UTF-8 bytes that the framework kept of the result")
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
     "`tool.result.bytes` is a lower bound")
+RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always on success",
+    "the largest result that the weakest layer on its way accepts")
+RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always on success",
+    "the layer: `ceiling`, `framework`, `payload`, or `default`, AGENT_OTEL_LARGE_RESULT_BYTES, where none is known")
 RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
     "the reference under which the whole result is stored")
 
@@ -159,6 +163,9 @@ ARGS_SIZE: Final = _metric("agent_otel.tool.args.size", HISTOGRAM, "By", _TOOL,
     "Size of the arguments of a tool call.", SIZE_BUCKETS)
 RESULTS_LARGE: Final = _metric("agent_otel.tool.results.large", COUNTER, "{result}", (GEN_AI_TOOL_NAME, THRESHOLD),
     "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES.")
+RESULTS_OVER_BUDGET: Final = _metric("agent_otel.tool.results.over_budget", COUNTER, "{result}",
+    (GEN_AI_TOOL_NAME, LAYER),
+    "Results larger than the weakest layer on their way accepts, by that layer, after remedies.")
 RESULTS_TRUNCATED: Final = _metric(
     "agent_otel.tool.results.truncated", COUNTER, "{result}", (GEN_AI_TOOL_NAME, LAYER, REASON),
     "Results found cut, by the layer that cut and how it is known.")
@@ -277,6 +284,9 @@ LAYER_MODEL_REQUEST: Final = "model_request"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
+DEFAULT: Final = "default"
+PAYLOAD: Final = "payload"
+BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, PAYLOAD, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),

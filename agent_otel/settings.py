@@ -16,6 +16,7 @@ from agent_otel._internal.setting_kinds import (
     BOUNDARIES,
     CAPS,
     CAPTURE,
+    CEILING,
     COUNT,
     ENCRYPTION_KEYS,
     KEY,
@@ -163,9 +164,11 @@ class Settings:
     )
     result_ceiling_bytes: int | None = _setting(
         "AGENT_OTEL_RESULT_CEILING_BYTES",
-        LIMIT,
+        CEILING,
         None,
-        "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place.",
+        "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place. "
+        "`auto` is the limit of the weakest layer on the result's way: the room that is left in the durable runtime's "
+        "payload, or the framework's own limit; nothing is withheld where no limit is known.",
     )
     claim_check: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK",

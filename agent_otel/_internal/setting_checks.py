@@ -85,7 +85,7 @@ def corrections(chosen: Mapping[str, Any], explicit: Collection[str]) -> dict[st
             f"{chosen['prometheus_port']} is not served, because AGENT_OTEL_METRICS is off",
         )
     ceiling = chosen["result_ceiling_bytes"]
-    if chosen["claim_check"] and ceiling is not None and chosen["claim_check_bytes"] > ceiling:
+    if chosen["claim_check"] and ceiling and chosen["claim_check_bytes"] > ceiling:
         found["claim_check_bytes"] = ceiling
         if "claim_check_bytes" in explicit:
             _contradicts(

@@ -25,6 +25,8 @@ BOUNDARIES: Final = (
 )
 #: The largest size that a setting accepts; no payload can be larger, because no machine has that much memory.
 LARGEST_BYTES: Final = 2**40
+#: The ceiling of `auto`, which follows the budget of each result.
+AUTO: Final = 0
 #: A shorter key can be guessed from a single reference or hash.
 _LEAST_KEY_BYTES: Final = 16
 _LONGEST_SECONDS: Final = 10 * 365 * 86_400
@@ -85,6 +87,10 @@ def _limit(text: str) -> int:
     if not size:
         raise ValueError("a size above 0, such as 16000, 64Ki or 2MiB")
     return size
+
+
+def _ceiling(text: str) -> int:
+    return AUTO if text.lower() == "auto" else _limit(text)
 
 
 def _switch(text: str) -> bool:
@@ -193,6 +199,7 @@ STORE: Final = Kind(
     Secret,  # the URL may have a password in it
     is_secret=True,
 )
+CEILING: Final = Kind("size above 0, or `auto`", _ceiling)
 COUNT: Final = Kind("number", _count)
 SECONDS: Final = Kind("seconds", _seconds)
 PORT: Final = Kind("port", _port)

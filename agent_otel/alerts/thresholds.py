@@ -109,6 +109,7 @@ class Thresholds:
 
     large_results_window: str = _threshold(DURATION, "15m", "Large results are counted over this window.")
     large_results_min: int = _threshold(COUNT, 1, "So many large results of a tool in the window alert.")
+    over_budget_window: str = _threshold(DURATION, "15m", "Results above their budget are counted over this window.")
     mostly_large_window: str = _threshold(DURATION, "1h", "The share of large results is taken over this window.")
     mostly_large_ratio: float = _threshold(RATIO, 0.5, "A larger share of large results than this alerts.")
     mostly_large_min_results: int = _threshold(COUNT, 10, "Results of a tool in the window for its share to count.")

@@ -30,6 +30,7 @@ _NAME: Final = semconv.GEN_AI_TOOL_NAME
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _CUT_JSON: Final = f'{semconv.REASON}="{semconv.CUT_JSON}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
+_KNOWN: Final = f'{semconv.LAYER}!="{semconv.DEFAULT}"'
 _FAILED: Final = f'{label(semconv.ERROR_TYPE)}!=""'
 
 
@@ -47,6 +48,11 @@ def results(query: Query, window: str) -> Recording:
 def large(query: Query, window: str) -> Recording:
     """Record the number of a tool's results above the warn size."""
     return query.events(f"{_RESULTS}_large", query.counter(semconv.RESULTS_LARGE, _WARN), window, _NAME)
+
+
+def over_known_budgets(query: Query, window: str) -> Recording:
+    """Record the number of a tool's results above the budget of a layer whose limit is known."""
+    return query.events(f"{_RESULTS}_over_budget", query.counter(semconv.RESULTS_OVER_BUDGET, _KNOWN), window, _NAME)
 
 
 def cuts(query: Query, window: str) -> Recording:
@@ -136,6 +142,25 @@ def too_large(query: Query) -> Alert:
         summary=f"Tool {TOOL} returned large results",
         description=f"Results of tool {TOOL}{IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within {window}: {COUNT}. "
         "Every later turn carries them. Give the tool a limit or pages.",
+        dashboard=on_tools(),
+        keep=chosen.keep_firing,
+    )
+
+
+def over_budget(query: Query) -> Alert:
+    """Return a warning: a layer on the result's way cuts it, or the state with it is refused in one of the next turns."""
+    chosen = query.thresholds
+    window = chosen.over_budget_window
+    many = over_known_budgets(query, window)
+    return Alert(
+        "AgentToolResultOverBudget",
+        WARNING,
+        promql.at_least(many, 1),
+        reads=(many,),
+        summary=f"Results of tool {TOOL} are larger than the layers behind it accept",
+        description=f"Results of tool {TOOL}{IN_JOB} above their budget within {window}: {COUNT}. The budget is that of "
+        "the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. The layer is "
+        f"`{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
         dashboard=on_tools(),
         keep=chosen.keep_firing,
     )
@@ -261,6 +286,7 @@ def error_rate(query: Query) -> Alert:
 RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     too_large,
+    over_budget,
     mostly_large,
     truncation_high,
     json_truncated,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
+from agent_otel import semconv
+
 if TYPE_CHECKING:
     from collections import deque
 
@@ -89,6 +91,11 @@ class PayloadHistory:
         self.utilization = 0.0
 
 
+#: The other growth of a state hides the copies of results of fewer bytes.
+_LEAST_BYTES = 4096
+_MOST_COPIES = 8
+
+
 class ExecutionState:
     """The state of one execution.
 
@@ -102,6 +109,7 @@ class ExecutionState:
         "asked",
         "call_ids",
         "carries",
+        "copies",
         "few_turns",
         "followed",
         "forgotten",
@@ -127,6 +135,8 @@ class ExecutionState:
         self.forgotten = False
         #: Bytes, cap and turns left of the payload nearest to its cap.
         self.carries: tuple[int, int | None, int | None] | None = None
+        #: Copies of each result in that payload.
+        self.copies = 1
         #: Bytes of the results that were handed on since that payload.
         self.handed_bytes = 0
         self.asked: dict[int, None] = {}
@@ -138,6 +148,25 @@ class ExecutionState:
         self.followed: dict[str, int] | None = None
         self.tracks: dict[str, PayloadHistory] | None = None
         self.workflow: str | None = None
+
+    def carried_attributes(self) -> dict[str, int | float]:
+        """Return span attributes of the payload nearest to its cap."""
+        if self.carries is None:
+            return {}
+        payload_bytes, cap_bytes, turns_left = self.carries
+        found: dict[str, int | float] = {semconv.PAYLOAD_BYTES: payload_bytes}
+        if cap_bytes is not None:
+            found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
+            found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+            if turns_left is not None:
+                found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+        return found
+
+    def carried_on(self, sizes: list[int]) -> None:
+        """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""
+        if len(sizes) > 1 and self.handed_bytes >= _LEAST_BYTES:
+            self.copies = min(_MOST_COPIES, max(1, round((sizes[-1] - sizes[-2]) / self.handed_bytes)))
+        self.handed_bytes = 0
 
     def __len__(self) -> int:
         streams = sum(map(len, (self.streams or {}).values()))

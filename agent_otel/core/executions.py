@@ -98,13 +98,20 @@ class Executions:
                 self._remember(execution, execution.asked, key, None)
             return repeated
 
-    def produced(self, execution_id: str, tool: str, result_bytes: int, call_id: str | None) -> SeenCall | None:
-        """Add the bytes of a result to its execution; return the record of its call, None when there is none."""
+    def produced(
+        self, execution_id: str, tool: str, result_bytes: int, call_id: str | None, *, goes_on: bool = True
+    ) -> SeenCall | None:
+        """Add the bytes of a result to its execution; return the record of its call, None when there is none.
+
+        The result ``goes_on`` into the next payload, unless `handed_on` has counted it.
+        """
         with self._lock:
             execution = self._executions.get(execution_id)
             if execution is None:
                 return None
             execution.result_bytes += result_bytes
+            if goes_on:
+                execution.handed_bytes += result_bytes
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes

@@ -264,9 +264,9 @@ def _remember(
     track.utilization = utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     tracks = execution.tracks or {}
     if len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
-        execution.carries = (carried.bytes, cap_bytes, turns_left)
         if carried.direction != semconv.OUTPUT:  # an output holds the results of its own step only
-            execution.handed_bytes = 0
+            execution.carried_on(sizes)
+        execution.carries = (carried.bytes, cap_bytes, turns_left)
         if not carried.again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return turns_left

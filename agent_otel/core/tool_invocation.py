@@ -12,6 +12,7 @@ from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.executions import executions
+from agent_otel.core.result_budget import budget_of
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.stage_comparison import compare, show
 from agent_otel.core.types import PRODUCED
@@ -23,8 +24,11 @@ from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.trace import Span
 
+    from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
     from agent_otel.core.types import LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
@@ -57,6 +61,7 @@ class ToolInvocation:
     invites = False
     probe: tuple[str, str] | None = None
     arguments: str | None = None
+    _budget: Budget | None = None
     content: str | None = None
     cuts: tuple[tuple[str, str], ...] = ()
     #: True when limits and payloads have counted the bytes that go on to the model.
@@ -74,6 +79,8 @@ class ToolInvocation:
     skipped: LimitReached | None = None
     #: Limits that count this call as running; `finish` releases them.
     limits: LimitsInUse | None = None
+    #: Returns the bytes above which the framework stores the result itself.
+    offloads_above: Callable[[], int] | None = None
     remedied: Remedied | None = None
     span: spans.OpenSpan | None = None
     start_ns = 0
@@ -152,7 +159,7 @@ class ToolInvocation:
             attributes[semconv.EXECUTION_ID] = step.execution
         execution = executions.known(self.execution) if self.execution is not None else None
         if execution is not None and execution.carries is not None:
-            attributes.update(_carried(*execution.carries))
+            attributes.update(execution.carried_attributes())
         within = within or trace.get_current_span()
         mode = self.out.settings.spans
         self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
@@ -197,6 +204,12 @@ class ToolInvocation:
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
         if self.out.captures:
             self.content = preview(result.value, _PREVIEW_BYTES)
+
+    def budget(self) -> Budget:
+        """Return the budget of the result, as it was before the result itself took of it."""
+        if self._budget is None:
+            self._budget = budget_of(self.execution, self.out.settings, self.offloads_above)
+        return self._budget
 
     def add(self, result: ToolResult) -> None:
         """Add one item of a stream to the size of the result."""
@@ -281,6 +294,7 @@ class ToolInvocation:
             attributes[semconv.RESULT_TRUNCATED] = established
             if not self.produced.exact:
                 attributes[semconv.RESULT_ESTIMATED] = True
+            attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = self.budget()
         if self.structured is not None:
             attributes[semconv.RESULT_STRUCTURED_BYTES] = self.structured.bytes
         self._tell_cut(attributes)
@@ -342,6 +356,11 @@ class ToolInvocation:
         series = self.series
         result_bytes = None if self.produced is None else self.produced.bytes
         series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
+        read = self.produced or self.failed
+        if read is not None:
+            budget = self.budget()
+            if (read.bytes if self.remedied is None else self.remedied.bytes) > budget.bytes:
+                series.over_budget(budget.layer).record(1, exemplar)
         if result_bytes is not None and (self.execution is not None or self.call.call_id is not None):
             self._note(result_bytes)
         for layer, reason in self.cuts:
@@ -350,7 +369,6 @@ class ToolInvocation:
             self.out.metrics.limit_hit(self.skipped.limit)
         if result_bytes is None and self.failed is not None:
             series.failure(self.failed.bytes, exemplar)
-        read = self.produced or self.failed
         if self.remedied is not None and read is not None:
             self.out.metrics.remedied(self.name, self.remedied.reason, read.bytes - self.remedied.bytes)
         if self.repeated:
@@ -365,7 +383,7 @@ class ToolInvocation:
         execution, call_id = self.execution, self.call.call_id
         noted = None
         if execution is not None:
-            noted = executions.produced(execution, self.name, result_bytes, call_id)
+            noted = executions.produced(execution, self.name, result_bytes, call_id, goes_on=not self.counted)
         elif call_id is not None:
             noted = executions.produced_by_nobody(self.name, result_bytes, call_id)
         if noted is None:
@@ -383,14 +401,3 @@ class ToolInvocation:
                 self.out.metrics.incomplete(self.name, reason, 0)
                 if execution is not None:
                     executions.follow(execution, self.name)
-
-
-def _carried(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, Any]:
-    """Return span attributes of the last payload that a durable runtime carried for an execution."""
-    found: dict[str, Any] = {semconv.PAYLOAD_BYTES: payload_bytes}
-    if cap_bytes is not None:
-        found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
-        found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
-        if turns_left is not None:
-            found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
-    return found

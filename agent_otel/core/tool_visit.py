@@ -66,6 +66,8 @@ class Visit:
         self._opens_span = opens_span
         if is_outermost:
             record.visit = weakref.ref(self)
+        if reader.offloads_above is not None:
+            record.offloads_above = reader.offloads_above
 
     def __enter__(self) -> Self:
         # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.

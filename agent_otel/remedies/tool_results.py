@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork, setting_checks
+from agent_otel._internal.setting_kinds import AUTO
+from agent_otel.core.executions import executions
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import text_bytes
 from agent_otel.remedies import limits, result_ceiling
@@ -13,7 +15,6 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
-from agent_otel.remedies.payload_room import hand_on
 from agent_otel.remedies.sizes import arefine, read_size, refine
 
 if TYPE_CHECKING:
@@ -109,11 +110,18 @@ class Remedies:
     def _most_bytes(self, record: ToolInvocation, reader: ToolReader) -> int:
         """Return the bytes up to which the exact size of a result is read."""
         claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(reader)
-        return _MARGIN * max(claimed_from, self._ceiling_bytes or 0)
+        return _MARGIN * max(claimed_from, self._ceiling(record) or 0)
+
+    def _ceiling(self, record: ToolInvocation) -> int | None:
+        """Return the bytes above which a result is withheld; None when no layer on its way has a known limit."""
+        if self._ceiling_bytes != AUTO:
+            return self._ceiling_bytes
+        budget = record.budget()
+        return None if budget.layer == semconv.DEFAULT else budget.bytes
 
     def _withheld(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Remedied | None:
         """Return the error in place of a result above the ceiling; None when the result is not above it."""
-        limit_bytes, size = self._ceiling_bytes, read_size(record)
+        limit_bytes, size = self._ceiling(record), read_size(record)
         if size is None or limit_bytes is None or size.bytes <= limit_bytes:
             return None
         parameters: Iterable[str] = reader.parameters(asked) if reader.parameters is not None else ()
@@ -151,8 +159,8 @@ class Remedies:
         if size is None or record.execution is None:
             return
         size_bytes = size.bytes if record.remedied is None else record.remedied.bytes
-        if self._claim_check is not None:
-            hand_on(record, size_bytes)
+        record.budget()  # before the result takes of it
+        executions.handed_on(record.execution, size_bytes)
         if self._limits is None:
             return
         if record.remedied is None:

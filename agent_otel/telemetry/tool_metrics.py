@@ -57,6 +57,8 @@ class ToolSeries:
             counter.record(0)
         for metric in semconv.REASON_COUNTERS.values():
             metrics.series(metric, (tool,)).record(0)
+        for layer in semconv.BUDGET_LAYERS:
+            self.over_budget(layer).record(0)
         for layer, reason in semconv.TRUNCATION_CASES:
             metrics.series(semconv.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
         for remedy in metrics.remedies:
@@ -105,6 +107,10 @@ class ToolSeries:
         if result_bytes is not None:
             self.size.add(result_bytes, exemplar)
             self.produced.add(result_bytes)
+
+    def over_budget(self, layer: str) -> Series:
+        """Return the counter of results above the budget of a layer."""
+        return self._metrics.series(semconv.RESULTS_OVER_BUDGET, (self.tool, layer))
 
     def truncated(self, layer: str, reason: str) -> Series:
         """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""

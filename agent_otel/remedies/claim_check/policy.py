@@ -13,6 +13,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel.core import payload, remedy_hooks
 from agent_otel.core.types import Replacement
+from agent_otel.core.result_budget import room_of
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims, current_owner
@@ -20,7 +21,6 @@ from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
-from agent_otel.remedies.payload_room import room_of
 from agent_otel.remedies.sizes import correct, off_the_loop, read_size, refine
 
 if TYPE_CHECKING:
@@ -119,20 +119,20 @@ class ClaimCheck:
     def _view_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
-        room = room_of(record)
+        room = room_of(record.execution)
         left_bytes = room.left_bytes(self._settings.payload_warn_ratio)
         if room.cap_bytes is not None and left_bytes is not None:
             is_near = room.taken_bytes >= room.cap_bytes * self._settings.payload_near_ratio
             most_bytes = min(most_bytes, max(left_bytes // _SHARES, 0 if is_near else _LEAST_VIEW_BYTES))
         ceiling_bytes = self._settings.result_ceiling_bytes
-        if ceiling_bytes is not None:
+        if ceiling_bytes:  # with `auto` the room above is the limit
             most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
         return max(most_bytes, 0)
 
     def _fits(self, record: ToolInvocation, content: Content) -> bool:
         """Return True when a result that could not be stored may go on whole."""
-        left_bytes = room_of(record).left_bytes(self._settings.payload_warn_ratio)
-        limits = (left_bytes, self._settings.result_ceiling_bytes)
+        left_bytes = room_of(record.execution).left_bytes(self._settings.payload_warn_ratio)
+        limits = (left_bytes, self._settings.result_ceiling_bytes or None)
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
         if content.least_bytes > most_bytes:
             return False

@@ -315,6 +315,8 @@ def test_deepagents_moves_a_large_result_to_a_file_by_default(told: Told) -> Non
     handed_back = [span["attributes"].get("tool.result.handed_back_bytes") for span in report["spans"]]
     assert sent["call_0"] in handed_back
     assert counted(report, "tool.results.truncated") == {"big framework offloaded": 1}
+    over = {labels: count for labels, count in counted(report, "tool.results.over_budget").items() if count}
+    assert over == {"big framework": 1}
     assert counted(report, "tool.result.delivered") == {"big": sum(sent.values())}
 
 

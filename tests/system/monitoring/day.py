@@ -60,6 +60,7 @@ _FAMILIES: Final = (
     semconv.RESULT_SIZE,
     semconv.TOOL_DURATION,
     semconv.RESULTS_LARGE,
+    semconv.RESULTS_OVER_BUDGET,
     semconv.RESULTS_TRUNCATED,
     semconv.UTILIZATION,
     semconv.PAYLOAD_NEAR_CAP,

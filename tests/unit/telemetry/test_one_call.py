@@ -59,6 +59,8 @@ def test_one_span(environment: Callable[[str], Environment], receiver: OtlpRecei
         "tool.result.bytes": 1000,
         "tool.result.estimated_tokens": 125,
         "tool.result.truncated": False,
+        "tool.result.budget_bytes": 16_000,
+        "tool.result.budget_layer": "default",
     } == span.attributes
     assert [] == span.events
 
@@ -97,6 +99,8 @@ _EXPECTED = {
     key("agent_otel_tool_args_size_bytes_sum", **_BROKEN): 2,
     key("agent_otel_tool_results_large_total", **_SEARCH, threshold="warn"): 1,
     key("agent_otel_tool_results_large_total", **_BROKEN, threshold="warn"): 0,
+    key("agent_otel_tool_results_over_budget_total", **_SEARCH, layer="default"): 1,
+    key("agent_otel_tool_results_over_budget_total", **_SEARCH, layer="payload"): 0,
     key("agent_otel_tool_results_truncated_total", **_SEARCH, layer="tool", reason="marker"): 0,
     key("agent_otel_tool_results_truncated_total", **_BROKEN, layer="framework", reason="shrunk"): 0,
     key("agent_otel_tool_result_produced_bytes_total", **_SEARCH): 20_301,
@@ -117,6 +121,7 @@ _UNITS = {
     "agent_otel.tool.result.size": "By",
     "agent_otel.tool.args.size": "By",
     "agent_otel.tool.results.large": "{result}",
+    "agent_otel.tool.results.over_budget": "{result}",
     "agent_otel.tool.results.truncated": "{result}",
     "agent_otel.tool.results.suspected": "{result}",
     "agent_otel.tool.results.cleared": "{result}",

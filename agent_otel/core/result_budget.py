@@ -1,0 +1,75 @@
+"""The budget of a tool's result: the bytes that the weakest layer on its way accepts.
+
+A result passes the ceiling of this package, the framework, and the payload of the durable runtime that carries it in
+every later turn. Above the smallest of their limits it is withheld, cut, or refused with the whole state.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_otel import semconv
+from agent_otel.core import payload
+from agent_otel.core.executions import executions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.settings import Settings
+
+#: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
+#: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
+#: accepts.
+_FILLED: Final = 0.5
+
+
+class Budget(NamedTuple):
+    """The largest result that passes, in bytes, and the layer that limits it: one of ``semconv.BUDGET_LAYERS``."""
+
+    bytes: int
+    layer: str
+
+
+class Room(NamedTuple):
+    """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result."""
+
+    taken_bytes: int
+    cap_bytes: int | None
+    copies: int = 1
+
+    def left_bytes(self, warn_ratio: float) -> int | None:
+        """Return the bytes that results may still add, below 0 when there are too many; None without a cap."""
+        return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
+
+
+def room_of(execution_id: str | None) -> Room:
+    """Return the room of an execution: its last payload plus the results handed on since.
+
+    Before the first payload, the cap is that of the step in which the tool runs.
+    """
+    execution = executions.known(execution_id) if execution_id is not None else None
+    handed_bytes = execution.handed_bytes if execution is not None else 0
+    if execution is not None and execution.carries is not None:
+        payload_bytes, cap_bytes, _ = execution.carries
+        return Room(payload_bytes + handed_bytes * execution.copies, cap_bytes, execution.copies)
+    step = payload.current_step()
+    cap = payload.cap_of(step, semconv.OUTPUT) if step is not None else None
+    return Room(handed_bytes, cap.bytes if cap is not None else None)
+
+
+def budget_of(execution_id: str | None, chosen: Settings, offloads_above: Callable[[], int] | None) -> Budget:
+    """Return the budget of the next result of an execution.
+
+    ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
+    """
+    found = []
+    if chosen.result_ceiling_bytes:
+        found.append(Budget(chosen.result_ceiling_bytes, semconv.CEILING))
+    framework_bytes = offloads_above() if offloads_above is not None else 0
+    if framework_bytes:
+        found.append(Budget(framework_bytes, semconv.LAYER_FRAMEWORK))
+    room = room_of(execution_id)
+    if room.cap_bytes is not None:
+        left_bytes = max(0, room.cap_bytes - room.taken_bytes)
+        found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
+    return min(found, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
