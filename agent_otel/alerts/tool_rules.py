@@ -148,7 +148,7 @@ def too_large(query: Query) -> Alert:
 
 
 def over_budget(query: Query) -> Alert:
-    """Return a warning: a layer on the result's way cuts it, or the state with it is refused in one of the next turns."""
+    """Return a warning: a layer behind the tool cuts the result, or refuses the state with it in a later turn."""
     chosen = query.thresholds
     window = chosen.over_budget_window
     many = over_known_budgets(query, window)
@@ -158,9 +158,9 @@ def over_budget(query: Query) -> Alert:
         promql.at_least(many, 1),
         reads=(many,),
         summary=f"Results of tool {TOOL} are larger than the layers behind it accept",
-        description=f"Results of tool {TOOL}{IN_JOB} above their budget within {window}: {COUNT}. The budget is that of "
-        "the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. The layer is "
-        f"`{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
+        description=f"Results of tool {TOOL}{IN_JOB} above their budget within {window}: {COUNT}. The budget is that "
+        "of the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. The "
+        f"layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
         dashboard=on_tools(),
         keep=chosen.keep_firing,
     )

@@ -358,9 +358,9 @@ class ToolInvocation:
         series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
         read = self.produced or self.failed
         if read is not None:
-            budget = self.budget()
-            if (read.bytes if self.remedied is None else self.remedied.bytes) > budget.bytes:
-                series.over_budget(budget.layer).record(1, exemplar)
+            limit_bytes, layer = self._budget or self.budget()
+            if (read.bytes if self.remedied is None else self.remedied.bytes) > limit_bytes:
+                series.over_budget(layer).record(1, exemplar)
         if result_bytes is not None and (self.execution is not None or self.call.call_id is not None):
             self._note(result_bytes)
         for layer, reason in self.cuts:
@@ -388,15 +388,13 @@ class ToolInvocation:
             noted = executions.produced_by_nobody(self.name, result_bytes, call_id)
         if noted is None:
             return
-        if self.handed is not None:
-            noted.handed = self.handed
+        noted.handed = -1 if self.handed is None else self.handed
         noted.probe = self.probe
         if self.span is not None:
             noted.span = self.span.span.get_span_context()
         cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *self.cuts) if self.invites else self.cuts
         if cuts:
-            reference = self.remedied.ref if self.remedied is not None else None
-            reason = fragments.note(noted, cuts, result_bytes, self.handed, reference)
+            reason = fragments.note(noted, cuts, result_bytes, self.handed, self.remedied and self.remedied.ref)
             if reason is not None:
                 self.out.metrics.incomplete(self.name, reason, 0)
                 if execution is not None:

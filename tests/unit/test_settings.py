@@ -97,7 +97,11 @@ def test_every_setting_says_what_it_means() -> None:
         assert item.metadata["meaning"].endswith(".")
 
 
-LIMITS = [item for item in fields(Settings) if item.metadata["kind"].name in ("size above 0", "size above 0, or `auto`", "number", "seconds")]
+LIMITS = [
+    item
+    for item in fields(Settings)
+    if item.metadata["kind"].name in ("size above 0", "size above 0, or `auto`", "number", "seconds")
+]
 
 
 def test_a_limit_is_all_that_ends_in_bytes_or_counts_but_the_probe() -> None:
