@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import settings
+from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import delivery, execution_context, model_request, switches
 from agent_otel.core import payload as carried
@@ -12,7 +12,6 @@ from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import request_remedies, result_remedies
 from agent_otel.core.switches import muted
-from agent_otel.core.tool_invocation import end_execution
 from agent_otel.core.tool_stream import StreamVisit
 from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, running
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Payload
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         ToolResult,
         WrappedCall,
     )
+    from agent_otel.telemetry.setup import Telemetry
 
 __all__ = [
     "Inside",
@@ -84,7 +84,7 @@ def enter_stream(
 @errors.guarded("execution.finish")
 def finish_execution(named: execution_context.Identity) -> None:
     """Record the totals of an execution that has ended; one without tool calls or payloads records nothing."""
-    end_execution(telemetry(), named)
+    _end_execution(telemetry(), named)
     _forget(named.id)
 
 
@@ -95,7 +95,7 @@ def execution_ended(execution_id: str, workflow: str | None = None) -> None:
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
         named = execution_context.text_or_none(workflow) or execution.workflow
-        end_execution(telemetry(), execution_context.Identity(plain_id, named))
+        _end_execution(telemetry(), execution_context.Identity(plain_id, named))
         _forget(plain_id)
 
 
@@ -299,3 +299,13 @@ def _running() -> ToolInvocation | None:
     """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
     record = running()
     return None if record is None or record.depth else record
+
+
+def _end_execution(out: Telemetry, named: execution_context.Identity) -> None:
+    """Record the totals of an execution that has ended, and forget it; an execution without state records nothing."""
+    finished = executions.finish(named.id)
+    if finished is not None:
+        for tool in finished.followed or ():
+            out.metrics.followed(tool, semconv.IGNORED)
+        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.execution(named.workflow, named.agent, *totals)

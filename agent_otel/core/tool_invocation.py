@@ -40,16 +40,6 @@ _PREVIEW_BYTES = 8 * 1024
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
-def end_execution(out: Telemetry, named: execution_context.Identity) -> None:
-    """Record the totals of an execution that has ended, and forget it; an execution without state records nothing."""
-    finished = executions.finish(named.id)
-    if finished is not None:
-        for tool in finished.followed or ():
-            out.metrics.followed(tool, semconv.IGNORED)
-        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
-        out.metrics.execution(named.workflow, named.agent, *totals)
-
-
 class ToolInvocation:
     """A tool call while it runs; the record is dropped when the call ends."""
 
@@ -358,25 +348,29 @@ class ToolInvocation:
         series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
         read = self.produced or self.failed
         if read is not None:
-            limit_bytes, layer = self._budget or self.budget()
-            if (read.bytes if self.remedied is None else self.remedied.bytes) > limit_bytes:
-                series.over_budget(layer).record(1, exemplar)
-        if result_bytes is not None and (self.execution is not None or self.call.call_id is not None):
-            self._note(result_bytes)
+            self._count_bytes(read.bytes, exemplar)
         for layer, reason in self.cuts:
             series.truncated(layer, reason).record(1, exemplar)
         if self.skipped is not None:
             self.out.metrics.limit_hit(self.skipped.limit)
-        if result_bytes is None and self.failed is not None:
-            series.failure(self.failed.bytes, exemplar)
-        if self.remedied is not None and read is not None:
-            self.out.metrics.remedied(self.name, self.remedied.reason, read.bytes - self.remedied.bytes)
         if self.repeated:
             series.repeats.record(1, exemplar)
         if self.followup is not None:
             self.out.metrics.followed(self.name, self.followup)
         if self.change is not None:
             series.shape_changes.record(1, exemplar)
+
+    def _count_bytes(self, read_bytes: int, exemplar: Exemplar | None) -> None:
+        """Record the bytes of a result, or of a failure's text, that go on to the model."""
+        limit_bytes, layer = self._budget or self.budget()
+        if (read_bytes if self.remedied is None else self.remedied.bytes) > limit_bytes:
+            self.series.over_budget(layer).record(1, exemplar)
+        if self.produced is None:
+            self.series.failure(read_bytes, exemplar)
+        elif self.execution is not None or self.call.call_id is not None:
+            self._note(read_bytes)
+        if self.remedied is not None:
+            self.out.metrics.remedied(self.name, self.remedied.reason, read_bytes - self.remedied.bytes)
 
     def _note(self, result_bytes: int) -> None:
         """Keep the sizes, probe and span context by which the model boundary recognises the result."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel.core import payload, remedy_hooks
-from agent_otel.core.types import Replacement
 from agent_otel.core.result_budget import room_of
+from agent_otel.core.types import Replacement
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims, current_owner
