@@ -103,6 +103,13 @@ class Settings:
         16000,
         'A result above this size counts as large (`threshold="warn"`).',
     )
+    log_large_results: bool = _setting(
+        "AGENT_OTEL_LOG_LARGE_RESULTS",
+        SWITCH,
+        True,
+        "Log a warning `tool.large_result` for a result above AGENT_OTEL_LARGE_RESULT_BYTES, once for each tool and "
+        "hour, in a program that has configured `logging`: tool, bytes, budget, hash of the arguments and trace id.",
+    )
     hash_key: str = _setting(
         "AGENT_OTEL_HASH_KEY",
         KEY,

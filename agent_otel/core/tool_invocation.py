@@ -21,7 +21,7 @@ from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import large_results, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -365,6 +365,8 @@ class ToolInvocation:
         limit_bytes, layer = self._budget or self.budget()
         if (read_bytes if self.remedied is None else self.remedied.bytes) > limit_bytes:
             self.series.over_budget(layer).record(1, exemplar)
+        if read_bytes > self.out.settings.large_result_bytes and self.out.settings.log_large_results:
+            large_results.log(self.series.tool, read_bytes, (limit_bytes, layer), self.args_hash, exemplar)
         if self.produced is None:
             self.series.failure(read_bytes, exemplar)
         elif self.execution is not None or self.call.call_id is not None:
