@@ -188,8 +188,8 @@ def bounding(history: History, first: int, changes: Changes, failure_bytes: int)
         if result.call is None or result.turn < first:
             continue
         heavy = weight(content)
-        text = text_of(content)
-        if heavy.bytes <= failure_bytes or text is None or not has_failed(content, result.answered.failed):
+        text = text_of(content) if heavy.bytes > failure_bytes else None
+        if text is None or not has_failed(content, result.answered.failed):
             continue
         bounded = _ends(text, failure_bytes)
         changes.put(result.at, result.answered.path, replaced(content, bounded))

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 TRIM: Final = "trim"
 DEDUPLICATE: Final = "deduplicate"
 
+_UNIQUE: Final = 16
+"""Characters of a provider's ids at least: ``call_…`` with 24, ``toolu_…`` with 24, UUIDs with 32."""
+
 
 class View(NamedTuple):
     """Messages for a request, and the UTF-8 bytes that each strategy removed."""
@@ -86,8 +89,10 @@ def deduplicate(messages: Sequence[Any]) -> list[Any]:
     """Return the messages without those that a restored checkpoint has duplicated; the first of each stays.
 
     A message is a duplicate when an earlier one has its id and is equal to it. A result is also a duplicate when an
-    earlier one answers the same call with the same content. Two different messages with the same id both stay. A call
-    stays with its result, and a result with its call. Raises TypeError when ``messages`` is not a sequence.
+    earlier one answers the same call with the same content. Where messages have no ids, the calls have: an equal
+    message with the same calls is a duplicate when their ids are a provider's, unique ones, and so are the equal
+    messages before and after it. Two different messages with the same id both stay. A call stays with its result, and a
+    result with its call. Raises TypeError when ``messages`` is not a sequence.
     """
     history = turns.read(messages)
     places = doubled(history)
@@ -127,7 +132,37 @@ def _doubled(history: History) -> set[int]:
             known[key] = (*earlier[:1], place)
         if before and any(_same(history.messages[other], history.messages[place]) for other in before):
             found.add(place)
+    return found | _repeated(history)
+
+
+def _repeated(history: History) -> set[int]:
+    """Return the places of messages that repeat earlier ones around a call with the same unique id."""
+    found: set[int] = set()
+    first: dict[tuple[str | None, ...], int] = {}
+    end = len(history.seen)
+    while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
+        end -= 1  # the user may say the same again
+    for place, seen in enumerate(history.seen):
+        ids = tuple([asked.id for asked in seen.asked])
+        if not ids or not all(_is_unique(call_id) for call_id in ids):
+            continue
+        earlier = first.setdefault(ids, place)
+        if earlier == place or place in found or not _same(history.messages[earlier], history.messages[place]):
+            continue
+        apart = place - earlier
+        begin = place
+        while begin > apart and _same(history.messages[begin - 1 - apart], history.messages[begin - 1]):
+            begin -= 1
+        stop = place + 1
+        while stop < end and stop - apart < begin and _same(history.messages[stop - apart], history.messages[stop]):
+            stop += 1
+        found.update(range(max(begin, earlier + 1), stop))
     return found
+
+
+def _is_unique(call_id: str | None) -> bool:
+    """Return True for an id that a provider has drawn; some frameworks number the calls of each turn anew."""
+    return call_id is not None and len(call_id) >= _UNIQUE and any(map(str.isdigit, call_id))
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
 from tests.servers.gemini import GeminiServer
 from tests.servers.model import ModelServer, ToolCall
-from tests.unit.remedies.history.histories import reading, rendered
+from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +62,12 @@ MESSAGES = """
 import anthropic
 client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
 client.messages.create(model="scripted", max_tokens=100, messages=history)
+"""
+CONVERSE = """
+import boto3
+client = boto3.client("bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
+                      aws_access_key_id="scripted", aws_secret_access_key="scripted")
+client.converse(modelId="scripted", messages=history)
 """
 CONTENTS = """
 from google import genai
@@ -111,6 +118,7 @@ WAYS = {
     "chat with openai 2": Way("chat", "messages", "openai-2", CHAT),
     "responses": Way("responses", "input", "openai-agents", RESPONSES),
     "anthropic": Way("anthropic", "messages", "anthropic", MESSAGES, AnthropicServer),
+    "bedrock": Way("bedrock", "messages", "bedrock", CONVERSE, BedrockServer),
     "gemini": Way("gemini", "contents", "google-genai", CONTENTS, GeminiServer),
 }
 
@@ -132,7 +140,9 @@ class Sent:
 def history(shape: str, trimmed: int, arguments: Any = WRITTEN) -> list[Any]:
     """Seven turns after a question: the first results trimmed, all calls with these arguments."""
     turns = [reading(number, TRIMMED if number < trimmed else LONG, arguments) for number in range(7)]
-    asked = {"role": "user", "parts": [{"text": "go"}]} if shape == "gemini" else {"role": "user", "content": "go"}
+    asked: dict[str, Any] = {"role": "user", "content": "go"}
+    asked |= {"bedrock": {"content": [{"text": "go"}]}, "gemini": {"parts": [{"text": "go"}]}}.get(shape, {})
+    asked = {key: value for key, value in asked.items() if shape != "gemini" or key != "content"}
     return [asked, *rendered(shape, turns)]
 
 
@@ -188,6 +198,16 @@ def test_doubled_messages_are_sent_once(send: Callable[..., Sent], name: str) ->
     whole = history(WAYS[name].shape, 0)
     results = [each for each in whole if each.get("role") == "tool" or each.get("type") == "function_call_output"]
     sent = send(WAYS[name], [*whole, *copy.deepcopy(results)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
+    assert sent.wire == whole
+    assert list(sent.removed()) == ["deduplicate"]
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "bedrock"])
+def test_a_history_that_was_restored_twice_is_sent_once(send: Callable[..., Sent], name: str) -> None:
+    way = WAYS[name]
+    turns = [Turn((Asked(f"call_9aBcDeFgHiJkLmNoPqRsTu{n}", "read", {}, LONG),)) for n in range(3)]
+    whole = rendered(way.shape, turns)
+    sent = send(way, [*whole, *copy.deepcopy(whole)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
     assert sent.wire == whole
     assert list(sent.removed()) == ["deduplicate"]
 

@@ -12,7 +12,7 @@ from agent_otel.remedies.claim_check.references import Signer, key
 from agent_otel.remedies.history.references import references
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
-from tests.unit.remedies.history.histories import SHAPES, reading, rendered
+from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
 LONG = "line of a file\n" * 20  # 300 bytes
 HEAD = " ".join(["line of a file"] * 10) + "…"  # 150 characters, the last of them a line's end
@@ -336,6 +336,25 @@ def test_a_doubled_call_stays_while_its_result_is_another() -> None:
     other = {**answer, "id": "answer-2", "content": "other"}
     messages = [asked, answer, copy.deepcopy(asked), other]
     assert messages == deduplicate(messages)
+
+
+@each_shape
+def test_a_wire_format_without_message_ids_is_restored_once(shape: str) -> None:
+    ids = [f"call_9aBcDeFgHiJkLmNoPqRsTu{number}" for number in range(3)]
+    turns = [Turn((Asked(call_id, "read", {}, "r"),), user="again") for call_id in ids]
+    messages = rendered(shape, turns)
+    restored = deduplicate([*messages, *copy.deepcopy(messages)])
+    if shape == "gemini":  # its calls have no ids
+        assert 2 * len(messages) == len(restored)
+        return
+    # The last message stays: the user may have said the same again.
+    said = [] if shape in ("anthropic", "bedrock") else messages[-1:]
+    assert [*messages, *said] == restored
+    first = len(rendered(shape, turns[:2]))
+    assert messages == deduplicate([*messages[:first], *copy.deepcopy(messages)])
+    twice = [*messages, *copy.deepcopy(messages)]
+    twice[-2 if shape not in ("anthropic", "bedrock") else -1]["role"] = "alien"
+    assert len(messages) < len(deduplicate(twice))
 
 
 def test_a_repeated_call_with_the_same_id_and_result_is_no_doubled_one() -> None:
