@@ -1,4 +1,4 @@
-"""Trimmed requests and prompt caches, by each provider's own accounting: what is cached of 40 turns, and what they cost."""
+"""Trimmed requests and prompt caches, by each provider's accounting: what is cached of 40 turns, and what they cost."""
 
 from __future__ import annotations
 

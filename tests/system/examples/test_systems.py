@@ -1,0 +1,71 @@
+"""The scenarios that the remedies were made for: what leaves on the wire, with the authors' own numbers."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs" / "remedies.md").read_text()
+TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
+SLOW = 600
+"""Seconds that a script may take on a busy machine."""
+
+
+def _run(environment: Environment, module: str, expression: str) -> Any:
+    code = f"import importlib, json\nscript = importlib.import_module('{module}')\nprint(json.dumps({expression}))"
+    done = environment.run(code, env={"PYTHONPATH": str(ROOT)}, timeout=SLOW, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Environment]) -> None:
+    script = importlib.import_module(TRIMMED)
+    found = _run(
+        environment("strands"),
+        TRIMMED,
+        "[script.table(), script.measured(AGENT_OTEL_TRIM_RESULTS='1').requests[-1]]",
+    )
+    table, request = found
+    assert table in PAGE
+    results = [
+        block["toolResult"]["content"][0]["text"]
+        for message in request["messages"]
+        for block in message["content"]
+        if "toolResult" in block
+    ]
+    assert 39 == len(results)
+    # "Results of the last 2 turns stay verbatim."
+    assert [script.result_of(38), script.result_of(39)] == results[-2:]
+    for number, line in enumerate(results[:-2], 1):
+        head = script.result_of(number)[:150]
+        status = " error" if number % 10 == 0 else " success"
+        assert f"[trimmed 3200 bytes] get_invoice{status}: {head}… ref_id=inv-{number}" == line
+    # "36,000 input tokens in turn 40": the system prompt and 39 results of 800 tokens, and little else.
+    before, after = ([int(cell.replace(",", "")) for cell in row.split("|")[2:5]] for row in table.splitlines()[2:])
+    assert 4_000 + 39 * 800 <= before[0] <= 36_000
+    # The prefix that the cache point covers is not rewritten.
+    assert 4_000 <= before[1] == after[1]
+    # A tenth of the system prompt, two results, 37 lines.
+    assert 400 + 2 * 800 + 37 * 45 <= after[2] <= 400 + 2 * 800 + 37 * 60
+
+
+def test_a_report_is_sent_to_the_model_once(environment: Callable[[str], Environment]) -> None:
+    table, before, after = _run(
+        environment("langchain"),
+        COMPACTED,
+        "[script.table(), *([len(run.summaries), run.copies] for run in ("
+        "script.measured(6, summarise=True),"
+        "script.measured(6, summarise=True, AGENT_OTEL_COMPACT_ARGUMENTS='1')))]",
+    )
+    assert table in PAGE
+    copies = [[int(row.split("|")[column]) for column in (2, 4)] for row in table.splitlines()[2:]]
+    assert [[10, 0], [190, 0], [before[1], 0]] == copies
+    assert [2, 2] == [before[0], after[0]]
+    assert before[1] > 0 == after[1]
