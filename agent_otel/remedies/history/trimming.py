@@ -141,7 +141,7 @@ def _repeated(history: History) -> set[int]:
     first: dict[tuple[str | None, ...], int] = {}
     end = len(history.seen)
     while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
-        end -= 1  # the user may say the same again
+        end -= 1  # the user may send the same again
     for place, seen in enumerate(history.seen):
         ids = tuple([asked.id for asked in seen.asked])
         if not ids or not all(_is_unique(call_id) for call_id in ids):
