@@ -242,6 +242,7 @@ _CUTTING = Row(
             "results are withheld. After a withheld result the agent has to request less: the panel on the right "
             "shows whether it does.",
             [Line(S.events(semconv.RESULTS_LARGE, by=(TOOL, semconv.THRESHOLD)), legend(TOOL, semconv.THRESHOLD))],
+            span=8,
             links=_LINKS,
         ),
         events_of(
@@ -249,6 +250,15 @@ _CUTTING = Row(
             "Next call of a tool after a truncated result. paginated and narrowed are good. ignored: it answered "
             "from a fragment; explain in the tool's description how to get the rest. repeated: the same call again.",
             [Line(S.events(semconv.TOOL_FOLLOWUPS, by=(semconv.OUTCOME,)), legend(semconv.OUTCOME))],
+            span=8,
+        ),
+        events_of(
+            "Answers from a part of a result",
+            "Final answers after a result that no later call completed. page: it named a further page; undelivered: "
+            "the model never got it; the others are reasons of truncation. Give the tool a cursor and describe it.",
+            [Line(S.events(semconv.ANSWERS_INCOMPLETE, by=(TOOL, semconv.REASON)), legend(TOOL, semconv.REASON))],
+            span=8,
+            links=_LINKS,
         ),
     ),
 )

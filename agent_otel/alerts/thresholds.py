@@ -130,6 +130,11 @@ class Thresholds:
     json_cut_min_results: int = _threshold(COUNT, 3, "Results of a tool in the window for its share to count.")
     json_cut_for: str = _threshold(WAIT, "10m", "How long the share has to be that large.")
 
+    answers_incomplete_window: str = _threshold(
+        DURATION, "15m", "Answers that are built on a part of a result are counted over this window."
+    )
+    answers_incomplete_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+
     p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")
     grown_factor: float = _threshold(FACTOR, 4.0, "How many times the earlier 95th percentile alerts.")
     grown_min_bytes: int = _threshold(BYTES, 16_000, "A 95th percentile below this is no matter how much it grew.")

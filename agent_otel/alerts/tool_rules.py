@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _NAME: Final = semconv.GEN_AI_TOOL_NAME
 _NOT_ASKED_FOR: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
+_NO_PAGE: Final = f'{semconv.REASON}!="{semconv.PAGE}"'
 _CUT_JSON: Final = f'{semconv.REASON}="{semconv.CUT_JSON}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
 _KNOWN: Final = f'{semconv.LAYER}!="{semconv.DEFAULT}"'
@@ -219,6 +220,25 @@ def json_truncated(query: Query) -> Alert:
     )
 
 
+def answers_incomplete(query: Query) -> Alert:
+    """Return a critical alert: the model has answered from a part of a result, and nothing else shows it."""
+    chosen = query.thresholds
+    window = chosen.answers_incomplete_window
+    counter = query.counter(semconv.ANSWERS_INCOMPLETE, _NO_PAGE)
+    answers = query.events("agent_otel_answers_incomplete", counter, window, _NAME)
+    return Alert(
+        "AgentAnswersIncomplete",
+        CRITICAL,
+        promql.at_least(answers, chosen.answers_incomplete_min),
+        reads=(answers,),
+        summary=f"Answers are built on a part of a result of tool {TOOL}",
+        description=f"Final answers{IN_JOB} within {window} that are built on a truncated, withheld or undelivered "
+        f"result of tool {TOOL}: {COUNT}. No later call got the rest. The traces name the calls.",
+        dashboard=on_tools(),
+        keep=chosen.keep_firing,
+    )
+
+
 def first_truncation(query: Query) -> Alert:
     """Return a warning: answers may be worse without an error, but no run is stuck."""
     chosen = query.thresholds
@@ -290,6 +310,7 @@ ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     mostly_large,
     truncation_high,
     json_truncated,
+    answers_incomplete,
     first_truncation,
     grown,
     error_rate,

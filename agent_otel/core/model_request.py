@@ -88,12 +88,19 @@ class ModelVisit:
                 while above is not None:
                     above.cache_is_told, above = True, above._above  # noqa: SLF001 - of this class
             self.item(value)
-            if self.pending is not None:
-                if self._reader.watch is not None:
-                    self._reader.watch(value, self)
-                self._answered()
+            self._answered()
         except Exception:
             errors.report_error("model_request.response")
+
+    def watched(self, value: Any) -> Any:
+        """Read a response and return it; around a stream that shows what the answer is built on, with this visit."""
+        self.returned(value)
+        try:
+            if self.pending is not None and self._reader.watch is not None:
+                return self._reader.watch(value, self)
+        except Exception:
+            errors.report_error("model_request.response")
+        return value
 
     def item(self, value: Any) -> None:
         """Read from a response, or from an item of a stream, whether the model asks for a tool call."""
@@ -103,6 +110,8 @@ class ModelVisit:
                 asks = self._reader.asks(value)
                 if asks is not None:
                     self._asks = asks or self._asks is True
+                if self._reader.ends is not None and self._reader.ends(value):
+                    self._answered()
         except Exception:
             errors.report_error("model_request.response")
 

@@ -20,7 +20,8 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from agent_otel.telemetry import large_results, spans
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class ToolInvocation:
     limits: LimitsInUse | None = None
     #: Returns the bytes above which the framework stores the result itself.
     offloads_above: Callable[[], int] | None = None
+    #: True for a tool that reads on in a stored result: its page is a part that the model chose.
+    reads_on = False
     remedied: Remedied | None = None
     span: spans.OpenSpan | None = None
     start_ns = 0
@@ -185,7 +188,7 @@ class ToolInvocation:
         if type(value) is dict or type(value) is list:
             self.change = drift.note(self.name, value)
         if self.execution is not None or self.call.call_id is not None:
-            self.invites = has_cursor(value)
+            self.invites = is_page(value, self.call.arguments)
             if self.call.call_id is None:
                 self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:
@@ -388,10 +391,10 @@ class ToolInvocation:
         noted.probe = self.probe
         if self.span is not None:
             noted.span = self.span.span.get_span_context()
-        cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *self.cuts) if self.invites else self.cuts
-        if cuts:
-            reason = fragments.note(noted, cuts, result_bytes, self.handed, self.remedied and self.remedied.ref)
-            if reason is not None:
-                self.out.metrics.incomplete(self.name, reason, 0)
-                if execution is not None:
-                    executions.follow(execution, self.name)
+        cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *self.cuts) if self.invites and not self.reads_on else self.cuts
+        reference = self.remedied and self.remedied.ref
+        reason = fragments.note(noted, cuts, result_bytes, self.handed, reference) if cuts else None
+        if reason is not None:
+            self.out.metrics.incomplete(self.name, reason, 0)
+        if execution is not None and (self.invites or reason is not None):
+            executions.follow(execution, self.name)

@@ -176,8 +176,9 @@ class ModelReader:
 
     ``request`` returns None when the call sends no model request. ``cached_tokens`` reads from the response the number
     of prompt tokens that the provider had cached. ``asks`` returns true when a response, or an item of a stream, asks
-    for a tool call, and None when it shows neither that nor an answer. ``watch`` puts a visit around the stream of a
-    response, if it is one. ``outermost`` marks a layer above the provider's SDK; its request
+    for a tool call, and None when it shows neither that nor an answer. ``ends`` returns true for the item after which a
+    consumer may leave a stream. ``watch`` puts a visit around the stream of a
+    response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's SDK; its request
     counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
     returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
     applies a function to the list of messages and puts the returned list in its place, as objects of the SDK. The
@@ -187,7 +188,8 @@ class ModelReader:
     request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ModelRequest | None]
     cached_tokens: Callable[[Any], int | None] | None = None
     asks: Callable[[Any], bool | None] | None = None
-    watch: Callable[[Any, ResponseVisit], None] | None = None
+    watch: Callable[[Any, ResponseVisit], Any] | None = None
+    ends: Callable[[Any], bool] | None = None
     outermost: bool = False
     rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[..., Any]], None] | None = None
 

@@ -139,12 +139,8 @@ def measured(
     return proxy(generator, steps)
 
 
-def is_generator(value: object) -> bool:
-    """Return true for a generator of either kind."""
-    return type(value) is GeneratorType or type(value) is AsyncGeneratorType
-
-
-def watched(generator: Any, visit: ResponseVisit) -> Any:
-    """Put an open visit around the steps of a generator of either kind."""
-    proxy = MeasuredAsyncGenerator if type(generator) is AsyncGeneratorType else MeasuredGenerator
-    return proxy(generator, _Steps(None, visit))
+def watched(value: Any, visit: ResponseVisit) -> Any:
+    """Put an open visit around the steps of a generator of either kind; return any other value as it is."""
+    if type(value) is AsyncGeneratorType:
+        return MeasuredAsyncGenerator(value, _Steps(None, visit))
+    return MeasuredGenerator(value, _Steps(None, visit)) if type(value) is GeneratorType else value

@@ -65,6 +65,8 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
         return _stream(reader)
     if isinstance(reader, ToolReader) and reader.replace is not None and handler.result_remedies() is not None:
         return _remedied_async(reader) if is_async else _remedied(reader)
+    if isinstance(reader, ModelReader) and reader.watch is not None:
+        return _watched_async(reader) if is_async else _watched(reader)
     doors: dict[type, Callable[..., Any]] = {
         ToolReader: handler.enter_tool,
         ModelReader: handler.enter_model,
@@ -96,6 +98,30 @@ def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
             result = await wrapped(*args, **kwargs)
             visit.returned(result)
             return result
+
+    return wrapper
+
+
+def _watched(reader: ModelReader) -> Wrapper:
+    """Wrap a function that sends a model request like `_around`; its value may be a stream."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = handler.enter_model(reader, instance, args, kwargs)
+        if visit is None:
+            return wrapped(*args, **kwargs)
+        with visit:
+            return visit.watched(wrapped(*args, **kwargs))
+
+    return wrapper
+
+
+def _watched_async(reader: ModelReader) -> Wrapper:
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        visit = handler.enter_model(reader, instance, args, kwargs)
+        if visit is None:
+            return await wrapped(*args, **kwargs)
+        with visit:
+            return visit.watched(await wrapped(*args, **kwargs))
 
     return wrapper
 

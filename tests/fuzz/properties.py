@@ -11,7 +11,8 @@ from agent_otel.measure.arguments_hash import arguments
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.preview import clean, ends, preview
 from agent_otel.measure.size import json_size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor, has_shrunk
+from agent_otel.measure.truncation.detect import find_cut, has_shrunk
+from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 
 _KEY = b"fuzz"
 _PREVIEW_BYTES = 64
@@ -58,7 +59,7 @@ def measure_json(text: str) -> None:
     if isinstance(value, dict):
         assert arguments(dict(reversed(value.items())), _KEY) == digest
     assert arguments(json.loads(text), _KEY) == digest
-    for read in (find_cut, has_cursor, asks_for_a_page):
+    for read in (find_cut, is_page, asks_for_a_page):
         read(value)
 
 

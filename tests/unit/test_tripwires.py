@@ -23,7 +23,8 @@ from agent_otel.integrations import frameworks, model_sdks
 from agent_otel.integrations.frameworks import agno
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -440,7 +441,7 @@ each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
 
 
 def _measured(value: Any) -> None:
-    for function in (size, find_cut, has_cursor, asks_for_a_page, request_parts.characters, request_parts.beginning):
+    for function in (size, find_cut, is_page, asks_for_a_page, request_parts.characters, request_parts.beginning):
         function(value)
 
 
@@ -529,7 +530,7 @@ def test_an_exception(door: str) -> None:
 
 def test_keys_that_compare_themselves() -> None:
     for key in ("next", "cursor", "truncated", "content", "page", "text", "type"):
-        for function in (size, find_cut, has_cursor, asks_for_a_page):
+        for function in (size, find_cut, is_page, asks_for_a_page):
             function({Key(key): 1, "other": 2})
             function([{Key(key): 1, "other": 2}])
             function(_object({"content": [{Key(key): 1}]}))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.model_sdks.openai import watch
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -100,4 +101,18 @@ def _is_cached(body: Mapping[str, Any]) -> bool:
     return any("cache_control" in fields(block) for block in blocks)
 
 
-request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)
+def _asks(response: Any) -> bool | None:
+    """Return whether a message, or an event of a stream, asks for a tool call, or to go on after a pause."""
+    known = fields(response)
+    delta = fields(known.get("delta"))
+    if "pause_turn" in (text(known.get("stop_reason")), text(delta.get("stop_reason"))):
+        return True
+    kinds = [text(fields(block).get("type")) for block in (*listed(known.get("content")), known.get("content_block"))]
+    return True if "tool_use" in kinds else False if "text" in kinds else None
+
+
+def _ends(item: Any) -> bool:
+    return text(fields(item).get("type")) == "message_stop"
+
+
+request = ModelReader(_request, _cached_tokens, _asks, watch, _ends, rewrite=_rewrite)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, listed, number, text
+from agent_otel.core.plain import fields, is_dict, is_named, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.generators import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from agent_otel.core.types import ResponseVisit
 
 _OPERATIONS = ("Converse", "ConverseStream")
 
@@ -71,4 +74,24 @@ def _rewrite(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view
         params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
 
 
-request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or a raw event of a stream, asks for a tool call of the program."""
+    known = fields(response)
+    if "output" in known:
+        blocks = _list(fields(fields(known["output"]).get("message")).get("content"))
+        return any("type" not in fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse")))
+    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    if kind != "messageStop" or type(payload) is not bytes:
+        return None
+    return b"tool_use" in payload
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put a visit around the raw events of a stream."""
+    stream: Any = fields(response).get("stream")
+    if is_named(stream, "EventStream"):
+        stream._event_generator = watched(stream._event_generator, visit)
+    return response
+
+
+request = ModelReader(_request, _cached_tokens, _asks, _watch, rewrite=_rewrite)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.generators import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _PATHS = (":generateContent", ":streamGenerateContent")
 _ENVELOPES = ({"result"}, {"output"})
+# A quotation of it in a text has a backslash before the quotation mark.
+_CALL = re.compile(r'(?<!\\)"functionCall"\s*:')
 _CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
 
 
@@ -95,4 +98,16 @@ def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Cal
         body["contents"] = view(body["contents"])
 
 
-request = ModelReader(_request, _cached_tokens, rewrite=_rewrite)
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or a part of a stream, asks for a tool call; unparsed text is searched only."""
+    known = fields(response)
+    body = known.get("body")
+    if type(body) is str:
+        return True if _CALL.search(body) else False if '"candidates"' in body else None
+    if "candidates" not in known:
+        return None
+    contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
+    return any("functionCall" in part for content in contents for part in _list(content.get("parts")))
+
+
+request = ModelReader(_request, _cached_tokens, _asks, watched, rewrite=_rewrite)

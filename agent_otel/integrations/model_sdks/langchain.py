@@ -103,11 +103,23 @@ def _cached_tokens(result: Any) -> int | None:
     return number(tokens)
 
 
+def _asks(response: Any) -> bool | None:
+    """Return whether a result, or a chunk of a stream, asks for a tool call, or to go on after a pause."""
+    known = fields(response)
+    generations = listed(known.get("generations"))
+    known = fields(fields(generations[0]).get("message")) if generations else known
+    if "tool_calls" not in known:
+        return None
+    if text(fields(known.get("response_metadata")).get("stop_reason")) == "pause_turn":
+        return True
+    return any(not is_empty(known.get(key)) for key in ("tool_calls", "tool_call_chunks", "invalid_tool_calls"))
+
+
 def _answered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
     handler.model_answered()
 
 
-generated = ModelReader(_generated, _cached_tokens, outermost=True)
-events = ModelReader(_events, outermost=True)
-streamed = ModelReader(_streamed, outermost=True)
+generated = ModelReader(_generated, _cached_tokens, _asks, outermost=True)
+events = ModelReader(_events, None, _asks, outermost=True)
+streamed = ModelReader(_streamed, None, _asks, outermost=True)
 answered = Before(_answered)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Before, ModelReader, ModelRequest
-from agent_otel.integrations.model_sdks.openai import chat, responses
+from agent_otel.integrations.model_sdks.openai import asks, chat, responses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,4 +37,4 @@ def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> ModelReques
 
 
 announced = Before(_announced)
-entered = ModelReader(_entered, outermost=True)
+entered = ModelReader(_entered, None, asks, outermost=True)

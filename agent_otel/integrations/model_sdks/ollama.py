@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.generators import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -67,4 +68,10 @@ def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Cal
         body["messages"] = view(body["messages"])
 
 
-request = ModelReader(_request, rewrite=_rewrite)
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or a part of a stream, asks for a tool call."""
+    known = fields(response)
+    return not is_empty(fields(known["message"]).get("tool_calls")) if "message" in known else None
+
+
+request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
+from agent_otel.core.plain import fields, given, is_dict, is_empty, is_named, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
-from agent_otel.integrations import generators
+from agent_otel.integrations.generators import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -138,6 +138,7 @@ def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Cal
         options.json_data = {**body, key: view(body[key])}
 
 
+_ENDED = ("response.completed", "response.incomplete")
 #: Items of a response by which the program, and not the provider, is asked to act.
 _ASKING = (
     *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
@@ -158,14 +159,21 @@ def asks(response: Any) -> bool | None:
         kinds = [text(fields(item).get("type")) for item in listed(known["output"])]
         return True if any(kind in _ASKING for kind in kinds) else False if "message" in kinds else None
     kind = text(known.get("type"))
-    return asks(known.get("response")) if kind in ("response.completed", "response.incomplete") else None
+    return asks(known.get("response")) if kind in _ENDED else None
 
 
-def watch(response: Any, visit: ResponseVisit) -> None:
-    """Put a visit around the items of a stream."""
-    iterator = fields(response).get("_iterator")
-    if generators.is_generator(iterator):
-        response._iterator = generators.watched(iterator, visit)
+def ends(item: Any) -> bool:
+    """Return true for the last chunk or event of a stream with the reason why the response ended."""
+    known = fields(item)
+    choices = [fields(choice) for choice in listed(known.get("choices"))]
+    return text(known.get("type")) in _ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
 
 
-request = ModelReader(_request, _cached_tokens, asks, watch, rewrite=_rewrite)
+def watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put an open visit around the generator of an SDK's ``Stream`` or ``AsyncStream``; return the response."""
+    if is_named(response, "Stream", "AsyncStream"):
+        response._iterator = watched(response._iterator, visit)
+    return response
+
+
+request = ModelReader(_request, _cached_tokens, asks, watch, ends, rewrite=_rewrite)

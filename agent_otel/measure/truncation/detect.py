@@ -38,12 +38,6 @@ _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
 _decode = json.JSONDecoder().raw_decode
 
-_CURSORS: Final = ("next_cursor", "nextCursor", "next_page_token", "nextPageToken", "next_page", "nextPage", "next")
-_CURSOR: Final = re.compile(r'"next(?:_?(?:cursor|page(?:_?token)?))?"\s*:\s*(?:"[^"]|[1-9])', re.IGNORECASE)
-_PAGING: Final = (
-    *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
-    *("from", "start_line", "line_start", "begin", "since"),
-)
 _WRITTEN: Final = ("{'", "[{'", "['")
 _SHRUNK_BYTES: Final = 256
 _SHRUNK_SHARE: Final = 0.01
@@ -237,26 +231,3 @@ def _evidence(known: dict[str, Any]) -> Cut | None:
         if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
             return Cut(marker.reason, marker.project)
     return None
-
-
-def has_cursor(value: Any) -> bool:
-    """Return True if a result is a page with a reference to the next: a non-empty key such as ``next_cursor``."""
-    if type(value) is dict:
-        return any(map(_is_filled, map(fields(value).get, _CURSORS)))
-    if type(value) is not str:
-        return False
-    end = value[-_TAIL:]
-    return '"next' in end and _CURSOR.search(end) is not None
-
-
-def asks_for_a_page(arguments: Any) -> bool:
-    """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
-    return type(arguments) is dict and any(map(_is_filled, map(fields(arguments).get, _PAGING)))
-
-
-def _is_filled(value: Any) -> bool:
-    """Return the truth of a plain value; that of any other object is its own code, which may run a query."""
-    kind = type(value)
-    # Compared by identity, because a class may have a metaclass that compares.
-    is_plain = kind is str or kind is int or kind is float or kind is bool or kind is dict or kind is list
-    return is_plain and bool(value)

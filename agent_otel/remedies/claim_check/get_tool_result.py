@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.keys import current_owner
@@ -172,6 +173,10 @@ def _selection(found: Resolved, asked: _Asked) -> bytes:
 
 def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:
     """Return the page at the beginning of ``data``, which starts at byte ``start`` of a text of ``size_bytes``."""
+    fragments.reread(asked.ref)
+    running = running_call()
+    if running is not None:
+        running.reads_on = True
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
     page = head(text, PAGE_BYTES)
     end = start + len(page.encode("utf-8", "surrogatepass"))

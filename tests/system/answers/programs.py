@@ -37,13 +37,13 @@ def read(query: str) -> str:
     return f"All of {query}."
 
 
-#: By task the calls; the first letter of their ids is the turn.
+#: By task the calls; the first letter of their ids is the turn. The number of the task is added.
 TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
     "whole": (("a1", "search", {"query": "row"}),),
     "cut": (("a1", "search", {"query": "cut"}),),
     "cut and another tool": (("a1", "search", {"query": "cut"}), ("b1", "read", {"query": "row"})),
     "cut beside a whole one": (("a1", "search", {"query": "cut"}), ("a2", "search", {"query": "row"})),
-    "cut and narrowed": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "row"})),
+    "cut and narrowed": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "row 7"})),
     "cut and repeated": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "cut"})),
     "a page": (("a1", "search", {"query": "page"}),),
     "all pages": (("a1", "search", {"query": "page"}), ("b1", "search", {"query": "page", "cursor": "last"})),
@@ -61,9 +61,13 @@ def main(agent_and_mode: str, url: str) -> None:
     mode, _, setting = mode.partition(" ")
     agent: Any = importlib.import_module(f"tests.contract.agents.{name}")
     report: Json = {}
-    for task, calls in TASKS.items():
+    for number, (task, calls) in enumerate(TASKS.items()):
+        if task == "cut and repeated" and name == "ollama_client":
+            continue  # its scripted server tells calls apart by their arguments
         with trace.get_tracer("program").start_as_current_span("agent"):
-            arguments = (url, [search, read], prompt(*((i, tool, dict(some)) for i, tool, some in calls)), setting)
+            # Some of the agents have one thread for all runs, in which no id may be used twice.
+            asked = prompt(*((f"{call_id}{number}", tool, dict(some)) for call_id, tool, some in calls))
+            arguments = (url, [search, read], asked, setting)
             if mode == "sync":
                 agent.run(*arguments)
             else:

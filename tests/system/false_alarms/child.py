@@ -54,6 +54,7 @@ _LABELS = {
     "tool.results.truncated": ("gen_ai.tool.name", "layer", "reason"),
     "tool.results.suspected": ("gen_ai.tool.name",),
     "tool.results.cleared": ("gen_ai.tool.name",),
+    "answers.incomplete": ("gen_ai.tool.name", "reason"),
 }
 
 
@@ -79,7 +80,7 @@ def _told(telemetry: Spans) -> Json:
     counted: Counter[str] = Counter()
     for metric in telemetry.metrics():
         name = metric["name"].removeprefix("agent_otel.")
-        if name.startswith(("tool.result", "model.history")):
+        if name.startswith(("tool.result", "model.history", "answers")):
             labels = (metric["attributes"][label] for label in _LABELS.get(name, ()))
             counted[" ".join((name, *labels))] += metric["sum"]
     return {key: sorted(v) if isinstance(v, list) else v for key, v in found.items()} | {"counted": dict(+counted)}

@@ -149,7 +149,7 @@ def test_links_lead_to_variables_of_a_dashboard(alert: Alert) -> None:
 
 
 def test_severities() -> None:
-    """Somebody gets up when a run is about to die, is dying, or loses what it stores; nothing else is ``critical``."""
+    """Somebody gets up when a run is dying, loses what it stores, or answers from fragments; for nothing else."""
     assert {
         "AgentWorkflowPayloadNearCap",
         "AgentWorkflowPayloadOverCap",
@@ -157,11 +157,12 @@ def test_severities() -> None:
         "AgentDaprPayloadNearStall",
         "AgentClaimCheckFailing",
         "AgentToolJsonTruncated",
+        "AgentAnswersIncomplete",
     } == {alert.name for alert in ALERTS if alert.severity == "critical"}
     assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
         alert.name for alert in ALERTS if alert.severity == "info"
     ]
-    assert len(set(_NAMES)) == len(ALERTS) == 19
+    assert len(set(_NAMES)) == len(ALERTS) == 21
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
@@ -449,6 +450,7 @@ _SEARCH = {"job": "agents", "gen_ai_tool_name": "search"}
         ("AgentWorkflowPayloadNearCap", "AgentWorkflowFewTurnsLeft", _SUPPORT, {"job": "others"}),
         ("AgentToolResultsMostlyLarge", "AgentToolResultTooLarge", _SEARCH, {"gen_ai_tool_name": "fetch"}),
         ("AgentToolJsonTruncated", "AgentToolFirstTruncation", _SEARCH, {"gen_ai_tool_name": "fetch"}),
+        ("AgentAnswersIncomplete", "AgentToolFirstTruncation", _SEARCH, {"gen_ai_tool_name": "fetch"}),
         ("AgentToolResultGrown", "AgentToolResultTooLarge", _SEARCH, {"gen_ai_tool_name": "fetch"}),
         ("AgentClaimCheckFailing", "AgentClaimCheckUnresolvedRefs", {"job": "agents"}, {"job": "others"}),
     ],
@@ -538,6 +540,7 @@ def test_alerts_on_what_the_agents_did(store: Callable[[str], Prometheus], name:
     } == dying
     assert {"read_attachments"} == {one["metric"]["workflow_name"] for one in found["AgentDaprPayloadNearStall"]}
     assert {
+        "AgentAnswersIncomplete",
         "AgentHistoryLost",
         "AgentLimitHit",
         "AgentToolErrorRateHigh",

@@ -123,8 +123,8 @@ def export_report(number: int) -> Work:
         talk.use("export_report", {"format": "csv"}, text((700 if number % 20 == 3 else 200) * _KB, name))
         rows = text(40 * _KB, (name, "rows"))
         talk.use_framework("search_tickets", {"report": number}, rows, rows[: 25 * _KB])
-        for _ in range(4):  # nobody asks for the rest
-            talk.ask()
+        for turn in range(4):  # nobody asks for the rest
+            talk.ask(is_final=not turn)
         yield
 
 

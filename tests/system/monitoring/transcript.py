@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _INNER = ToolReader(PRODUCED, lambda _, args, __: args[0], ToolResult)
 _OUTER = ToolReader(HANDED_BACK, lambda _, args, __: args[0], ToolResult, awaits=_INNER)
-_MODEL = ModelReader(lambda _, args, __: args[0], cached_tokens=lambda response: int(response["cached_tokens"]))
+_MODEL = ModelReader(
+    lambda _, args, __: args[0], lambda response: int(response["cached_tokens"]), lambda r: bool(r["asks"])
+)
 _TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
 
 
@@ -94,9 +96,9 @@ class Transcript:
             outer.returned(handed_back)
         self._answer(tool, str(call.call_id), arguments, handed_back, None)
 
-    def ask(self, cached_tokens: int = 0) -> None:
-        """Send the conversation to a model, which answers with a short text."""
-        self._request(ModelRequest(list(self.parts), agent=self._agent), cached_tokens)
+    def ask(self, cached_tokens: int = 0, *, is_final: bool = False) -> None:
+        """Send the conversation to a model, which answers with a short text; unless it is final, with calls, too."""
+        self._request(ModelRequest(list(self.parts), agent=self._agent), cached_tokens, is_final=is_final)
         self.parts.append(RequestPart(semconv.ASSISTANT, "Let me look further into that. " * 4))
 
     def ask_with_everything_twice(self) -> None:
@@ -148,11 +150,11 @@ class Transcript:
         self.parts.append(RequestPart(semconv.TOOL_RESULTS, sent, call_id))
         self.state["messages"].append({"role": "tool", "tool_call_id": call_id, "name": tool, "content": text})
 
-    def _request(self, request: ModelRequest, cached_tokens: int) -> None:
+    def _request(self, request: ModelRequest, cached_tokens: int, *, is_final: bool = False) -> None:
         visit = handler.enter_model(_MODEL, None, (request,), {})
         assert visit is not None
         with visit:
-            visit.returned({"cached_tokens": cached_tokens})
+            visit.returned({"cached_tokens": cached_tokens, "asks": not is_final})
 
 
 def _text(result: object) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from agent_otel.measure.arguments_hash import arguments, arguments_bytes
 from agent_otel.measure.size import Size, json_size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS: list[Callable[[Any], Any]] = [
     *(size, json_size, arguments, arguments_bytes, find_cut),
-    *(has_cursor, asks_for_a_page),
+    *(is_page, asks_for_a_page),
 ]
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 
@@ -49,7 +50,7 @@ def test_the_truth_of_a_value_is_not_asked_for(function: Callable[[Any], Any], k
     [("abc", True), (2, True), ({"page": 2}, True), ([1], True), ("", False), (0, False), (None, False), ({}, False)],
 )
 def test_a_cursor_is_a_plain_value_that_is_not_empty(cursor: object, *, expected: bool) -> None:
-    assert has_cursor({"next": cursor}) is expected
+    assert is_page({"next": cursor}) is expected
     assert asks_for_a_page({"cursor": cursor}) is expected
 
 

@@ -1,0 +1,192 @@
+"""Detect pages: results that name a further part of the answer in the words of APIs. A few microseconds at any size.
+
+Of a text, expressions read the first 256 and the last 320 characters. Items are counted only beside a total: a short
+text is parsed, in a longer one the first key of an item occurs at least once in each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from typing import Any, Final
+
+from agent_otel.measure.object_kinds import fields
+from agent_otel.measure.size import block_text
+
+_HEAD: Final = 256
+_TAIL: Final = 320
+#: Characters of a text that is parsed, and of one in which items are counted; in a longer one it is unknown.
+_PARSED: Final = 16 * 1024
+_COUNTED: Final = 256 * 1024
+_LONGEST_ARGUMENTS: Final = 4 * 1024
+_DEEPEST: Final = 4
+_MOST_KEYS: Final = 16
+
+#: A value that is not empty refers to the next page.
+_CURSORS: Final = (
+    *("next_cursor", "nextCursor", "next_page_token", "nextPageToken", "next_page", "nextPage", "next", "next_token"),
+    *("nextToken", "NextToken", "next_link", "nextLink", "@odata.nextLink", "next_url", "nextUrl", "next_page_url"),
+    *("nextPageUrl", "NextMarker", "NextContinuationToken", "LastEvaluatedKey"),
+)
+#: True when there is more, and false when there is not, whatever a total may mean.
+_FLAGS: Final = (
+    *("has_more", "hasMore", "has_next", "hasNext", "has_next_page", "hasNextPage"),
+    *("is_truncated", "isTruncated", "IsTruncated"),
+)
+#: True when a search found only a part in time; false whatever page it is.
+_PARTIAL: Final = "incomplete_results"
+_TOTALS: Final = (
+    *("total", "total_count", "totalCount", "totalResults", "total_results", "totalItems", "total_items", "totalHits"),
+    "numFound",
+)
+#: Beside an unqualified ``total`` these make it a sum of money.
+_MONEY: Final = re.compile("price|currenc|amount|tax|cost", re.IGNORECASE)
+#: Keys under which responses keep their pages, their links and their headers.
+_AROUND: Final = (
+    *("pageInfo", "page_info", "pagination", "paging", "meta", "metadata", "response_metadata", "links", "_links"),
+    *("headers", "data", "result", "response", "body", "structuredContent"),
+)
+#: Items before a page, in its arguments or its answer; pages before it; and items of a page.
+_OFFSETS: Final = ("offset", "skip", "start", "start_index", "startIndex", "startAt", "from")
+_PAGES: Final = ("page", "page_number", "pageNumber")
+_SIZES: Final = ("per_page", "perPage", "page_size", "pageSize", "limit", "size", "first", "maxResults", "top")
+_LINKS: Final = ("Link", "link")
+_WORDS: Final = frozenset((*_CURSORS, *_FLAGS, *_TOTALS, *_AROUND, *_LINKS, _PARTIAL))
+_PAGING: Final = (
+    *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
+    *("from", "start_line", "line_start", "begin", "since", "next_token", "nextToken", "NextToken"),
+)
+
+_OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
+_STEMS: Final = ("next", "Next", "ore", "otal", "incomplete", "runcated", "numFound", "LastEval")
+_CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, _CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
+_FLAG: Final = re.compile(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
+_NUMBER: Final = re.compile(r'"(\w{1,32})"\s*:\s*([0-9]{1,10})\s*[,}]')
+_IS_PARTIAL: Final = re.compile(rf'"{_PARTIAL}"\s*:\s*true\b')
+_LINK: Final = re.compile(r"""\brel=\\?["']?next\b""")
+_ITEMS: Final = re.compile(r'\[\s*(?:\{\s*("[^"\\]{1,64}")\s*:|(\]))')
+
+
+def is_page(value: Any, arguments: Any = None) -> bool:
+    """Return True if a result names a further page, or a total that it does not reach.
+
+    ``arguments`` are those of the call, with the place of a later page. Never runs code of a value.
+    """
+    kind = type(value)
+    if kind is dict:
+        return _is_page_of(fields(value), arguments, 0) is True
+    if kind is str:
+        return _is_page_in(value, arguments)
+    if kind is list and len(value) == 1:  # the only block of an MCP result, for example
+        text = value[0] if type(value[0]) is str else block_text(value[0])
+        return text is not None and _is_page_in(text, arguments)
+    return False
+
+
+def asks_for_a_page(arguments: Any) -> bool:
+    """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
+    return any(map(_is_filled, map(_named(arguments).get, _PAGING)))
+
+
+def _named(arguments: Any) -> dict[str, Any]:
+    """Return arguments by their names, also of a short JSON text; none of anything else."""
+    if type(arguments) is str and len(arguments) <= _LONGEST_ARGUMENTS:
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return {}
+    return fields(arguments) if type(arguments) is dict else {}
+
+
+def _is_page_of(known: dict[str, Any], arguments: Any, depth: int) -> bool | None:
+    """Return True for a page, False for an object that denies it, None for one that has no such key."""
+    if known.keys().isdisjoint(_WORDS):
+        return None
+    if any(map(_is_filled, map(known.get, _CURSORS))):
+        return True
+    flags = [flag for flag in map(known.get, _FLAGS) if type(flag) is bool]
+    if flags or known.get(_PARTIAL) is True:
+        return any(flags) or known.get(_PARTIAL) is True
+    for name in _LINKS:
+        link = known.get(name)
+        if type(link) is str and _LINK.search(link[: 8 * _HEAD]):
+            return True
+    if depth < _DEEPEST:
+        inner = [known.get(name) for name in _AROUND]
+        if type(known.get("data")) is dict:  # of GraphQL, with fields of any name
+            inner += _within(known["data"], 2)
+        for each in inner:
+            found = _is_page_of(fields(each), arguments, depth + 1) if type(each) is dict else None
+            if found is not None:
+                return found
+    lists = [len(each) for each in islice(known.values(), _MOST_KEYS) if type(each) is list]
+    has_one = len(lists) == 1 and known.get("truncated") is not False
+    return True if has_one and _ends_before_total(lists[0], known, arguments) else None
+
+
+def _within(value: Any, levels: int) -> list[Any]:
+    """Return the objects in an object, level by level."""
+    inner = [each for each in islice(fields(value).values(), _MOST_KEYS) if type(each) is dict]
+    return inner + [deeper for each in inner for deeper in _within(each, levels - 1)] if levels else []
+
+
+def _is_page_in(text: str, arguments: Any) -> bool:
+    """Return True for a text that is written so, mostly JSON."""
+    end = text[-_TAIL:]
+    if '"next' in end and _CURSOR.search(end):
+        return True
+    if not text.startswith(_OPENINGS):
+        return False
+    ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + _TAIL else text
+    if not any(stem in ends for stem in _STEMS):
+        return False
+    if _CURSOR.search(ends) or _LINK.search(ends):
+        return True
+    flags = _FLAG.findall(ends)
+    if flags or _IS_PARTIAL.search(ends):
+        return "true" in flags or not flags
+    return _is_counted_page(text, ends, arguments)
+
+
+def _is_counted_page(text: str, ends: str, arguments: Any) -> bool:
+    """Return True for JSON with a total that its items do not reach."""
+    if len(text) <= _PARSED:
+        try:
+            return _is_page_of(fields(json.loads(text)), arguments, 0) is True
+        except (ValueError, RecursionError):
+            return False
+    items = _ITEMS.search(ends)
+    if items is None or len(text) > _COUNTED or '"truncated"' in ends:
+        return False
+    known = {name: int(number) for name, number in _NUMBER.findall(ends)}
+    if _MONEY.search(ends):
+        known.pop("total", None)
+    return _ends_before_total(text.count(items[1]) if items[1] else 0, known, arguments)
+
+
+def _ends_before_total(items: int, known: dict[str, Any], arguments: Any) -> bool:
+    """Return True when a total stands beside so many items, and the page ends before it."""
+    name = next((name for name in _TOTALS if type(known.get(name)) is int), None)
+    if name is None or known[name] <= items:
+        return False
+    if name == "total" and any(map(_MONEY.search, islice(known, _MOST_KEYS))):
+        return False
+    asked = _named(arguments)
+    offset, page, size = (
+        next((each for name in names for each in (known.get(name), asked.get(name)) if type(each) is int), None)
+        for names in (_OFFSETS, _PAGES, _SIZES)
+    )
+    if offset is not None:
+        return offset + items < int(known[name])
+    if page is not None and page > 1:
+        return size is not None and (page - 1) * size + items < int(known[name])
+    return page is not None or not asks_for_a_page(arguments)
+
+
+def _is_filled(value: Any) -> bool:
+    """Return the truth of a plain value; that of any other object is its own code, which may run a query."""
+    kind = type(value)
+    # Compared by identity, because a class may have a metaclass that compares.
+    is_plain = kind is str or kind is int or kind is float or kind is bool or kind is dict or kind is list
+    return is_plain and bool(value)

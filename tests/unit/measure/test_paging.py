@@ -1,0 +1,91 @@
+"""Pages in the words of the APIs that return them, and results that have the same words and are whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agent_otel.measure.truncation.paging import is_page
+
+ROWS = [{"id": number, "user": {"id": number}, "name": f"row {number}"} for number in range(30)]
+
+PAGES: dict[str, Any] = {
+    "MCP": {"tools": ROWS, "nextCursor": "abc"},
+    "Google": {"items": ROWS, "nextPageToken": "CAUQAA"},
+    "Slack": {"ok": True, "messages": ROWS, "response_metadata": {"next_cursor": "dGVhbQ=="}},
+    "Stripe": {"object": "list", "data": ROWS, "has_more": True, "url": "/v1/charges"},
+    "GitHub's GraphQL": {"data": {"repository": {"issues": {"nodes": ROWS, "pageInfo": {"hasNextPage": True}}}}},
+    "GitHub's search": {"total_count": 5_000, "incomplete_results": False, "items": ROWS},
+    "GitHub's search, timed out": {"total_count": 30, "incomplete_results": True, "items": ROWS},
+    "Microsoft Graph": {"value": ROWS, "@odata.nextLink": "https://graph.microsoft.com/v1.0/users?$skiptoken=X"},
+    "Azure": {"value": ROWS, "nextLink": "https://management.azure.com/x?$skiptoken=X"},
+    "JSON:API": {"data": ROWS, "links": {"next": "/articles?page[offset]=2"}},
+    "HAL": {"_embedded": {"orders": ROWS}, "_links": {"next": {"href": "/orders?page=2"}}},
+    "S3": {"IsTruncated": True, "NextContinuationToken": "1ueG", "Contents": ROWS},
+    "DynamoDB": {"Items": ROWS, "Count": 30, "LastEvaluatedKey": {"id": {"S": "row 29"}}},
+    "Link header": {"status": 200, "headers": {"Link": '<https://api.github.com/x?page=2>; rel="next"'}, "body": ROWS},
+    "totalResults": {"totalResults": 214, "Resources": ROWS},
+    "total": {"items": ROWS, "total": 31},
+}
+WHOLE: dict[str, Any] = {
+    "last page": {"data": ROWS, "has_more": False, "next_cursor": None},
+    "last of GraphQL": {"data": {"repository": {"issues": {"nodes": ROWS, "pageInfo": {"hasNextPage": False}}}}},
+    "total is reached": {"items": ROWS, "total": 30},
+    "complete although the total is another": {"rows": ROWS, "total": 4_096, "truncated": False},
+    "an order": {"lines": [{"price": 100}, {"price": 200}], "currency": "EUR", "total": 300},
+    "no list": {"status": "ok", "total": 300},
+    "previous only": {"status": 200, "headers": {"Link": '<https://x/?page=1>; rel="prev"'}, "body": ROWS},
+    "offset": {"items": ROWS[:5], "offset": 40, "total": 45},
+    "page": {"items": ROWS[:5], "page": 3, "per_page": 20, "total_count": 45},
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_recognised_as_object_and_as_text(name: str) -> None:
+    page = PAGES[name]
+    assert is_page(page)
+    assert is_page(json.dumps(page))
+    assert is_page([{"type": "text", "text": json.dumps(page)}])
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_whole_result_is_no_page(name: str) -> None:
+    assert not is_page(WHOLE[name])
+    assert not is_page(json.dumps(WHOLE[name]))
+    assert not is_page(json.dumps(WHOLE[name], indent=2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, True),
+        ({"page": 1}, True),
+        ({"offset": 20}, True),
+        ({"offset": 40}, False),
+        ({"page": 2, "per_page": 20}, True),
+        ({"page": 3, "per_page": 20}, False),
+        ({"page": 3}, False),
+        ({"cursor": "abc"}, False),
+    ],
+)
+def test_the_arguments_say_where_a_page_begins(arguments: dict[str, Any], *, expected: bool) -> None:
+    page = {"items": ROWS[:5], "total": 45}
+    assert is_page(page, arguments) is expected
+    assert is_page(json.dumps(page), json.dumps(arguments)) is expected
+
+
+def test_items_of_a_long_text_are_counted_by_their_first_key() -> None:
+    rows = ROWS * 20
+    assert is_page(json.dumps({"total_count": 5_000, "items": rows}))
+    # The users have the same key, so that no more is certain than that there are at most 1,200 items.
+    assert not is_page(json.dumps({"total_count": 1_000, "items": rows}))
+    assert is_page(json.dumps({"items": rows, "totalResults": 5_000}))
+
+
+def test_text_is_read_at_its_ends_only() -> None:
+    text = json.dumps({"rows": ROWS * 20, "has_more": True, "more": ROWS * 20})
+    assert not is_page(text)
+    assert not is_page("The API returns has_more: true and next_cursor.\n" * 20)
+    assert not is_page("")
