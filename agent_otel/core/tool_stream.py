@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.remedy_hooks import completed
+from agent_otel.core.remedy_hooks import completed, result_remedies
 from agent_otel.core.tool_invocation import current
-from agent_otel.core.types import PRODUCED
+from agent_otel.core.types import LEFT_ALONE, PRODUCED
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import ToolReader, ToolResult
+    from agent_otel.core.types import ToolReader, ToolResult, WrappedCall
     from agent_otel.telemetry.spans import OpenSpan
 
 
@@ -113,12 +113,13 @@ class EventVisit(StreamVisit):
     It may be the outer function of a call, or the inner one, which leads to the handler.
     """
 
-    __slots__ = ("_is_done", "_is_outermost", "_last")
+    __slots__ = ("_is_done", "_is_outermost", "_is_read", "_last")
 
     def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool) -> None:
         super().__init__(record, reader)
         self._is_outermost = is_outermost
         self._is_done = False
+        self._is_read = False
         self._last: ToolResult | None = None
 
     def item(self, value: Any) -> None:
@@ -130,6 +131,28 @@ class EventVisit(StreamVisit):
         except Exception:
             errors.report_error("tool_call.item")
 
+    def skipped(self, asked: WrappedCall) -> Any:
+        """Return the event in place of all others when a limit skips the handler, else LEFT_ALONE."""
+        try:
+            acting = result_remedies()
+            if acting is not None:
+                return acting.skipped(self._record, self._reader, asked)
+        except Exception:
+            errors.report_error("tool_call.limit")
+        return LEFT_ALONE
+
+    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:
+        """Read an event at once; return it, or the replacement of a remedy."""
+        try:
+            reading, acting = self._reader.result(value), result_remedies()
+            if reading is not None and acting is not None:
+                self._record.read(self._reader.station, reading)
+                self._is_read = True
+                return await acting.aapplied(self._record, self._reader, reading.value, value, asked)
+        except Exception:
+            errors.report_error("tool_call.remedy")
+        return value
+
     def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
         if self._is_done:
             return
@@ -137,7 +160,7 @@ class EventVisit(StreamVisit):
         record, reader = self._record, self._reader
         if self._last is not None:
             record.read(reader.station, self._last)
-        elif self._is_outermost:
+        elif self._is_outermost and not self._is_read:
             record.unasked = record.error_type is None
         self._last = None
         if reader.station == PRODUCED:

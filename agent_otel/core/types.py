@@ -286,6 +286,16 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
+class Door:
+    """A function of this package that enters a wrapped function of a tool call in its own way.
+
+    It returns what `agent_otel.core.tool_visit.enter_tool` returns, or an object with the same methods.
+    """
+
+    enter: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Passing:
     """A function of this package that calls a wrapped one and returns what the framework hands on in its place.
 

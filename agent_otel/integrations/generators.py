@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import handler
-from agent_otel.core.types import ModelReader
+from agent_otel.core.types import LEFT_ALONE, ModelReader, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 
-    from agent_otel.core.types import ResponseVisit, ToolReader
+    from agent_otel.core.types import ResponseVisit, WrappedCall
 
 
 class _Steps:
@@ -53,6 +53,35 @@ class _Steps:
     def abandon(self) -> None:
         if self.visit is not None:
             self.visit.abandon()
+
+
+class _RemediedSteps(_Steps):
+    """The steps of an async generator of events, whose result a remedy may replace."""
+
+    def __init__(self, begin: Callable[[], Any], asked: WrappedCall) -> None:
+        super().__init__(begin)
+        self._asked = asked
+        #: The only event of a call that a limit skips.
+        self._instead: Any = LEFT_ALONE
+        self._is_over = False
+
+    def begin(self) -> None:
+        is_first = self._begin is not None
+        super().begin()
+        if is_first and self.visit is not None:
+            self._instead = self.visit.skipped(self._asked)
+
+    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        self.begin()
+        if self.visit is None:
+            return await advance(*args)
+        with self.visit.step():
+            if self._is_over:
+                raise StopAsyncIteration
+            if self._instead is not LEFT_ALONE:
+                self._is_over = True
+                return self._instead
+            return await self.visit.aremedied(await advance(*args), self._asked)
 
 
 class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -134,9 +163,13 @@ def measured(
 ) -> Any:
     """Put the measuring around a generator of either kind."""
     enter: Callable[..., Any] = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
-    steps = _Steps(lambda: enter(reader, instance, args, kwargs))
-    proxy = MeasuredAsyncGenerator if hasattr(generator, "__anext__") else MeasuredGenerator
-    return proxy(generator, steps)
+    asked = (instance, args, kwargs)
+    if not hasattr(generator, "__anext__"):
+        return MeasuredGenerator(generator, _Steps(lambda: enter(reader, *asked)))
+    is_remedied = isinstance(reader, ToolReader) and reader.events and reader.replace is not None
+    if is_remedied and handler.result_remedies() is not None:
+        return MeasuredAsyncGenerator(generator, _RemediedSteps(lambda: enter(reader, *asked), asked))
+    return MeasuredAsyncGenerator(generator, _Steps(lambda: enter(reader, *asked)))
 
 
 def watched(value: Any, visit: ResponseVisit) -> Any:

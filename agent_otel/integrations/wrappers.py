@@ -19,6 +19,7 @@ from agent_otel.core.types import (
     LEFT_ALONE,
     Around,
     Before,
+    Door,
     Family,
     InThread,
     ModelReader,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.registry.entries import Candidate, Integration
 
-    Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread | Passing
+    Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread | Passing | Door
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
@@ -63,14 +64,17 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)
-    if isinstance(reader, ToolReader) and reader.replace is not None and handler.result_remedies() is not None:
-        return _remedied_async(reader) if is_async else _remedied(reader)
+    is_remedied = isinstance(reader, Door) or (isinstance(reader, ToolReader) and reader.replace is not None)
+    if is_remedied and handler.result_remedies() is not None:
+        enter_call = _enter_door if isinstance(reader, Door) else handler.enter_tool
+        return _remedied_async(reader, enter_call) if is_async else _remedied(reader, enter_call)
     if isinstance(reader, ModelReader) and reader.watch is not None:
         return _watched_async(reader) if is_async else _watched(reader)
     doors: dict[type, Callable[..., Any]] = {
         ToolReader: handler.enter_tool,
         ModelReader: handler.enter_model,
         StepReader: handler.enter_step,
+        Door: _enter_door,
     }
     enter = doors.get(type(reader), _surround)
     return _around_async(reader, enter) if is_async else _around(reader, enter)
@@ -126,11 +130,15 @@ def _watched_async(reader: ModelReader) -> Wrapper:
     return wrapper
 
 
-def _remedied(reader: ToolReader) -> Wrapper:
+def _enter_door(door: Door, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return door.enter(instance, args, kwargs)
+
+
+def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = handler.enter_tool(reader, instance, args, kwargs)
+        visit = enter(reader, instance, args, kwargs)
         if visit is None:
             return wrapped(*args, **kwargs)
         with visit:
@@ -148,9 +156,9 @@ def _remedied(reader: ToolReader) -> Wrapper:
     return wrapper
 
 
-def _remedied_async(reader: ToolReader) -> Wrapper:
+def _remedied_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = handler.enter_tool(reader, instance, args, kwargs)
+        visit = enter(reader, instance, args, kwargs)
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:

@@ -20,7 +20,6 @@ from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Around, Before, ModelReader, ToolCall, ToolReader, ToolResult, Watch
 from agent_otel.integrations import frameworks, model_sdks
-from agent_otel.integrations.frameworks import agno
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
@@ -350,14 +349,6 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 }
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "agno.execute": lambda value: (
-        (tool_visit._begin(agno._execute, ToolCall("t")), agno._logged.set([])),
-        None,
-        (),
-        {},
-        _space(status=value, result=value, error=value),
-        None,
-    ),
     "agno.logged": lambda value: (None, (value,), {}),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
     "claude_agent_sdk.parsing": lambda value: (

@@ -7,18 +7,25 @@ itself is available where the framework logs it.
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
-from agent_otel.core.types import PRODUCED, Around, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Before, Door, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 
 class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed
@@ -59,32 +66,90 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "StopAgentRun")
 
 
-_execute = ToolReader(PRODUCED, _call, _result, is_control_flow=_is_control_flow)
+def _replace(outcome: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+    """Put a replacement into the end of a call, and where the framework reads the text about an exception."""
+    call = asked[0]
+    if outcome is None:
+        call.error = replacement.text
+        return sys.modules["agno.tools.function"].FunctionExecutionResult(status="failure", error=call.error)
+    if text(outcome.status) == "failure":
+        outcome.error = call.error = replacement.text
+        return outcome
+    value = outcome.result
+    is_envelope = is_named(value, "ToolResult")
+    result = value.model_copy(update={"content": replacement.text}) if is_envelope else replacement.text
+    outcome.result = call.result = result
+    return outcome
 
 
-def _begin(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    visit = handler.enter_tool(_execute, call, args, kwargs)
-    if visit is None:
-        return None
-    visit.__enter__()
-    return visit, _logged.set([])
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return tuple(fields(fields(asked[0].function.parameters).get("properties")))
 
 
-def _end(state: Any, call: Any, _: Any, __: Any, outcome: Any, error: BaseException | None) -> None:
-    visit, token = state
-    logged = _logged.get() or []
-    with suppress(ValueError):  # cancelled, the call ends in another context than it began in
-        _logged.reset(token)
-    if error is None and isinstance(visit, handler.Visit):
-        value = getattr(outcome, "result", None)
-        if is_named(value, *_GENERATORS):
-            _drained[id(call)] = visit.as_stream()
-            finalize(call, _abandon, id(call)).atexit = False
-            return
-        if logged and text(getattr(outcome, "status", None)) == "failure":
+_execute = ToolReader(
+    PRODUCED, _call, _result, is_control_flow=_is_control_flow, replace=_replace, parameters=_parameters
+)
+
+
+class _Visit:
+    """A call while its function runs; that of a generator goes on until the framework has drained it."""
+
+    __slots__ = ("_call", "_is_drained", "_token", "_visit")
+
+    def __init__(self, call: Any, visit: handler.Visit | handler.Inside) -> None:
+        self._call = call
+        self._visit = visit
+        self._is_drained = False
+
+    def __enter__(self) -> Self:
+        self._visit.__enter__()
+        self._token = _logged.set([])
+        return self
+
+    def skipped(self, asked: WrappedCall) -> Any:
+        return self._visit.skipped(asked)
+
+    def returned(self, outcome: Any) -> None:
+        if not self._begins_to_drain(outcome):
+            self._visit.returned(outcome)
+
+    def remedied(self, outcome: Any, asked: WrappedCall) -> Any:
+        return outcome if self._begins_to_drain(outcome) else self._visit.remedied(outcome, asked)
+
+    async def aremedied(self, outcome: Any, asked: WrappedCall) -> Any:
+        return outcome if self._begins_to_drain(outcome) else await self._visit.aremedied(outcome, asked)
+
+    def raised(self, error: Exception, asked: WrappedCall) -> None:
+        """Leave an exception that ends the run as it is."""
+
+    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+        """Leave an exception that ends the run as it is."""
+
+    @guarded("agno.outcome")
+    def _begins_to_drain(self, outcome: Any) -> bool:
+        """Return True if a generator is to be drained; else record the exception that the framework has logged."""
+        if not isinstance(self._visit, handler.Visit):
+            return False
+        if is_named(getattr(outcome, "result", None), *_GENERATORS):
+            self._is_drained = True
+            _drained[id(self._call)] = self._visit.as_stream()
+            finalize(self._call, _abandon, id(self._call)).atexit = False
+        elif (logged := _logged.get()) and text(getattr(outcome, "status", None)) == "failure":
             handler.handler_raised(logged[-1], _execute)
-        visit.returned(outcome)
-    visit.__exit__(None if error is None else type(error), error, None)
+        return self._is_drained
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with suppress(ValueError):  # cancelled, the call ends in another context than it began in
+            _logged.reset(self._token)
+        if not self._is_drained:
+            self._visit.__exit__(kind, error, traceback)
+
+
+def _enter(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Visit | None:
+    visit = handler.enter_tool(_execute, call, args, kwargs)
+    return None if visit is None else _Visit(call, visit)
 
 
 def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
@@ -118,6 +183,6 @@ def _message(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         raise end
 
 
-execute = Around(_begin, _end)
+execute = Door(_enter)
 logged = Before(_log)
 message = Before(_message)

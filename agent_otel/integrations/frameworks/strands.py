@@ -8,15 +8,18 @@ passes the result to the hooks. An exception of a tool becomes text for the mode
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_empty, is_named, listed, text
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.core.types import Replacement, WrappedCall
 
 
 def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
@@ -55,11 +58,38 @@ def _read(result: Mapping[str, Any], error: BaseException | None) -> ToolResult:
     return ToolResult(known["content"], error_type=TOOL_ERROR if text(known.get("status")) == "error" else None)
 
 
+def _replace(event: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+    """Put a replacement into the event with a result, which the framework has made; the tool's own object stays."""
+    status = {"status": "error"} if replacement.is_error else {}
+    content = {"content": [{"text": replacement.text}]}
+    if event is None:
+        call = _run_call(*asked)
+        result = {"toolUseId": call.call_id, **content, **status}
+        return sys.modules["strands.types._events"].ToolResultEvent(result)
+    known = fields(event.tool_result)
+    if any(not {"text", "json"} & fields(block).keys() for block in listed(known["content"])):
+        return LEFT_ALONE  # an image or a document
+    event["tool_result"] = {**known, **content, **status}
+    return event
+
+
+def _parameters(asked: WrappedCall) -> Iterable[str]:
+    return tuple(fields(_run_call(*asked).arguments))
+
+
 def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "InterruptException")
 
 
-run_tool = ToolReader(PRODUCED, _run_call, _result, is_control_flow=_is_control_flow, events=True)
+run_tool = ToolReader(
+    PRODUCED,
+    _run_call,
+    _result,
+    is_control_flow=_is_control_flow,
+    events=True,
+    replace=_replace,
+    parameters=_parameters,
+)
 stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flow=_is_control_flow, events=True)
 stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_is_control_flow, events=True)
 

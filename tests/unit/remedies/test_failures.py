@@ -38,11 +38,12 @@ FRAMEWORKS = [
 ]
 #: These have no place where a remedy could put something else, or none of the product's.
 LOOPS = [
-    ("agno", "agno"),
-    ("strands", "strands"),
+    ("strands", "strands-1.61"),  # without the function that runs a tool
 ]
 #: Loops with a place, beside those of FRAMEWORKS.
 REPLACING = [
+    ("agno", "agno"),
+    ("agno", "agno-oldest"),
     ("anthropic_runner", "anthropic"),
     pytest.param(
         *("claude_agent_sdk", "claude-agent-sdk"),
@@ -57,6 +58,7 @@ REPLACING = [
     ("pydantic_ai", "pydantic-ai"),
     ("pydantic_ai", "pydantic-ai-oldest"),
     ("smolagents", "smolagents"),
+    ("strands", "strands"),
 ]
 
 
