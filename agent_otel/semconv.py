@@ -44,9 +44,11 @@ AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI, "the agent
 CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
     "the framework's thread or session, or the explicit execution")
 TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",
-    "canonical JSON, the first 8 KiB")
+    "compact JSON, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
 TOOL_RESULT: Final = _attribute("gen_ai.tool.call.result", "string", "only with content capture",
-    "text of the result, the first 8 KiB")
+    "text of the result, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
+CONTENT_TRUNCATED: Final = _attribute("agent_otel.content.truncated", "string[]", "when a captured copy is shortened",
+    "the attributes that hold only the beginning")
 ERROR_TYPE: Final = _attribute("error.type", "string", "on failure",
     "the exception's qualified name, or `tool_error` where a flag is all there is")
 TOOL_NAME: Final = _attribute("tool.name", "string", "always", "the tool's name")

@@ -141,7 +141,14 @@ class Settings:
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
         CAPTURE,
         False,
-        "Put arguments and results on the span, cut at 8 KiB each.",
+        "Put arguments and results on the span.",
+    )
+    capture_bytes: int = _setting(
+        "AGENT_OTEL_CAPTURE_BYTES",
+        LIMIT,
+        8192,
+        "The largest copy of arguments, of a result or of a failure's text on a span. A copy of more holds the "
+        "beginning, and `agent_otel.content.truncated` names its attribute.",
     )
     payload_warn_ratio: float = _setting(
         "AGENT_OTEL_PAYLOAD_WARN_RATIO",

@@ -11,6 +11,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core.captured_content import capture
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
 from agent_otel.core.schema_drift import drift
@@ -18,7 +19,7 @@ from agent_otel.core.stage_comparison import compare, show
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
-from agent_otel.measure.preview import clean, ends, preview
+from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar
 
-_PREVIEW_BYTES = 8 * 1024
-
 #: The tool call that runs in this context.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
@@ -51,9 +50,8 @@ class ToolInvocation:
     followup: str | None = None
     invites = False
     probe: tuple[str, str] | None = None
-    arguments: str | None = None
+    captured: dict[str, Any] | None = None
     _budget: Budget | None = None
-    content: str | None = None
     cuts: tuple[tuple[str, str], ...] = ()
     #: True when limits and payloads have counted the bytes that go on to the model.
     counted = False
@@ -120,7 +118,7 @@ class ToolInvocation:
                 narrowed = semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
                 self.followup = semconv.REPEATED if self.repeated else narrowed
         if self.out.captures:
-            self.arguments = preview(arguments, _PREVIEW_BYTES)
+            self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings.capture_bytes)
 
     def open_span(self, within: Span | None = None, *, attach: bool = True) -> None:
         """Open the span, or enrich ``within`` (by default the current span), and make it current."""
@@ -163,7 +161,7 @@ class ToolInvocation:
         """Discard the readings of an earlier attempt, because the framework calls the handler again."""
         if self.raised or self.produced is not None:
             self.raised = False
-            self.error_type = self.failure = self.produced = self.structured = self.content = self.failed = None
+            self.error_type = self.failure = self.produced = self.structured = self.failed = None
             self.remedied = self.handed = None
             self.counted = False
             self.cuts = ()
@@ -196,7 +194,7 @@ class ToolInvocation:
         cut = find_cut(result.value, self.produced.bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
         if self.out.captures:
-            self.content = preview(result.value, _PREVIEW_BYTES)
+            self.captured = capture(self.captured, semconv.TOOL_RESULT, result.value, self.out.settings.capture_bytes)
 
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
@@ -259,7 +257,7 @@ class ToolInvocation:
         if self.error_type is None:
             own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
-            self.failure = text_of(own, _PREVIEW_BYTES) if self.out.captures else None
+            self.failure = text_of(own, self.out.settings.capture_bytes) if self.out.captures else None
         if self.failed is not None:  # read when the exception was raised, before a remedy
             return
         if reader is not None and reader.failure_text is not None:
@@ -291,10 +289,8 @@ class ToolInvocation:
         if self.structured is not None:
             attributes[semconv.RESULT_STRUCTURED_BYTES] = self.structured.bytes
         self._tell_cut(attributes)
-        if self.arguments is not None:
-            attributes[semconv.TOOL_ARGUMENTS] = self.arguments
-        if self.content is not None:
-            attributes[semconv.TOOL_RESULT] = self.content
+        if self.captured is not None:
+            attributes.update(self.captured)
         if self.change is not None and not again:
             keys = {semconv.KEYS_ADDED: self.change.added, semconv.KEYS_REMOVED: self.change.removed}
             self.span.span.add_event(semconv.SHAPE_CHANGED, keys)

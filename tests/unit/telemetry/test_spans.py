@@ -159,6 +159,7 @@ print(json.dumps([[s[2] for s in spans()], exporters["theirs"].get_finished_span
 """
 _ARGUMENTS = "gen_ai.tool.call.arguments"
 _RESULT = "gen_ai.tool.call.result"
+_SHORTENED = "agent_otel.content.truncated"
 
 
 def test_content_is_off_by_default(environment: Callable[[str], Environment]) -> None:
@@ -181,6 +182,21 @@ def test_content_is_capped(environment: Callable[[str], Environment], mode: str)
     assert {"b": 1, "a": 2} == json.loads(short[_ARGUMENTS])
     assert _RESULT not in failed
     assert ("secret " * 2_000)[:cap] == description
+    assert [_ARGUMENTS, _RESULT] == long[_SHORTENED]
+    assert _SHORTENED not in short
+
+
+@pytest.mark.parametrize(("limit", "shortened"), [(13, False), (12, True), (1, True)])
+def test_the_size_of_a_copy_is_a_setting(
+    environment: Callable[[str], Environment], limit: int, *, shortened: bool
+) -> None:
+    env = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "AGENT_OTEL_CAPTURE_BYTES": str(limit)}
+    (_, short, _), description = _run(environment("bare"), _CONTENT, env)
+
+    assert '{"a":[1,"b"]}'[:limit] == short[_RESULT]
+    assert '{"b":1,"a":2}'[:limit] == short[_ARGUMENTS]
+    assert ([_ARGUMENTS, _RESULT] if shortened else None) == short.get(_SHORTENED)
+    assert "secret secret "[:limit] == description
 
 
 _SUPPRESSED = """
