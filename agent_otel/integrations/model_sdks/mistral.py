@@ -13,7 +13,7 @@ from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 _COMPLETIONS = ("/v1/chat/completions", "/v1/agents/completions")
 _CONVERSATIONS = "/v1/conversations"
@@ -71,4 +71,13 @@ def _plain(tools: list[Any]) -> list[Any]:
     ]
 
 
-request = ModelReader(_request)
+def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
+    path = kwargs.get("path") or args[1]
+    body: Any = kwargs.get("request") or (args[4] if len(args) > 4 else None)  # noqa: PLR2004
+    messages = fields(body).get("messages")
+    # The SDK made this model for this request only; its messages may be the program's own and are copied.
+    if path.partition("#")[0] in _COMPLETIONS and type(messages) is list and is_named(body, "BaseModel"):
+        body.messages = view(messages, cached=False)
+
+
+request = ModelReader(_request, rewrite=_rewrite)

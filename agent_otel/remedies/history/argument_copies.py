@@ -44,14 +44,14 @@ class LargeArguments:
     def __init__(self, above_bytes: int) -> None:
         self._above = above_bytes
         self._known: dict[tuple[str, int, bytes], None] = {}
-        self._sampled: set[tuple[str, int, str, str, str]] = set()
+        self._sampled: set[int] = set()
 
     def add(self, arguments: Any) -> None:
         """Add the texts above the limit among the arguments of one call."""
         for name, text in _large(arguments, self._above):
             size, middle = len(text), len(text) // 2
             # A digest costs a millisecond per MB, and a history names each of its calls in each request.
-            sample = (name, size, text[:32], text[middle : middle + 32], text[-32:])
+            sample = hash((name, size, text[:32], text[middle : middle + 32], text[-32:]))
             if sample in self._sampled:
                 continue
             if len(self._known) >= _MOST_VALUES:

@@ -12,7 +12,9 @@ import pytest
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.bedrock import BedrockServer
 from tests.servers.gemini import GeminiServer
+from tests.servers.mistral import MistralServer
 from tests.servers.model import ModelServer, ToolCall
+from tests.servers.ollama import OllamaServer
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:
@@ -68,6 +70,14 @@ import boto3
 client = boto3.client("bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
                       aws_access_key_id="scripted", aws_secret_access_key="scripted")
 client.converse(modelId="scripted", messages=history)
+"""
+OLLAMA = """
+import ollama
+ollama.Client(host=base_url).chat(model="scripted", messages=history)
+"""
+MISTRAL = """
+from mistralai.client import Mistral
+Mistral(api_key="scripted", server_url=base_url).chat.complete(model="scripted", messages=history)
 """
 CONTENTS = """
 from google import genai
@@ -210,6 +220,64 @@ def test_a_history_that_was_restored_twice_is_sent_once(send: Callable[..., Sent
     sent = send(way, [*whole, *copy.deepcopy(whole)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
     assert sent.wire == whole
     assert list(sent.removed()) == ["deduplicate"]
+
+
+class _Ollama(OllamaServer):
+    def messages(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the messages as they are, since the model has asked for none of the calls."""
+        return list(request["messages"])
+
+
+def test_ollama_gets_views_of_calls_without_ids(send: Callable[..., Sent]) -> None:
+    def turns(trimmed: int, arguments: dict[str, str]) -> list[Any]:
+        asked = {
+            "role": "assistant",
+            "content": "I read it",
+            "tool_calls": [{"function": {"name": "read", "arguments": arguments}}],
+        }
+        answers = [
+            {"role": "tool", "tool_name": "read", "content": TRIMMED if number < trimmed else LONG}
+            for number in range(7)
+        ]
+        return [{"role": "user", "content": "go"}, *(message for answer in answers for message in (asked, answer))]
+
+    variables = {"AGENT_OTEL_TRIM_RESULTS": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1"}
+    sent = send(Way("ollama", "messages", "ollama", OLLAMA, _Ollama), turns(0, WRITTEN), **variables)
+    assert sent.wire == turns(5, LEFT)
+    assert sent.report["kept"] is True
+
+
+def test_mistral_gets_views_as_its_own_models(send: Callable[..., Sent]) -> None:
+    variables = {"AGENT_OTEL_TRIM_RESULTS": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1"}
+    sent = send(Way("chat", "messages", "mistralai", MISTRAL, MistralServer), **variables)
+    results = [message["content"] for message in sent.wire if message["role"] == "tool"]
+    assert results == [TRIMMED] * 5 + [LONG] * 2
+    calls = [message["tool_calls"][0] for message in sent.wire if message["role"] == "assistant"]
+    assert [json.loads(call["function"]["arguments"]) for call in calls] == [LEFT] * 7
+    assert sent.report["kept"] is True
+
+
+@pytest.mark.parametrize(("variables", "trimmed"), [({}, 5), ({"AGENT_OTEL_TRIM_STEP_TURNS": "3"}, 3)])
+@pytest.mark.parametrize("name", ["chat", "anthropic", "bedrock"])
+def test_the_cut_moves_in_steps_only_where_the_provider_caches(
+    send: Callable[..., Sent], name: str, variables: dict[str, str], trimmed: int
+) -> None:
+    way, six = WAYS[name], history(WAYS[name].shape, 0)[:-2]
+    point = {"cachePoint": {"type": "default"}}
+    variables = {"AGENT_OTEL_TRIM_RESULTS": "1", **variables}
+
+    def lines(messages: list[Any]) -> int:
+        return json.dumps(messages, ensure_ascii=False).count(TRIMMED)
+
+    uncached = 0 if name == "chat" else 4  # all but the last two
+    cached = 0 if trimmed == 5 else 3
+    assert lines(send(way, six, **variables).wire) == (cached if name == "chat" else uncached)
+    if name == "chat":
+        return
+    first = copy.deepcopy(six)
+    mark = {"type": "text", "text": "go", "cache_control": {"type": "ephemeral"}}
+    first[0]["content"] = [mark] if name == "anthropic" else [{"text": "go"}, point]
+    assert lines(send(way, first, **variables).wire) == cached
 
 
 @pytest.mark.parametrize("kind", ["langchain", "deepagents"])
