@@ -14,7 +14,7 @@ from agent_otel.core.remedy_hooks import request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit
 from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, running
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Payload
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
 
@@ -53,6 +53,7 @@ __all__ = [
     "handler_entered",
     "handler_failing",
     "handler_finishing",
+    "handler_left",
     "handler_raised",
     "handler_returned",
     "handler_started",
@@ -67,6 +68,7 @@ __all__ = [
     "report_integration",
     "result_delivered",
     "result_remedies",
+    "skipped",
     "step_started",
     "text_bytes",
 ]
@@ -246,6 +248,14 @@ def handler_returned(result: ToolResult) -> None:
         record.leave_handler()
 
 
+@errors.guarded("tool_call.left")
+def handler_left() -> None:
+    """Take the call's span out of the context: the handler has returned, and its result is read."""
+    record = _running()
+    if record is not None:
+        record.leave_handler()
+
+
 def handler_finishing(read: Callable[[Any], ToolResult], value: Any) -> None:
     """Record the result before the framework calls its callbacks, while another instrumentation's span is open."""
     record = _running()
@@ -285,6 +295,14 @@ def is_made_by_an_agent() -> bool:
     """Return true when an agent makes the running call, where the framework's tools themselves know no agent."""
     record = running()
     return record is not None and (record.call.agent is not None or record.call.call_id is not None)
+
+
+def skipped(reader: ToolReader, asked: WrappedCall) -> Any:
+    """Return the answer in place of the running call's handler when a limit skips it, else LEFT_ALONE."""
+    record = _running()
+    if record is None:
+        return LEFT_ALONE
+    return Visit(record, reader, is_outermost=False, opens_span=False).skipped(asked)
 
 
 async def aremedied(reader: ToolReader, value: Any, asked: WrappedCall) -> Any:

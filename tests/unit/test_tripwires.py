@@ -214,6 +214,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
     "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
     "openai_agents._guarded": lambda value: value,
+    "openai_agents._unguarded": lambda value: value,
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,
@@ -325,6 +326,15 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             "agent": _space(name=value),
         },
     ),
+    "openai_agents._unguarded": lambda value: (
+        None,
+        (),
+        {
+            "func_tool": _space(name=value),
+            "tool_context": _space(tool_arguments=value, tool_call_id=value, run_config=_space(group_id=value)),
+            "agent": _space(name=value),
+        },
+    ),
     "openai_agents.invoke": lambda value: (
         None,
         (),
@@ -370,7 +380,6 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         _space(tools=[_space(name="t", inputSchema={"properties": value})]),
         None,
     ),
-    "openai_agents.returned": lambda value: (None, (), {"real_result": value}),
     "strands.returned": lambda value: (
         None,
         (),
@@ -384,7 +393,6 @@ READ_BY_OTHERS = {
     "dapr_agents.wrapping_error": "an exception",
     "langchain.failing": "an exception",
     "langchain.swallowed": "an exception",
-    "openai_agents.calling": "openai_agents._guarded",
     "openai_agents.swallowed": "an exception",
     "openai_agents.timed_out": "an exception",
 }

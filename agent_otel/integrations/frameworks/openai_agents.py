@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
 
@@ -89,9 +89,14 @@ def _handed_back(output: Any) -> ToolResult | None:
     return None if output.output is None else ToolResult(output.output)
 
 
+def _tool(asked: WrappedCall) -> Any:
+    named = asked[2]
+    return named["function_tool"] if "function_tool" in named else named["func_tool"]
+
+
 def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
-    if getattr(asked[2]["function_tool"], "output_json_schema", None) is not None:
+    if getattr(_tool(asked), "output_json_schema", None) is not None:
         return LEFT_ALONE
     if is_named(output, "_FunctionToolInvocationResult"):
         return dataclasses.replace(output, output=replacement.text)
@@ -107,7 +112,7 @@ def _answered(replacement: str) -> Any:
 
 
 def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return fields(fields(asked[2]["function_tool"].params_json_schema).get("properties"))
+    return fields(fields(_tool(asked).params_json_schema).get("properties"))
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -117,7 +122,8 @@ def _cause(error: BaseException) -> BaseException:
 
 invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
-_guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back)
+_unguarded = ToolReader(PRODUCED, _guarded_call, _result, replace=_replace, parameters=_parameters)
+_guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
 
 
 def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -130,7 +136,15 @@ def _timed_out(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
         handler.handler_raised(error, invoke)
 
 
-def _calling(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+async def _calling(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
+    _enter(args, kwargs)
+    answer = handler.skipped(_unguarded, (instance, args, kwargs))
+    return await wrapped(*args, **kwargs) if answer is LEFT_ALONE else answer
+
+
+@errors.guarded("openai_agents.enter")
+def _enter(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
     task = asyncio.current_task()
     before = copy_context()
     visit = handler.enter_tool(_guarded, None, args, kwargs)
@@ -140,8 +154,11 @@ def _calling(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         task.add_done_callback(functools.partial(_done, visit), context=before)
 
 
-def _returned(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    handler.handler_returned(_result(kwargs["real_result"]))
+async def _returned(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Hand a result on to the output guardrails."""
+    result = await handler.aremedied(_unguarded, kwargs["real_result"], (instance, args, kwargs))
+    handler.handler_left()
+    return await wrapped(*args, **{**kwargs, "real_result": result})
 
 
 @errors.guarded("openai_agents.done")
@@ -157,5 +174,5 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
 
 swallowed = Before(_swallowed)
 timed_out = Before(_timed_out)
-calling = Before(_calling)
-returned = Before(_returned)
+calling = Passing(_calling)
+returned = Passing(_returned)

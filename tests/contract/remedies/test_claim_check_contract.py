@@ -81,9 +81,6 @@ class TestStored(Remedies):
 
     def test_the_model_reads_the_beginning_and_where_the_rest_is(self, seen: Seen, carrier: Carrier) -> None:
         assert seen.wire["call_1"] == "x" * SHOWN
-        if not carrier.replaces:
-            assert seen.wire["call_2"] == "x" * LARGE
-            return
         found = REF.search(seen.wire["call_2"])
         assert found is not None
         assert seen.wire["call_2"] == "x" * SHOWN + "\n" + STORED.format(found[1])
@@ -97,7 +94,7 @@ class TestStored(Remedies):
             assert (answer["is_error"], answer["structured"]) == (False, {"result": answer["text"]})
 
     def test_the_model_reads_on_page_by_page(self, seen: Seen, carrier: Carrier) -> None:
-        if carrier.mcp or not carrier.replaces:
+        if carrier.mcp:
             return
         first, second = of_a_tool(seen.wire[READ_1]), of_a_tool(seen.wire[READ_2])
         assert first["content"] == second["content"] == "x" * PAGE
@@ -109,8 +106,7 @@ class TestStored(Remedies):
             return
         forged = of_a_tool(seen.wire[FORGERY])
         assert forged["error"] == "tool_result_unavailable"
-        if carrier.replaces:
-            assert of_a_tool(seen.wire[THEFT]) == forged
+        assert of_a_tool(seen.wire[THEFT]) == forged
 
     def test_what_belongs_to_nobody_goes_on_whole_and_that_is_said_once(self, seen: Seen) -> None:
         for name, case in seen.report["cases"].items():
@@ -121,8 +117,6 @@ class TestStored(Remedies):
         assert seen.report["errors"] == {}
 
     def test_spans_and_metrics(self, seen: Seen, carrier: Carrier) -> None:
-        if not carrier.replaces:
-            return
         [span] = [span for span in seen.spans("stored") if span["tool.name"] == "big"]
         found = REF.search(seen.wire["call_2"])
         assert found is not None
@@ -163,13 +157,11 @@ class TestBroken(Remedies):
             "does not fit": Case((("call_2", "big", {"n": LARGER}),), execution="run-1"),
         }
 
-    def test_what_fits_goes_on_whole_and_what_does_not_says_that_it_is_lost(self, seen: Seen, carrier: Carrier) -> None:
+    def test_what_fits_goes_on_whole_and_what_does_not_says_that_it_is_lost(self, seen: Seen) -> None:
         assert seen.wire["call_1"] == "x" * LARGE
-        assert seen.wire["call_2"] == ("x" * SHOWN + "\n" + LOST if carrier.replaces else "x" * LARGER)
+        assert seen.wire["call_2"] == "x" * SHOWN + "\n" + LOST
 
-    def test_it_is_counted_and_said_once(self, seen: Seen, carrier: Carrier) -> None:
-        if not carrier.replaces:
-            return
+    def test_it_is_counted_and_said_once(self, seen: Seen) -> None:
         for case in ("fits", "does not fit"):
             assert seen.metric(case, "agent_otel.claim_check.operations", operation="put", result="error") == 1
         [message] = seen.report["cases"]["fits"]["messages"]

@@ -66,7 +66,7 @@ class TestLimits(Remedies):
         case = self.cases(carrier)[case_name]
         whole = {call_id: LOOKUP for call_id, tool, _ in case.calls if tool.startswith("fetch")}
         ran = len(whole)
-        if case_name in SKIPPED and carrier.replaces:
+        if case_name in SKIPPED:
             skipped, limit = SKIPPED[case_name]
             del whole[skipped]
             ran = RAN[case_name]
@@ -87,15 +87,13 @@ class TestLimits(Remedies):
         assert len(seen.report["cases"][case_name]["ran"]) == ran
 
     @each_case
-    def test_spans_and_metrics_say_which_limit(
-        self, seen: Seen, carrier_name: str, carrier: Carrier, case_name: str
-    ) -> None:
+    def test_spans_and_metrics_say_which_limit(self, seen: Seen, carrier_name: str, case_name: str) -> None:
         if case_name not in seen.report["cases"]:
             return
         skipped, limit = SKIPPED.get(case_name, ("", ""))
         spans = [span for span in seen.spans(case_name) if span.get("error.type")]
         hits = {each: seen.metric(case_name, "agent_otel.limits.hit", limit=each) or 0 for each in LIMITS}
-        if not skipped or not carrier.replaces:
+        if not skipped:
             assert (spans, set(hits.values())) == ([], {0})
             return
         [span] = spans

@@ -55,6 +55,8 @@ REPLACING = [
     ("google_adk", "google-adk"),
     ("google_functions", "google-genai"),
     ("openai_agents", "openai-agents"),
+    ("openai_agents", "openai-agents-0.8"),
+    ("openai_agents", "openai-agents-0.7"),
     ("pydantic_ai", "pydantic-ai"),
     ("pydantic_ai", "pydantic-ai-oldest"),
     ("smolagents", "smolagents"),
