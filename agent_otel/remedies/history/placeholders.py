@@ -18,11 +18,14 @@ _TEXTS: Final = (
     r"The tool call was interrupted before a result was produced",  # pydantic-ai
     r"(?:Output t|T)ool not (?:executed|used) - a final result",  # pydantic-ai
     r"Tool execution was interrupted by an error",  # pydantic-ai
-    r"Tool execution for .{0,100}? was manually rejected by user",  # openai-agents
-    r"User rejected the tool call for ",  # langchain
+    r"Tool execution (?:for .{0,100}? was manually rejected by user|cancelled\.?\s*$)",  # openai-agents
+    r"User rejected the tool call for |Tool call limit exceeded\. Do not ",  # langchain
     r"Tool was interrupted|This tool call was not executed",  # strands
     r"Tool call limit reached\. Tool call .{0,200}? not executed",  # agno
-    r"Error: Missing tool result ",  # google-adk
+    r"Tool call was rejected\s*$|Function call was rejected by the user",  # agno
+    r"Error: Missing tool result |This tool call is rejected\.",  # google-adk
+    r"Tool '.{1,200}?' has reached its (?:maximum )?usage limit ",  # crewai
+    r"\{\"error\": \"limit_reached\", ",  # a limit of this package
     r"\[System: Tool execution skipped/interrupted by user",  # litellm
 )
 _PLACEHOLDER: Final = re.compile("|".join(_TEXTS), re.DOTALL)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from agent_otel.core.types import LimitReached
+from agent_otel.remedies import limits
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_marks import marked
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
@@ -161,6 +163,12 @@ def test_a_call_in_flight_keeps_its_arguments() -> None:
         "Tool not executed - a final result was already processed.",
         "User rejected the tool call for `write` with id call_0. The tool was not executed.",
         "Tool was interrupted.",
+        "Tool call limit exceeded. Do not call 'write' again.",
+        "Tool call was rejected",
+        "This tool call is rejected.",
+        "Tool 'write' has reached its usage limit of 3 times and cannot be used anymore.",
+        "Tool execution cancelled.",
+        json.dumps(limits.answer(LimitReached("tool_calls", 40))),
         "[Tool call was interrupted and did not return a result.]",
         "[Tool call could not be executed because its arguments were invalid: Unterminated string]",
         "[write_file failed before execution: the tool-call arguments were not valid JSON, so no file was written.]",
