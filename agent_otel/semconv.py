@@ -60,6 +60,8 @@ RESULT_BYTES: Final = _attribute("tool.result.bytes", "int", "always on success;
 RESULT_STRUCTURED_BYTES: Final = _attribute(
     "tool.result.structured_bytes", "int", "when a structured copy or artifact travels beside the text",
     "compact-JSON bytes that the state carries and the model does not see")
+RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no adapter saw the call",
+    "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration")
 RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
     "what was handed on is known to be less than what there was")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
@@ -338,7 +340,7 @@ MESSAGE: Final = "message"
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
-    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded")),
+    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", CUT_JSON, "offloaded")),
 )
 # Reasons with counters of their own, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
 REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import answers, execution_context, request_history, tool_names
-from agent_otel.core.execution_state import Fragment, SeenCall
+from agent_otel.core import answers, execution_context, model_calls, request_history, tool_names
+from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import Sized, beginning, characters, texts
+from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
 from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.size import Size, size
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
@@ -41,7 +41,8 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
     parts = list(request.parts)
     execution_id = _execution_of(request, parts)
     execution = executions.touched(execution_id) if execution_id is not None else None
-    known = _known(out, execution, parts)
+    known = _known(execution, parts)
+    shown = model_calls.find(out, execution_id, parts, known)
     new: list[SeenCall] = []
     if executions.has_fragments:
         answers.follow_up(known.values())
@@ -53,6 +54,8 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
         if one.part.part == semconv.TOOLS:
             tool_names.note_definitions(one.part.value, one.print)
     out.metrics.request(sizes)
+    for call in shown:
+        model_calls.record(out, request, call, execution_id)
     undelivered: Sequence[SeenCall] = ()
     if execution is not None:
         _probe(out, execution, sized)
@@ -85,14 +88,14 @@ def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
         part_bytes = size(value).bytes
-        return Sized(part, part_bytes, hash((part.part, part_bytes, beginning(value))))
+        return Sized(part, part_bytes, fingerprint(part, part_bytes))
     length = characters(value)
     if length < 0 or length != noted.length:
         _compare(out, noted, part, length)
     return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
 
 
-def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
+def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
     """Return the calls that the results answer, by the results' indexes in the request.
 
     Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
@@ -100,21 +103,16 @@ def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[Req
     found = _by_name(execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
     for call_id, at in results.items():
-        noted = _noted(out, parts[at], call_id, execution) if call_id is not None else None
+        noted = _noted(parts[at], call_id, execution) if call_id is not None else None
         if noted is not None:
             found[at] = noted
     return found
 
 
-def _noted(out: Telemetry, part: RequestPart, call_id: str, execution: ExecutionState | None) -> SeenCall | None:
-    """Return the call that a result answers: by call id, else by probe; a new one counts as unmatched."""
+def _noted(part: RequestPart, call_id: str, execution: ExecutionState | None) -> SeenCall | None:
+    """Return the call that a result answers: by call id, else by probe."""
     noted = executions.answered(execution, call_id)
-    if noted is None and execution is not None:
-        noted = _by_probe(execution, part)
-        if noted is None:
-            noted = executions.noted(execution, call_id, SeenCall(part.name or ""))
-            out.metrics.unmatched()
-    return noted
+    return _by_probe(execution, part) if noted is None and execution is not None else noted
 
 
 def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:

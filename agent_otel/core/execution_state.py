@@ -41,9 +41,10 @@ class SeenCall:
     number of characters delivered; by it a result that was delivered before is recognised at little cost. ``probe`` is
     the beginning and the end of a result without a call id. ``span`` is the context of the tool's span. ``probe`` and
     ``span`` are dropped when the result has been delivered. ``fragment`` is set when the model gets a part only.
+    ``shown`` is a fingerprint of the call where no adapter saw it and a model request showed it first, else 0.
     """
 
-    __slots__ = ("delivered", "fragment", "handed", "length", "probe", "produced", "span", "tool")
+    __slots__ = ("delivered", "fragment", "handed", "length", "probe", "produced", "shown", "span", "tool")
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -51,6 +52,7 @@ class SeenCall:
         self.handed = -1
         self.delivered = -1
         self.length = -1
+        self.shown = 0
         self.probe: tuple[str, str] | None = None
         self.span: SpanContext | None = None
         self.fragment: Fragment | None = None

@@ -149,6 +149,22 @@ class Executions:
                 self._unowned.popitem(last=False)
             return noted
 
+    def shown_by_nobody(self, tool: str, call_id: str) -> SeenCall:
+        """Record a call that only a model request shows, and that has no execution id; replace one with the same id."""
+        with self._lock:
+            noted = self._unowned[call_id] = SeenCall(tool)
+            if len(self._unowned) > _MAX_UNOWNED:
+                self._unowned.popitem(last=False)
+            return noted
+
+    def is_an_adapters(self, call_id: str) -> bool:
+        """Return true when an adapter reported a call with this id, in any recent execution or in several."""
+        if call_id in self._unowned:
+            return self._unowned[call_id] is None
+        owner = self.known(self.owner((call_id,)) or "")
+        noted = owner.call_ids.get(call_id) if owner is not None else None
+        return noted is not None and noted.produced >= 0 and not noted.shown
+
     def answered(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
         """Return the call with this id: of the execution, else of the results without an execution id."""
         noted = execution.call_ids.get(call_id) if execution is not None else None

@@ -28,7 +28,7 @@ def plain_request(request: ModelRequest) -> ModelRequest:
 
 def plain_part(part: RequestPart) -> RequestPart:
     """Return a part of a request whose ids are text."""
-    _, _, call_id, name, message_id, _ = part
+    _, _, call_id, name, message_id, _, _ = part
     if (
         (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
         and (name is None or type(name) is str)

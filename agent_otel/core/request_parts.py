@@ -43,6 +43,11 @@ def characters(value: object) -> int:
     return sum(lengths) if issubclass(cls, list) and len(lengths) == list.__len__(value) else -1  # type: ignore[arg-type]
 
 
+def fingerprint(part: RequestPart, part_bytes: int) -> int:
+    """Return the fingerprint of a part that belongs to no tool call seen."""
+    return hash((part.part, part_bytes, beginning(part.value)))
+
+
 def beginning(value: object) -> str:
     """Return the first characters of a part."""
     return next(texts(value), "")[:_HEAD]

@@ -96,6 +96,8 @@ class ToolInvocation:
             self.name = clean(call.name)
             tool_names.note(self.name)
             series = out.metrics.tool(self.name, self.agent, also_timed_by)
+        if call.name not in tool_names.called:
+            tool_names.note_call(call.name)
         self.series = series
         # The same as `spans.current_span`, without the cost of one more function for each tool call.
         self.within = None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()

@@ -20,6 +20,8 @@ _DEEPEST: Final = 3
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
 
 _seen: dict[str, None] = {}
+#: Names of tools that adapters have called; read for each call, so without a function.
+called: dict[str, None] = {}
 _definitions: dict[int, None] = {}
 
 
@@ -28,6 +30,20 @@ def note(name: str) -> None:
     _seen[name] = None
     if len(_seen) > _MOST:
         _drop_first(_seen)
+
+
+def note_call(name: str) -> None:
+    """Remember the name of a tool that an adapter has called."""
+    called[name] = None
+    if len(called) > _MOST:
+        _drop_first(called)
+
+
+def is_called(name: str) -> bool:
+    """Return whether an adapter has called a tool of this name; clients prefix it with the name of its server."""
+    if name in called:
+        return True
+    return any(name.endswith(known) and not name[-len(known) - 1].isalnum() for known in tuple(called) if known)
 
 
 def is_tool(name: str) -> bool:

@@ -129,7 +129,8 @@ class RequestPart(NamedTuple):
     """A part of a model request; readers yield the parts in the order of the request.
 
     ``part`` is one of ``semconv.REQUEST_PARTS``. ``value`` holds the text: a ``str``, or the provider's content blocks.
-    A tool result has the ``call_id`` of its call, or the tool's ``name`` where the provider has no call ids.
+    A call's arguments and its result have the ``call_id``, or the tool's ``name`` where the provider has no call ids.
+    ``failed`` is true when the provider's format flags a result as an error.
     ``wrapped`` is the value inside the object that the provider requires around it; the tool itself may have returned
     that object. ``message_id`` is the id that a framework gives a message.
     """
@@ -140,6 +141,7 @@ class RequestPart(NamedTuple):
     name: str | None = None
     message_id: str | None = None
     wrapped: object = None
+    failed: bool = False
 
 
 class ModelRequest(NamedTuple):

@@ -87,6 +87,13 @@ class ToolSeries:
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
+    def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
+        """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
+        with recording.held:
+            self.add(None, 0, args_bytes, result_bytes, exemplar)
+        if result_bytes > self._metrics.large_result_bytes:
+            self.large.record(1, exemplar)
+
     def failure(self, text_bytes: int, exemplar: Exemplar | None) -> None:
         """Count a large text that a framework made of an exception, because the model reads it as a result."""
         if text_bytes > self._metrics.large_result_bytes:

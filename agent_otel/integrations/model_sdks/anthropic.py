@@ -58,7 +58,7 @@ def _blocks(part: str, blocks: list[Any]) -> Iterator[RequestPart]:
             # The provider ran this tool, so no call of it was measured here.
             yield RequestPart(TOOL_RESULTS, block.get("content"))
         elif kind.endswith("tool_use"):
-            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), text(block.get("id")), text(block.get("name")))
         else:
             said.append(each)
     if said:
@@ -77,7 +77,7 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
             content = only["text"]
     elif not is_text(content):
         call_id = None  # not iterated, so its size is unknown
-    return RequestPart(TOOL_RESULTS, content, call_id)
+    return RequestPart(TOOL_RESULTS, content, call_id, failed=block.get("is_error") is True)
 
 
 def _cached_tokens(response: Any) -> int | None:

@@ -44,7 +44,9 @@ def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
             if is_dict(block.get("toolResult")):
                 yield _result(fields(block["toolResult"]))
             elif is_dict(block.get("toolUse")):
-                yield RequestPart(TOOL_CALL_ARGUMENTS, fields(block["toolUse"]).get("input"))
+                asked = fields(block["toolUse"])
+                call_id, name = text(asked.get("toolUseId")), text(asked.get("name"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("input"), call_id, name)
             else:
                 said.append(block)
         if said:
@@ -56,7 +58,8 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
     # A tool that the provider runs has a type; no call of it was measured here.
-    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None)
+    failed = text(block.get("status")) == "error"
+    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None, failed=failed)
 
 
 def _cached_tokens(response: Any) -> int | None:

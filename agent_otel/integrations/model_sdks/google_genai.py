@@ -52,7 +52,9 @@ def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
             if is_dict(answer):
                 yield _result(fields(answer))
             elif is_dict(call):
-                yield RequestPart(TOOL_CALL_ARGUMENTS, fields(call).get("args"))
+                asked = fields(call)
+                call_id, name = text(asked.get("id")), text(asked.get("name"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("args"), call_id, name)
             else:
                 said.append(part)
         if said:

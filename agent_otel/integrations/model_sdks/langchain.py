@@ -92,7 +92,8 @@ def _message(message: Any) -> Iterator[RequestPart]:
         message_id = None
     for call in calls:
         arguments = call.get("args")
-        yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, message_id=message_id)
+        arguments = {} if is_empty(arguments) else arguments
+        yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call.get("id"), call.get("name"), message_id)
         message_id = None
 
 

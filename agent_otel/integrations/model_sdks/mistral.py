@@ -58,7 +58,8 @@ def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
         if kind == "function.result":
             yield RequestPart(TOOL_RESULTS, given(entry.get("result")), text(entry.get("tool_call_id")))
         elif kind == "function.call":
-            yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")))
+            call_id, name = text(entry.get("tool_call_id")), text(entry.get("name"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")), call_id, name)
         elif issubclass(type(content), str | list):
             yield RequestPart(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
 

@@ -50,7 +50,8 @@ def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
         calls = [fields(fields(call).get("function")) for call in listed(message.get("tool_calls"))]
         for asked in calls:
             arguments = asked.get("arguments")
-            yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments)
+            name = text(asked.get("name"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, name=name)
         if calls:
             unanswered = [text(asked.get("name")) for asked in calls]
 

@@ -69,10 +69,12 @@ def chat(body: Any) -> Iterator[RequestPart]:
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[RequestPart]:
-    calls = map(fields, listed(message.get("tool_calls")))
-    asked = [fields(call.get("function")) or fields(call.get("custom")) for call in calls]
-    for call in filter(None, [*asked, fields(message.get("function_call"))]):
-        yield RequestPart(TOOL_CALL_ARGUMENTS, given(call.get("arguments"), call.get("input")))
+    calls = [*map(fields, listed(message.get("tool_calls"))), {"function": message.get("function_call")}]
+    for call in calls:
+        asked = fields(call.get("function")) or fields(call.get("custom"))
+        if asked:
+            arguments = given(asked.get("arguments"), asked.get("input"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, text(call.get("id")), text(asked.get("name")))
 
 
 def responses(body: Mapping[str, Any]) -> ModelRequest:
@@ -113,7 +115,8 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[RequestPart]:
         yield RequestPart(TOOL_RESULTS, given(_content(item.get("output"))), text(item.get("call_id")))
     elif kind.endswith("_call"):
         asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
-        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, message_id=item_id)
+        name = text(item.get("name")) or kind.removesuffix("_call")
+        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, text(item.get("call_id")), name, item_id)
         # The provider ran this tool, so no call of it was measured here.
         for name in ("output", "results", "result"):
             if item.get(name) is not None:

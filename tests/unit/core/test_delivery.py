@@ -226,12 +226,12 @@ def test_a_result_as_long_as_a_known_cap_is_only_suspected(told: Callable[..., J
     assert cuts(report) == []
 
 
-def test_a_result_of_a_call_nobody_saw_is_unmatched_once(told: Callable[..., Json]) -> None:
+def test_a_result_of_a_call_that_the_request_does_not_hold_is_unmatched_once(told: Callable[..., Json]) -> None:
     report = told(
         """
         with agent_otel.execution("run"):
             for turn in range(3):
-                send(user("go"), asks("call_9"), answers("call_9", "x" * (900 - turn)), answers("", "y"))
+                send(user("go"), asks("call_8"), answers("call_9", "x" * (900 - turn)), answers("", "y"))
         """
     )
     assert counted(report, "tool.results.unmatched") == {"": 2}
@@ -247,7 +247,7 @@ def test_a_result_without_an_id_is_found_by_how_it_begins(told: Callable[..., Js
             gone = tool(None, "".join(f"gone {n} " for n in range(1000)), name="gone")
             send(user("go"), says("calling"), user("Observation: " + whole), user("Observation: " + cut[:2000]))
             by_id = tool(None, "z" * 3000, name="by_id")
-            send(user("go"), asks("call_1"), answers("call_1", by_id[:300]))
+            send(user("go"), asks("call_1", name="by_id"), answers("call_1", by_id[:300]))
         """
     report = told(body)
     # "row 0 " to "row 999 ": 10 * 6 + 90 * 7 + 900 * 8

@@ -1,0 +1,274 @@
+"""Tool calls that no adapter saw, read from the model request that delivers their results.
+
+A hand-written loop calls its handlers itself. Its requests hold the call nevertheless: the tool's name, the arguments
+and the text of the result. What the handler produced is not known; the bytes are those that the model gets.
+
+A result is delivered for the first time in the request in which nothing of the model follows it, because the model has
+not answered it yet. So a request that repeats the history repeats no call. A process that resumes a conversation
+records the results that it delivers itself, and not the hundred before them: another process has recorded those, or
+none was measured then, and their time is unknown. A retry of the same request has
+the same ids and arguments; a model that reuses its ids has other arguments or another place.
+
+The Responses API lets a loop put each result behind its own call. Then the calls of one turn look like several turns,
+and only the ends of the requests that this process has seen distinguish them.
+
+A tool that an adapter has called in this process is left to the adapter, whatever id the framework gives the call.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel.core import execution_context, tool_names
+from agent_otel.core.execution_state import Fragment, SeenCall
+from agent_otel.core.executions import executions
+from agent_otel.core.request_parts import beginning, characters, fingerprint
+from agent_otel.measure.arguments_hash import Arguments
+from agent_otel.measure.arguments_hash import arguments as digest_arguments
+from agent_otel.measure.preview import clean, preview
+from agent_otel.measure.size import Size, size
+from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
+from agent_otel.telemetry import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_otel.core.types import ModelRequest, RequestPart
+    from agent_otel.telemetry.setup import Telemetry
+    from agent_otel.telemetry.spans import Exemplar
+
+_PREVIEW_BYTES = 8 * 1024
+_OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
+_OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+_MOST_ENDS = 1_024
+#: Fingerprints of the requests seen last.
+_ends: dict[int, None] = {}
+
+
+class ModelCall(NamedTuple):
+    """A call that a model request shows first: the tool's name, the parts of the call and of its result."""
+
+    name: str
+    call: RequestPart
+    result: RequestPart
+    digest: Arguments
+    size: Size
+    reason: str | None
+    repeated: bool
+    followup: str | None
+    seen: SeenCall
+
+
+def find(
+    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], known: dict[int, SeenCall]
+) -> list[ModelCall]:
+    """Return the calls that this request shows first; add them to ``known``, the calls by their results' indexes.
+
+    A result of a call that no adapter saw, and that is not shown first, counts as unmatched once.
+    """
+    found: list[ModelCall] = []
+    begin = -1
+    end = _print_of_end(parts, len(parts)) if parts else 0
+    for at, part in enumerate(parts):
+        if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
+            continue
+        seen = known.get(at)
+        if seen is not None and not seen.shown and seen.produced >= 0:
+            continue  # an adapter's
+        begin = _unanswered(parts) if begin < 0 else begin
+        shown = _shown(out, execution_id, parts, at, seen) if at >= begin else None
+        if shown is not None:
+            found.append(shown)
+            known[at] = shown.seen
+        elif seen is None and part.call_id is not None and execution_id is not None:
+            _unmatched(out, execution_id, part, at, known)
+    _ends[end] = None
+    if len(_ends) > _MOST_ENDS:
+        _ends.pop(next(iter(_ends), 0), None)
+    return found
+
+
+def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id: str | None) -> None:
+    """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
+    named = execution_context.explicit.get()
+    agent = request.agent or (named.agent if named else None)
+    agent = clean(agent) if agent else None
+    name, reason = call.name, call.reason
+    conversation = request.execution or (named.id if named else None)
+    exemplar = _show(out, call, agent, conversation)
+    series = out.metrics.tool(name, agent)
+    series.seen(call.digest.bytes, call.size.bytes, exemplar)
+    if reason is not None:
+        series.truncated(semconv.LAYER_MODEL_REQUEST, reason).record(1, exemplar)
+    if call.seen.fragment is not None and call.seen.fragment.is_open:
+        out.metrics.incomplete(name, call.seen.fragment.reason, 0)
+    if call.repeated:
+        series.repeats.record(1, exemplar)
+    if call.followup is not None:
+        out.metrics.followed(name, call.followup)
+    invites = has_cursor(call.result.value) or reason not in (None, semconv.SUSPECTED)
+    if invites and execution_id is not None:
+        executions.follow(execution_id, call.name)
+
+
+def _unanswered(parts: Sequence[RequestPart]) -> int:
+    """Return the index from which on results are delivered for the first time.
+
+    It is behind the last part of the model, where a beginning of its answer that the program gives is none; or behind
+    the end of an earlier request, when nothing but calls and results have followed since.
+    """
+    end = len(parts)
+    while end and parts[end - 1].part == semconv.ASSISTANT:
+        end -= 1
+    last = next((at for at in range(end - 1, -1, -1) if parts[at].part in _OF_THE_MODEL), -1)
+    for at in range(last, 0, -1):
+        if parts[at].part not in _OF_CALLS:
+            break
+        if parts[at].part == semconv.TOOL_CALL_ARGUMENTS and _print_of_end(parts, at) in _ends:
+            return at
+    return last + 1
+
+
+def _print_of_end(parts: Sequence[RequestPart], end: int) -> int:
+    """Return a fingerprint of a request that ends before this index."""
+    last = parts[end - 1]
+    return hash((end, last.part, last.call_id, beginning(last.value), characters(last.value)))
+
+
+def _shown(
+    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], at: int, seen: SeenCall | None
+) -> ModelCall | None:
+    """Return the call of a result if the request shows it first."""
+    part, asked_at = parts[at], _asked_at(parts, at)
+    if asked_at is None:
+        return None
+    call = parts[asked_at]
+    name = call.name or part.name
+    if name is None or name == semconv.CONTEXT_SUMMARIZE or tool_names.is_called(name):
+        return None
+    name = _label(name, parts)
+    digest = digest_arguments(call.value, out.args_key)
+    print_of_it = hash((name, digest.digest, at)) or 1
+    call_id = part.call_id
+    if call_id is None and execution_id is None:
+        call_id = f"{name} {hash((print_of_it, beginning(part.value), *_sketch(parts[:asked_at])))}"
+    seen = executions.answered(None, call_id) if seen is None and call_id is not None else seen
+    if seen is not None and seen.shown == print_of_it:
+        return None  # the same request again
+    if part.call_id is not None and seen is None and executions.is_an_adapters(part.call_id):
+        return None
+    measured = size(part.value)
+    repeated, followup = False, None
+    if execution_id is not None:
+        repeated = executions.asked(execution_id, name, digest.digest, call_id)
+        if executions.followed(execution_id, name):
+            narrowed = semconv.PAGINATED if asks_for_a_page(call.value) else semconv.NARROWED
+            followup = semconv.REPEATED if repeated else narrowed
+        seen = executions.produced(execution_id, name, measured.bytes, call_id)
+    else:
+        seen = executions.shown_by_nobody(name, call_id or "")
+        repeated = _is_repeated(out, parts[:asked_at], call, digest)
+    seen = seen or SeenCall(name)
+    seen.produced, seen.shown = measured.bytes, print_of_it
+    cut = find_cut(part.value, measured.bytes)
+    reason = cut.reason if cut is not None else None
+    if reason is not None and reason != semconv.SUSPECTED:
+        executions.partly_shown(seen, Fragment(reason, measured.bytes))
+    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen)
+
+
+def _label(name: str, parts: Sequence[RequestPart]) -> str:
+    """Return a tool's name; where the request offers tools, and not this one, the model made it up: any text."""
+    if tool_names.is_tool(name):
+        return clean(name)
+    offered = [part for part in parts if part.part == semconv.TOOLS]
+    for part in offered:
+        tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
+    return semconv.OTHER if offered and not tool_names.is_tool(name) else clean(name)
+
+
+def _asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
+    """Return the index of the part with the arguments of a result's call: by id, else by name and order."""
+    result = parts[at]
+    calls = [n for n in range(at) if parts[n].part == semconv.TOOL_CALL_ARGUMENTS]
+    if result.call_id is not None:
+        return next((n for n in reversed(calls) if parts[n].call_id == result.call_id), None)
+    same = [n for n in calls if parts[n].call_id is None and parts[n].name == result.name]
+    later = sum(
+        one.part == semconv.TOOL_RESULTS and one.call_id is None and one.name == result.name for one in parts[at + 1 :]
+    )
+    return same[-1 - later] if later < len(same) else None
+
+
+def _sketch(parts: Sequence[RequestPart]) -> list[str]:
+    """Return how the user's messages before a call begin, which distinguishes conversations without any ids."""
+    return [beginning(part.value) for part in parts if part.part == semconv.USER]
+
+
+def _is_repeated(out: Telemetry, earlier: Sequence[RequestPart], call: RequestPart, digest: Arguments) -> bool:
+    """Return true when an earlier call of the request has the same tool and arguments."""
+    return any(
+        one.part == semconv.TOOL_CALL_ARGUMENTS
+        and one.name == call.name
+        and digest_arguments(one.value, out.args_key).digest == digest.digest
+        for one in earlier
+    )
+
+
+def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, known: dict[int, SeenCall]) -> None:
+    execution = executions.known(execution_id)
+    if execution is not None and part.call_id is not None and executions.answered(execution, part.call_id) is None:
+        known[at] = executions.noted(execution, part.call_id, SeenCall(part.name or ""))
+        out.metrics.unmatched()
+
+
+def _show(out: Telemetry, call: ModelCall, agent: str | None, conversation: str | None) -> Exemplar | None:
+    """Add a span of no length below the current one, so that a query for tool calls finds the call.
+
+    It has no length, because the time between two requests is that of the loop, with all it does. Attributes of the
+    span around the request would hold one call, and a turn has several; what reads spans of tools would not find them.
+    """
+    name, reason = call.name, call.reason
+    if out.tracer is None or out.settings.spans == "enrich":
+        return None
+    attributes: dict[str, Any] = {
+        semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
+        semconv.GEN_AI_TOOL_NAME: name,
+        semconv.TOOL_NAME: name,
+        semconv.TOOL_TYPE: "function",
+        semconv.ARGS_HASH: call.digest.digest,
+        semconv.ARGS_BYTES: call.digest.bytes,
+        semconv.RESULT_SEEN_AT: semconv.LAYER_MODEL_REQUEST,
+        semconv.RESULT_BYTES: call.size.bytes,
+        semconv.RESULT_TRUNCATED: reason is not None and reason != semconv.SUSPECTED,
+    }
+    length = characters(call.result.value)
+    attributes[semconv.RESULT_ESTIMATED_TOKENS] = ((length if length >= 0 else call.size.bytes) + 3) // 4
+    if not call.size.exact:
+        attributes[semconv.RESULT_ESTIMATED] = True
+    if reason is not None:
+        attributes[semconv.TRUNCATION_LAYER] = semconv.LAYER_MODEL_REQUEST
+        attributes[semconv.TRUNCATION_REASON] = reason
+    named = {
+        semconv.TOOL_CALL_ID: call.result.call_id,
+        semconv.AGENT_NAME: agent,
+        semconv.CONVERSATION_ID: conversation,
+    }
+    attributes.update({key: text for key, text in named.items() if text})
+    if out.captures:
+        attributes[semconv.TOOL_ARGUMENTS] = preview(call.call.value, _PREVIEW_BYTES)
+        attributes[semconv.TOOL_RESULT] = preview(call.result.value, _PREVIEW_BYTES)
+    now = time.time_ns()
+    opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, trace.get_current_span())
+    if opened is None:
+        return None
+    exemplar = spans.exemplar_of(opened.span)
+    if call.seen.fragment is not None and call.seen.fragment.is_open:
+        call.seen.fragment.span = opened.span.get_span_context()
+    opened.write({}, semconv.TOOL_ERROR if call.result.failed else None, None)
+    opened.end(now)
+    return exemplar

@@ -1,0 +1,97 @@
+"""Loops over each provider's client whose tools nobody decorated: their requests show the calls."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
+from tests.servers.gemini import GeminiServer, GeminiServerWithIds
+from tests.servers.mistral import MistralServer
+from tests.servers.model import ModelServer, ToolCall, call_once
+from tests.servers.ollama import OllamaServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+#: Runs an agent of the contract twice with the measuring of its tools taken out.
+PROGRAM = """
+import asyncio, contextlib, importlib, json, sys
+sys.path.insert(0, {root!r})
+from tests.contract import toolbox
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+import agent_otel
+
+class Bare:
+    result = staticmethod(lambda value: value)
+
+agent_otel.tool_call = lambda *_, **__: contextlib.nullcontext(Bare)
+if {within!r} == "none":
+    agent_otel.execution = lambda *_, **__: contextlib.nullcontext()
+agent = importlib.import_module("tests.contract.agents.{agent}")
+given = ({base_url!r}, [toolbox.lookup, toolbox.big], "go", {setting!r})
+said = agent.run(*given) if {mode!r} == "sync" else asyncio.run(agent.arun(*given))
+
+from agent_otel._internal import errors
+print(json.dumps({{
+    "said": said, "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
+    "errors": dict(errors.errors),
+}}))
+"""
+CALLS = (ToolCall("call_1", "lookup", {"key": "größe"}), ToolCall("call_2", "big", {"n": 20_000}))
+ROWS = {
+    "openai, chat": ("openai_client", "openai-agents", ModelServer, "sync", ""),
+    "openai, responses": ("openai_client", "openai-agents", ModelServer, "async", "responses"),
+    "openai 2": ("openai_client", "openai-2", ModelServer, "sync", ""),
+    "anthropic": ("anthropic_client", "anthropic", AnthropicServer, "sync", ""),
+    "anthropic, blocks": ("anthropic_client", "anthropic-0.125", AnthropicServer, "sync", "blocks"),
+    "gemini": ("google_client", "google-genai", GeminiServer, "sync", ""),
+    "gemini, with ids": ("google_client", "google-genai-1.20", GeminiServerWithIds, "async", ""),
+    "bedrock": ("bedrock_client", "bedrock", BedrockServer, "sync", ""),
+    "mistral": ("mistral_client", "mistralai", MistralServer, "sync", ""),
+    "ollama": ("ollama_client", "ollama", OllamaServer, "sync", ""),
+    "litellm": ("litellm_client", "litellm", ModelServer, "sync", ""),
+}
+
+
+@pytest.mark.parametrize("within", ["none", "an execution"])
+@pytest.mark.parametrize("row", ROWS)
+def test_each_call_is_one(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, row: str, within: str
+) -> None:
+    agent, name, server_class, mode, setting = ROWS[row]
+    make: Any = server_class
+    with make(call_once(CALLS)) as server:
+        code = PROGRAM.format(
+            root=str(request.config.rootpath),
+            base_url=server.base_url,
+            agent=agent,
+            mode=mode,
+            setting=setting,
+            within=within,
+        )
+        child = environment(name).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
+    report = json.loads(child.stdout.splitlines()[-1])
+
+    assert ("done", {}, []) == (report["said"], report["errors"], report["messages"])
+    spans = [span["attributes"] for span in report["spans"] if span["name"].startswith("execute_tool")]
+    # "größe: " is 9 bytes, "ß" two.
+    assert [("lookup", 2009, False), ("big", 20_000, False)] == [
+        (one["tool.name"], one["tool.result.bytes"], one["tool.result.truncated"]) for one in spans
+    ]
+    assert {"model_request"} == {one["tool.result.seen_at"] for one in spans}
+    counts = {
+        (metric["name"].removeprefix("agent_otel."), metric["attributes"].get("gen_ai.tool.name")): metric["sum"]
+        for metric in report["metrics"]
+        if metric["sum"]
+    }
+    assert (2009, 20_000) == (counts["tool.result.size", "lookup"], counts["tool.result.size", "big"])
+    assert (2009, 20_000) == (counts["tool.result.delivered", "lookup"], counts["tool.result.delivered", "big"])
+    assert 1 == counts["tool.results.large", "big"]
+    assert {"tool.repeats", "tool.results.unmatched", "model.history.lost"}.isdisjoint(name for name, _ in counts)
