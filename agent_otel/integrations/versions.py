@@ -19,19 +19,16 @@ if TYPE_CHECKING:
     from agent_otel.integrations.registry.entries import Integration
 
 _METADATA = (".dist-info", ".egg-info")
-_found: dict[str, str | None] = {}
 
 
 def installed(distribution: str) -> str | None:
     """Return the version of a distribution, None when it is not installed."""
-    if distribution not in _found:
-        import importlib.metadata  # noqa: PLC0415 - slow to import
+    import importlib.metadata  # noqa: PLC0415 - slow to import
 
-        try:
-            _found[distribution] = importlib.metadata.version(distribution)
-        except importlib.metadata.PackageNotFoundError:
-            _found[distribution] = None
-    return _found[distribution]
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def is_older(version: str, than: str) -> bool:
@@ -44,23 +41,21 @@ def check(distribution: str, module: str, integrations: Sequence[Integration]) -
     version = _beside(distribution, module) or installed(distribution)
     if version is None:
         return  # the program's own module has the name
-    _found[distribution] = version
     minimum = min((known.minimum for known in integrations), key=_numbers)
     if is_older(version, minimum):
-        say_unmatched(integrations[0], f"older than {minimum}, the oldest supported")
+        say_unmatched(integrations[0], version, f"older than {minimum}, the oldest supported")
     elif _spec(module) is not None:  # else the modules come from elsewhere than files
         for known in integrations:
             if not (is_older(version, known.minimum) or known.beside or _has_any(known)):
-                say_unmatched(known, f"it has no module {known.candidates[0].module}")
+                say_unmatched(known, version, f"it has no module {known.candidates[0].module}")
 
 
-def say_unmatched(integration: Integration, why: str) -> None:
+def say_unmatched(integration: Integration, version: str | None, why: str) -> None:
     """Publish that an integration does not apply to the version found, and warn once for each distribution."""
     from agent_otel import semconv, settings  # noqa: PLC0415 - loaded only when something is wrong
     from agent_otel._internal import errors  # noqa: PLC0415
     from agent_otel.telemetry.setup import report_integration  # noqa: PLC0415
 
-    version = installed(integration.distribution)
     if version is None or integration.name in settings.current().disabled_integrations:
         return
     report_integration(integration.name, version, semconv.UNMATCHED)

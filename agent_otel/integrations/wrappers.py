@@ -311,7 +311,7 @@ def _apply(integration: Integration, module_name: str) -> None:
         return
     version = versions.installed(integration.distribution)
     if version is not None and versions.is_older(version, integration.minimum):
-        versions.say_unmatched(integration, f"older than {integration.minimum}, the oldest supported")
+        versions.say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
         return
     adapter = importlib.import_module(integration.adapter)
     module = sys.modules[module_name]
@@ -325,7 +325,7 @@ def _apply(integration: Integration, module_name: str) -> None:
             preload.load()
             return
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
-    versions.say_unmatched(integration, f"nothing this package knows in {module_name}")
+    versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
 
 
 def _resolves(module: ModuleType, candidate: Candidate) -> bool:
