@@ -24,14 +24,16 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel.core import execution_context, tool_names
+from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import beginning, characters, fingerprint
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
-from agent_otel.measure.preview import clean, preview
+from agent_otel.measure.preview import clean
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import asks_for_a_page, find_cut, has_cursor
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar
 
-_PREVIEW_BYTES = 8 * 1024
 _OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
 _OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 _MOST_ENDS = 1_024
@@ -110,7 +111,7 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
         out.metrics.followed(name, call.followup)
-    invites = has_cursor(call.result.value) or reason not in (None, semconv.SUSPECTED)
+    invites = is_page(call.result.value, call.call.value) or reason not in (None, semconv.SUSPECTED)
     if invites and execution_id is not None:
         executions.follow(execution_id, call.name)
 
@@ -260,8 +261,8 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, conversation: str 
     }
     attributes.update({key: text for key, text in named.items() if text})
     if out.captures:
-        attributes[semconv.TOOL_ARGUMENTS] = preview(call.call.value, _PREVIEW_BYTES)
-        attributes[semconv.TOOL_RESULT] = preview(call.result.value, _PREVIEW_BYTES)
+        attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings.capture_bytes)
+        attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings.capture_bytes)
     now = time.time_ns()
     opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, trace.get_current_span())
     if opened is None:
