@@ -87,8 +87,9 @@ class ModelVisit:
                 above = self._above
                 while above is not None:
                     above.cache_is_told, above = True, above._above  # noqa: SLF001 - of this class
-            self.item(value)
-            self._answered()
+            if self.pending is not None or self._request is not None:
+                self.item(value)
+                self._answered()
         except Exception:
             errors.report_error("model_request.response")
 

@@ -21,8 +21,8 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut
-from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
+from agent_otel.measure.truncation.detect import find_cut, names_more
+from agent_otel.measure.truncation.paging import asks_for_a_page
 from agent_otel.telemetry import large_results, spans
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class ToolInvocation:
         if type(value) is dict or type(value) is list:
             self.change = drift.note(self.name, value)
         if self.execution is not None or self.call.call_id is not None:
-            self.invites = is_page(value, self.call.arguments)
+            self.invites = names_more(value, self.call.arguments)
             if self.call.call_id is None:
                 self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.measure.truncation.paging import is_page
 from tests.servers.model import ToolCall
 from tests.system.false_alarms import content, cuts, loops
 from tests.system.scripted_child import report_of
@@ -76,6 +77,7 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
     assert (honest["cut"], honest["children"]) == ([], [])
     assert (honest["suspected"], honest["whole"]) == (SUSPECTED, content.CALLS - len(SUSPECTED))
     assert alarms(honest) == counted_as_suspected(SUSPECTED)
+    assert answers(honest) == pages_of_the_last_turn(name)
     assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.produced"]
 
     planted = {number: kind for number, kind in cuts.PLANTED.items() if kind in loops.LOOPS[name].kinds}
@@ -101,6 +103,23 @@ def alarms(run: Json) -> Counter[str]:
     results = (f"tool.results.{name}" for name in ("truncated", "suspected", "cleared", "unmatched"))
     names = (*results, "model.history")
     return Counter({name: count for name, count in run["counted"].items() if name.startswith(names)})
+
+
+def answers(run: Json) -> Counter[str]:
+    """Return what was counted of answers that are built on a part of a result."""
+    return Counter({key: count for key, count in run["counted"].items() if key.startswith("answers.incomplete")})
+
+
+def pages_of_the_last_turn(name: str) -> Counter[str]:
+    """Return what is counted of results that name a further page, which no call follows before the answer.
+
+    An answer with the tool ``final_answer`` is none of the model's own.
+    """
+    if name == "smolagents":
+        return Counter()
+    last = range(content.CALLS - loops.CALLS_A_TURN, content.CALLS)
+    pages = [number for number in last if is_page(content.produce(name, number))]
+    return Counter(f"answers.incomplete {tool(number)} page" for number in pages)
 
 
 def counted_as_suspected(numbers: list[int]) -> Counter[str]:
