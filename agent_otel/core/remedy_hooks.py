@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import functools
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import ModelReader, ToolReader, WrappedCall
@@ -47,6 +48,9 @@ class RequestRemedies(Protocol):
         """Rewrite a request in place."""
 
 
+#: Ids of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
+message_ids: ContextVar[tuple[str | None, ...]] = ContextVar("agent_otel_message_ids", default=())
+
 make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
 make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
 
@@ -65,6 +69,12 @@ def request_remedies() -> RequestRemedies | None:
     """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
+
+
+def announce_messages(ids: Iterable[str | None]) -> None:
+    """Keep the ids of the messages of a request for the SDK that sends it, when duplicates are to be removed."""
+    if settings.current().deduplicate_history:
+        message_ids.set(tuple(ids))
 
 
 def completed(record: ToolInvocation) -> None:

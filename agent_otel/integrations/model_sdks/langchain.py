@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, identity, is_empty, listed, number, text
 from agent_otel.core.types import Before, ModelReader, ModelRequest, RequestPart
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -52,6 +52,7 @@ def _streamed(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> M
 
 
 def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> ModelRequest:
+    remedy_hooks.announce_messages(text(fields(message).get("id")) for message in messages)
     around = _running()
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):

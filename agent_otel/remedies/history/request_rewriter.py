@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import parsed
@@ -40,10 +41,11 @@ class Requests:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
         def view(messages: Any, *, cached: bool = True) -> Any:
-            made = self._views.of(messages, self._large, cached=cached)
+            made = self._views.of(messages, self._large, cached=cached, ids=message_ids.get())
             for strategy, removed_bytes in made.removed_bytes.items():
                 out.metrics.removed(strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages
 
         if reader.rewrite is not None:
             reader.rewrite(*asked, view)
+            message_ids.set(())

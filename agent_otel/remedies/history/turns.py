@@ -124,11 +124,17 @@ def _answered(waiting: dict[tuple[str, str | None], list[Call]], answered: Answe
     return next((call for call in waiting.get(key, ()) if call.answer is None), None)
 
 
-def read(messages: Sequence[Any]) -> History:
-    """Return the parsed history; raise TypeError when it is not a sequence of messages."""
+def read(messages: Sequence[Any], ids: Sequence[str | None] = ()) -> History:
+    """Return the parsed history; raise TypeError when it is not a sequence of messages.
+
+    ``ids`` are those of the messages where their format has none; they count only when each message has its place.
+    """
     if isinstance(messages, str | bytes | bytearray) or not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a sequence of messages, not {type(messages).__name__}")
-    return History(messages, [_seen(message) for message in messages])
+    seen = [_seen(message) for message in messages]
+    if len(ids) == len(seen):
+        seen = [one if one.id is not None else one._replace(id=own) for one, own in zip(seen, ids, strict=True)]
+    return History(messages, seen)
 
 
 def _seen(message: Any) -> Transcript:

@@ -38,14 +38,21 @@ class Views:
     failure_bytes: int = FAILURE_BYTES
     pattern: re.Pattern[str] | None = None
 
-    def of(self, messages: Sequence[Any], known: LargeArguments | None = None, *, cached: bool = True) -> View:
+    def of(
+        self,
+        messages: Sequence[Any],
+        known: LargeArguments | None = None,
+        *,
+        cached: bool = True,
+        ids: Sequence[str | None] = (),
+    ) -> View:
         """Return the view of a history: the same as one view after the other, in about the time of one.
 
         With ``known``, the arguments of completed calls that other requests carried are also compacted in the texts of
         a request without calls. When the provider does not cache the messages (``cached``), the cut moves one turn at a
-        time. Raises the errors of the single functions.
+        time. ``ids`` are those of the messages where their format has none. Raises the errors of the single functions.
         """
-        history, removed = turns.read(messages), {}
+        history, removed = turns.read(messages, ids), {}
         places = doubled(history) if self.deduplicate else set()
         if places:
             removed[DEDUPLICATE] = removed_size(history, places)

@@ -112,6 +112,19 @@ agent.invoke({"messages": [{"role": "user", "content": "Write three reports."}]}
 """
 
 
+RESTORED = """
+import sys
+import agent_otel.auto
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_openai import ChatOpenAI
+model = ChatOpenAI(model="scripted", base_url=sys.argv[1], api_key="scripted", max_retries=0)
+history = [HumanMessage("go", id="u1"), AIMessage("yes", id="a1")]
+history += [HumanMessage("go", id="u2"), AIMessage("yes", id="a2")]
+model.invoke([*history, *[each.model_copy() for each in history], HumanMessage("go", id="u3")])
+model.invoke([HumanMessage("go"), AIMessage("yes")] * 2 + [HumanMessage("go")])
+"""
+
+
 class Way(NamedTuple):
     """One SDK: the shape of its histories, where they stand in a request, and a program that sends one."""
 
@@ -220,6 +233,17 @@ def test_a_history_that_was_restored_twice_is_sent_once(send: Callable[..., Sent
     sent = send(way, [*whole, *copy.deepcopy(whole)], AGENT_OTEL_DEDUPLICATE_HISTORY="1")
     assert sent.wire == whole
     assert list(sent.removed()) == ["deduplicate"]
+
+
+@pytest.mark.parametrize(("variables", "counts"), [({}, [9, 5]), ({"AGENT_OTEL_DEDUPLICATE_HISTORY": "1"}, [5, 5])])
+def test_ids_of_langchains_messages_count_where_the_wire_has_none(
+    environment: Callable[[str], Environment], variables: dict[str, str], counts: list[int]
+) -> None:
+    with ModelServer(lambda _: "done") as server:
+        environment("langchain").run(RESTORED, server.base_url, env={"AGENT_OTEL": "1", **variables}, check=True)
+    assert [len(request["messages"]) for request in server.requests] == counts
+    said = [message["content"] for message in server.requests[0]["messages"]]
+    assert said[:4] == ["go", "yes", "go", "yes"]
 
 
 class _Ollama(OllamaServer):
