@@ -61,7 +61,8 @@ def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
 
 
 def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return tuple(fields(_tool_call(*asked).arguments))
+    _, args, kwargs = asked
+    return tuple(fields(kwargs["args"] if "args" in kwargs else args[1]))
 
 
 def _replace_answer(_: Any, replacement: Replacement, __: WrappedCall) -> dict[str, Any]:

@@ -167,6 +167,7 @@ KINDS: dict[str, Any] = {
     "dapr_agents": dapr_agents,
     # Of a tool that a callback does not answer for, the exception ends the run.
     "google_adk": functools.partial(loop, "google_adk", setting="forgive"),
+    "google_adk results": functools.partial(loop, "google_adk"),
     "crewai text": functools.partial(loop, "crewai", setting="text"),
 }
 

@@ -110,7 +110,8 @@ class Turns:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self.replies = iter([self.call("call_0", "fail", LONG), self.call("call_1", "give", LONGER), self.answer()])
+        failing = [] if kind.endswith(" results") else [self.call("call_0", "fail", LONG)]
+        self.replies = iter([*failing, self.call("call_1", "give", LONGER), self.answer()])
 
     def call(self, call_id: str, name: str, size: int) -> Reply:
         """Return the call in the framework's way."""
@@ -135,7 +136,7 @@ class Turns:
 def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> tuple[Json, str]:
     """Run an agent whose tools raise and return too much; return its report and the requests to the model."""
     kinds: dict[str, Any] = {"anthropic_runner": AnthropicServer, "claude_agent_sdk": AnthropicServer}
-    kinds |= {"google_adk": GeminiServer, "google_functions": GeminiServer}
+    kinds |= dict.fromkeys(("google_adk", "google_adk results", "google_functions"), GeminiServer)
     with kinds.get(kind, ModelServer)(Turns(kind)) as server:
         done = environment(name).run(
             Path(__file__).with_name("failures_program.py"),
@@ -146,7 +147,7 @@ def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **
         )
     told: Json = json.loads(done.stdout.splitlines()[-1])
     assert told["errors"] == {}
-    assert told["large"]["warn"] == 2
+    assert told["large"]["warn"] == len(told["spans"])
     return {**told, "stderr": done.stderr}, json.dumps(server.requests)
 
 
@@ -183,6 +184,13 @@ def test_the_ceiling_holds_for_it_in_these_loops(
     assert failed["error.type"] != "result_too_large"
     assert given["error.type"] in ("result_too_large", "tool_error")
     assert given["tool.result.bytes"] == LONGER
+
+
+def test_the_ceiling_holds_for_results_where_exceptions_end_the_run(environment: Callable[[str], Environment]) -> None:
+    told, sent = run_loop(environment, "google_adk results", "google-adk-1.15", AGENT_OTEL_RESULT_CEILING_BYTES="10000")
+    assert not re.search("y{1000}", sent)
+    assert re.findall(r"size_bytes\W+(\d+)", sent) == [str(LONGER)]
+    assert told["large"]["ceiling"] == 1
 
 
 @pytest.mark.parametrize(("kind", "name"), REPLACING)
