@@ -43,10 +43,9 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
     execution = executions.touched(execution_id) if execution_id is not None else None
     known = _known(execution, parts)
     shown = model_calls.find(out, execution_id, parts, known)
-    new: list[SeenCall] = []
+    new = [call for call in known.values() if call.delivered < 0]
     if executions.has_fragments:
         answers.follow_up(known.values())
-        new = [call for call in known.values() if call.delivered < 0]
     sized = [_sized(out, part, known.get(at)) for at, part in enumerate(parts)]
     sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
     for one in sized:

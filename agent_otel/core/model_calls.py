@@ -32,8 +32,8 @@ from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut
-from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
+from agent_otel.measure.truncation.detect import find_cut, names_more
+from agent_otel.measure.truncation.paging import asks_for_a_page
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class ModelCall(NamedTuple):
     repeated: bool
     followup: str | None
     seen: SeenCall
+    invites: bool
 
 
 def find(
@@ -111,8 +112,7 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
         out.metrics.followed(name, call.followup)
-    invites = is_page(call.result.value, call.call.value) or reason not in (None, semconv.SUSPECTED)
-    if invites and execution_id is not None:
+    if call.invites and execution_id is not None:
         executions.follow(execution_id, call.name)
 
 
@@ -177,9 +177,11 @@ def _shown(
     seen.produced, seen.shown = measured.bytes, print_of_it
     cut = find_cut(part.value, measured.bytes)
     reason = cut.reason if cut is not None else None
-    if reason is not None and reason != semconv.SUSPECTED:
-        executions.partly_shown(seen, Fragment(reason, measured.bytes))
-    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen)
+    is_cut = reason is not None and reason != semconv.SUSPECTED
+    kept = reason if is_cut else semconv.PAGE if names_more(part.value, call.value) else None
+    if kept is not None:
+        executions.partly_shown(seen, Fragment(kept, measured.bytes))
+    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites=kept is not None)
 
 
 def _label(name: str, parts: Sequence[RequestPart]) -> str:
@@ -258,6 +260,7 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, conversation: str 
         semconv.TOOL_CALL_ID: call.result.call_id,
         semconv.AGENT_NAME: agent,
         semconv.CONVERSATION_ID: conversation,
+        semconv.TOOL_FOLLOWUP: call.followup,
     }
     attributes.update({key: text for key, text in named.items() if text})
     if out.captures:

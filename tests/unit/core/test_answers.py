@@ -163,3 +163,22 @@ def test_without_a_span_around_the_request_a_child_of_the_tool_s_span_tells(told
 
 def _within_an_execution(body: str) -> str:
     return f"with agent_otel.execution('run'):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
+
+
+def test_a_loop_without_a_decorator_answers_from_a_part_or_from_all_pages(told: Callable[..., Json]) -> None:
+    body = """
+        page = '{"items": [1, 2], "next_cursor": "b"}'
+        with agent_otel.execution("cut"):
+            ask(user("go"))
+            ask(user("go"), asks("call_1"), answers("call_1", CUT))
+        with agent_otel.execution("all pages"):
+            ask(user("list"))
+            first = (user("list"), asks("call_2"), answers("call_2", page))
+            ask(*first, says("wait"))
+            ask(*first, asks("call_3"), answers("call_3", '{"items": [3]}'))
+        with agent_otel.execution("a page"):
+            ask(user("list one"))
+            ask(user("list one"), asks("call_4"), answers("call_4", page))
+        """
+    report = told(BEGIN + textwrap.dedent(body))
+    assert counted(report, "answers.incomplete") == {"search marker": 1, "search page": 1}
