@@ -22,18 +22,29 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Replacement, WrappedCall
 
+_MOST_CALLED = 2_048
+_called: dict[str, None] = {}
 _listed: WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = WeakKeyDictionary()
 # The names of the structured result and of the error flag, in mcp 2 and before.
 _SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
 
 
+def is_called(tool: str) -> bool:
+    """Return whether a client in this process has called a tool of this name; then a server leaves it to the client."""
+    return tool in _called
+
+
 def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
     name = kwargs["name"] if "name" in kwargs else args[0]
+    if type(name) is str and name not in _called:
+        _called[name] = None
+        if len(_called) > _MOST_CALLED:
+            _called.pop(next(iter(_called), ""), None)
     arguments = kwargs["arguments"] if "arguments" in kwargs else args[1] if len(args) > 1 else None
     return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension")
 
 
-def _result(answer: Any) -> ToolResult | None:
+def result(answer: Any) -> ToolResult | None:
     """Read an answer; one without content is a question back, or an extension's."""
     known = fields(answer)
     names = _field_names(known)
@@ -101,6 +112,6 @@ def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:
     return next((names for names in _SPELLINGS if names[1] in known), None)
 
 
-session = ToolReader(PRODUCED, _call, _result, replace=_replace, parameters=_parameters)
-client = ToolReader(HANDED_BACK, _call, _result, session)
+session = ToolReader(PRODUCED, _call, result, replace=_replace, parameters=_parameters)
+client = ToolReader(HANDED_BACK, _call, result, session)
 listing = Watch(_listing)

@@ -126,6 +126,40 @@ FRAMEWORKS = (
         Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
     ),
     Integration(
+        "mcp-server",
+        "mcp",
+        "1.9",
+        _TOOLS + "mcp_server",
+        Candidate("mcp.server.lowlevel.server", Wrap("Server.get_request_handler", "looking_up")),  # 2.0 and later
+        Candidate(
+            "mcp.server.lowlevel.server",
+            Wrap("Server._handle_request", "handled"),
+            Wrap("RequestResponder.respond", "responding"),
+        ),
+        tested="1.30 and 2.3",
+    ),
+    Integration(
+        "mcp-server-requests",
+        "mcp",
+        "2.0",
+        _TOOLS + "mcp_server",
+        Candidate(
+            "mcp.server.runner",
+            Wrap("ServerRunner._on_request", "request"),
+            Wrap("ServerRunner._serialize", "serialising"),
+        ),
+        tested="2.3",
+    ),
+    Integration(
+        "fastmcp-server",
+        "fastmcp",
+        "3.0",
+        _TOOLS + "mcp_server",
+        Candidate("fastmcp.tools.base", Wrap("Tool._run", "tool")),  # 4.0 and later
+        Candidate("fastmcp.tools.tool", Wrap("Tool._run", "tool")),
+        tested="3.0 and 4.1",
+    ),
+    Integration(
         "pydantic-ai",
         "pydantic-ai-slim",
         "2.0",

@@ -1,0 +1,106 @@
+"""Servers of the Model Context Protocol: each call is one, on the server's own span where it has one."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+Json = dict[str, Any]
+
+#: Starts a server as a host does, and calls its tools; nothing is measured here.
+CLIENT = """
+import asyncio, os, sys
+sys.path.insert(0, {root!r})
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from tests.contract.agents import mcp_served
+
+async def main():
+    environ = {{**os.environ, "AGENT_OTEL": "1", "PYTHONPATH": {root!r}}}
+    arguments = ["-m", "tests.contract.agents.mcp_served", {kind!r}, "stdio", {file!r}]
+    parameters = StdioServerParameters(command=sys.executable, args=arguments, env=environ)
+    async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        await mcp_served.call_all(session)
+
+asyncio.run(main())
+"""
+#: Row -> environment, kind of server, name and scope of the span, bytes of the text about the error, structured copies.
+ROWS = {
+    "mcp 1": ("mcp-1", "high", "execute_tool {tool}", "agent_otel", True),
+    "mcp 1, low level": ("mcp-1", "low", "execute_tool {tool}", "agent_otel", False),
+    "mcp 2": ("mcp-2", "high", "tools/call {tool}", "mcp-python-sdk", True),
+    "mcp 2, low level": ("mcp-2", "low", "tools/call {tool}", "mcp-python-sdk", False),
+    "fastmcp 4": ("mcp-2", "fastmcp", "tools/call {tool}", "fastmcp", True),
+    "fastmcp 3": ("fastmcp-3", "fastmcp", "tools/call {tool}", "fastmcp", True),
+}
+
+
+def wait_for(file: Path) -> Json:
+    """Return what the server wrote; it has ended with its client."""
+    report: Json = json.loads(file.read_text())
+    assert {} == report["errors"]
+    (large,) = report["messages"]
+    assert large.startswith("tool.large_result tool.name=big tool.result.bytes=20000 ")
+    return report
+
+
+def sizes(report: Json) -> dict[str, tuple[int, int]]:
+    """Count and sum of the sizes of results, by tool."""
+    return {
+        metric["attributes"]["gen_ai.tool.name"]: (metric["count"], metric["sum"])
+        for metric in report["metrics"]
+        if metric["name"] == "agent_otel.tool.result.size" and metric["count"]
+    }
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_each_call_over_standard_input_and_output(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+) -> None:
+    name, kind, span_name, scope, is_structured = ROWS[row]
+    file = tmp_path / "report.json"
+    code = CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file))
+    environment(name).run(code, env={"AGENT_OTEL": "0"}, timeout=240, check=True)
+    report = wait_for(file)
+
+    found = sizes(report)
+    found.pop("broken", None)  # a text about the error, where the server makes one
+    assert {"lookup": (1, 2009), "big": (1, 20_000), "cut": (1, 10_000)} == found
+    ours = [span for span in report["spans"] if "tool.args_hash" in span["attributes"]]
+    tools = ("lookup", "big", "cut", "broken")
+    assert [(span_name.format(tool=tool), scope) for tool in tools] == [(one["name"], one["scope"]) for one in ours]
+    attributes = {span["attributes"]["tool.name"]: span["attributes"] for span in ours}
+    assert 2009 == attributes["lookup"]["tool.result.bytes"]
+    assert is_structured == ("tool.result.structured_bytes" in attributes["lookup"])
+    assert "cut_json" == attributes["cut"]["tool.result.truncation.reason"]
+    assert attributes["broken"]["error.type"]
+    large = {
+        metric["attributes"]["gen_ai.tool.name"]: metric["sum"]
+        for metric in report["metrics"]
+        if metric["name"] == "agent_otel.tool.results.large" and metric["sum"]
+    }
+    assert {"big": 1} == large
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "fastmcp 3" not in row])
+def test_a_client_and_a_server_in_one_process_count_a_call_once(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+) -> None:
+    name, kind, *_ = ROWS[row]
+    file = tmp_path / "report.json"
+    options = {"AGENT_OTEL": "1", "PYTHONPATH": str(request.config.rootpath)}
+    program = "import sys; from tests.contract.agents import mcp_served; mcp_served.main(*sys.argv[1:])"
+    environment(name).run(program, kind, "memory", str(file), env=options, timeout=240, check=True)
+    report = wait_for(file)
+
+    assert {"lookup": 1, "big": 1, "cut": 1, "broken": 1} == {tool: count for tool, (count, _) in sizes(report).items()}
+    assert 4 == sum("tool.args_hash" in span["attributes"] for span in report["spans"])
