@@ -182,3 +182,26 @@ def test_a_loop_without_a_decorator_answers_from_a_part_or_from_all_pages(told: 
         """
     report = told(BEGIN + textwrap.dedent(body))
     assert counted(report, "answers.incomplete") == {"search marker": 1, "search page": 1}
+
+
+def test_a_model_that_reads_on_in_a_stored_result_answers_from_all_of_it(told: Callable[..., Json]) -> None:
+    body = """
+        import re
+        from agent_otel.remedies import get_tool_result
+        for name in ("ignored", "read"):
+            with agent_otel.execution(name):
+                view = tool(f"{name}_1", "line of a text " * 20_000)
+                first = (user(name), asks(f"{name}_1"), answers(f"{name}_1", view))
+                send(system(), *first, says("wait"), tools=TOOLS)
+                if name == "read":
+                    reference = re.search(r"claim:v2:[^\\s\\"']+", view)[0]
+                    with agent_otel.tool_call("get_tool_result", {"ref": reference}, call_id="read_2") as call:
+                        page = json.dumps(call.result(get_tool_result(reference)))
+                    assert '"next_cursor"' in page, page
+                    first = (*first, asks("read_2", name="get_tool_result"), answers("read_2", page))
+                ask(*first)
+        """
+    stored = {"AGENT_OTEL_CLAIM_CHECK": "memory:", "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test"}
+    stored["AGENT_OTEL_LOG_LARGE_RESULTS"] = "off"
+    report = told(BEGIN + textwrap.dedent(body), **stored)
+    assert counted(report, "answers.incomplete") == {"search claim_check": 1}
