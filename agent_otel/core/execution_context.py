@@ -58,11 +58,13 @@ class Carrier:
     that runs later in this context does not belong to the step.
     """
 
-    __slots__ = ("_visit", "execution", "is_over", "let_go")
+    __slots__ = ("_visit", "execution", "has_requested", "is_over", "let_go")
 
     def __init__(self, execution: str | None, visit: object = None) -> None:
         self.execution = execution
         self.is_over = visit is None
+        #: True after the first model request of the step.
+        self.has_requested = False
         self.let_go: Callable[[], None] | None = None
         self._visit = None if visit is None else weakref.ref(visit)
 

@@ -13,6 +13,8 @@ The Responses API lets a loop put each result behind its own call. Then the call
 and only the ends of the requests that this process has seen distinguish them.
 
 A tool that an adapter has called in this process is left to the adapter, whatever id the framework gives the call.
+The first request of a durable runtime's step shows no call: its tools may have run in steps of their own, which an
+adapter in another process has measured. A loop within one step sends more requests, and those show theirs.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, tool_names
+from agent_otel.core import execution_context, payload, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 _OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
 _OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 _MOST_ENDS = 1_024
+_LANGGRAPH = "langgraph"
 #: Fingerprints of the requests seen last.
 _ends: dict[int, None] = {}
 
@@ -73,7 +76,7 @@ def find(
     A result of a call that no adapter saw, and that is not shown first, counts as unmatched once.
     """
     found: list[ModelCall] = []
-    begin = -1
+    begin = len(parts) if _is_first_of_step() else -1
     end = _print_of_end(parts, len(parts)) if parts else 0
     for at, part in enumerate(parts):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
@@ -114,6 +117,16 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
         out.metrics.followed(name, call.followup)
     if call.invites and execution_id is not None:
         executions.follow(execution_id, call.name)
+
+
+def _is_first_of_step() -> bool:
+    """Return true for the first request of a step; LangGraph's steps run in one process, so theirs are no matter."""
+    carrier = execution_context.running_step()
+    if carrier is None or carrier.has_requested:
+        return False
+    carrier.has_requested = True
+    step = payload.current_step()
+    return step is not None and step.runtime != _LANGGRAPH
 
 
 def _unanswered(parts: Sequence[RequestPart]) -> int:

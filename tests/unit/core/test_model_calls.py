@@ -185,6 +185,33 @@ send(*history)
     assert ({"": 100} if within else {}) == counted(report, "tool.results.unmatched")
 
 
+@pytest.mark.parametrize("runtime", ["temporal", "langgraph"])
+def test_the_first_request_of_a_step_shows_no_call_of_another_process(told: Callable[..., Json], runtime: str) -> None:
+    report = told(
+        f"""
+from agent_otel.core import handler
+from agent_otel.core.types import Step, StepOutcome, StepReader
+
+def step(function):
+    reader = StepReader(lambda *_: Step("{runtime}", "a"), lambda *_: None, lambda *_: StepOutcome())
+    with handler.enter_step(reader, None, (), {{}}):
+        function()
+
+def answer():  # a step that runs the model alone
+    send(user("go"), asks("call_1"), answers("call_1", "x" * 500))
+
+def loop():
+    send(user("do"))
+    send(user("do"), asks("call_2"), answers("call_2", "y" * 700))
+
+step(answer)
+step(loop)
+"""
+    )
+
+    assert {{"temporal": (1, 700), "langgraph": (2, 1200)}[runtime]} == set(sizes(report).values())
+
+
 def test_a_history_that_ends_with_results_delivers_the_last_turn(told: Callable[..., Json]) -> None:
     report = told(f'{RESUMED}\nsend(*history, asks("a", "b"), answers("a", "x" * 5), answers("b", "x" * 6))')
 
