@@ -37,6 +37,7 @@ _FAILED = ((None, "green"), (0.05, "orange"), (0.2, "red"))
 _TOOL = (TOOL,)
 _LINKS = links.of_tool(links.field(TOOL))
 _WARN = (f'{semconv.THRESHOLD}="{semconv.WARN}"',)
+_KNOWN_BUDGET = (f'{semconv.LAYER}!="{semconv.DEFAULT}"',)
 _FAILURE = (f'{ERROR}!=""',)
 
 _CUTS = S.sum(semconv.RESULTS_TRUNCATED)
@@ -170,6 +171,12 @@ _WORST = Row(
                 Column("p95", drawn(S.quantile(0.95, semconv.RESULT_SIZE, by=_TOOL)), BYTES, _LARGE),
                 Column("Largest", drawn(S.quantile(1, semconv.RESULT_SIZE, by=_TOOL)), BYTES, _LARGE),
                 Column("Large", S.sum(semconv.RESULTS_LARGE, by=_TOOL, matchers=_WARN), COUNT, FEW_IS_GOOD),
+                Column(
+                    "Over budget",
+                    S.sum(semconv.RESULTS_OVER_BUDGET, by=_TOOL, matchers=_KNOWN_BUDGET),
+                    COUNT,
+                    FEW_IS_GOOD,
+                ),
                 Column(
                     "Truncated",
                     share(

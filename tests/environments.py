@@ -44,9 +44,13 @@ class Environment:
         return self.folder / "bin" / name
 
     def environ(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return all variables of a child process: a path, a home, a language, and what the case adds."""
+        """Return all variables of a child process: a path, a home, a language, and what the case adds.
+
+        Large results are many in tests: the log has no record of them, unless the case sets its variable.
+        """
         path = os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", os.defpath)))
-        return {"PATH": path, "HOME": str(Path.home()), "LANG": "C.UTF-8", **(env or {})}
+        own = {"PATH": path, "HOME": str(Path.home()), "LANG": "C.UTF-8", "AGENT_OTEL_LOG_LARGE_RESULTS": "off"}
+        return {**own, **(env or {})}
 
     def run(  # noqa: PLR0913 - what subprocess.run offers, named
         self,

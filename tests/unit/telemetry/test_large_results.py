@@ -39,14 +39,14 @@ print(json.dumps(kept))
 )
 
 
-@pytest.mark.parametrize("more", [{}, {"AGENT_OTEL_LOG_LARGE_RESULTS": "off"}], ids=["default", "off"])
-def test_one_record_for_each_tool_and_hour(environment: Callable[[str], Environment], more: dict[str, str]) -> None:
+@pytest.mark.parametrize("setting", ["", "off"], ids=["default", "off"])
+def test_one_record_for_each_tool_and_hour(environment: Callable[[str], Environment], setting: str) -> None:
     with OtlpReceiver() as receiver:
-        env = {"AGENT_OTEL": "1", **receiver.environment(), **more}
+        env = {"AGENT_OTEL": "1", **receiver.environment(), "AGENT_OTEL_LOG_LARGE_RESULTS": setting}
         child = environment("bare").run(_PROGRAM, env=env, check=True)
     kept = json.loads(child.stdout)
 
-    if more:
+    if setting:
         assert kept == []
         return
     assert "canary" not in child.stdout
@@ -73,6 +73,8 @@ def test_one_record_for_each_tool_and_hour(environment: Callable[[str], Environm
 
 
 def test_a_program_without_logging_gets_no_line(environment: Callable[[str], Environment]) -> None:
-    child = environment("bare").run(CALL + "call('search', 'x' * 300_000)", env={"AGENT_OTEL": "1"}, check=True)
+    child = environment("bare").run(
+        CALL + "call('search', 'x' * 300_000)", env={"AGENT_OTEL": "1", "AGENT_OTEL_LOG_LARGE_RESULTS": ""}, check=True
+    )
 
     assert ("", "") == (child.stdout, child.stderr)
