@@ -109,6 +109,7 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
         "agent_otel_tool_result_shape_changes_total",
         "agent_otel_tool_result_size_bytes",
         "agent_otel_tool_results_large_total",
+        "agent_otel_tool_results_over_budget_total",
         "agent_otel_tool_results_cleared_total",
         "agent_otel_tool_results_suspected_total",
         "agent_otel_tool_results_truncated_total",
@@ -133,7 +134,7 @@ def test_what_a_person_reads(engine: Prometheus) -> None:
     assert f"at {engine.url}" in ran.out
     assert ["ok", "AgentWorkflowPayloadNearCap"] in ran.rows
     assert re.search(r"^Metrics, payloads: none of \d+; needs a durable runtime$", ran.out, re.MULTILINE)
-    assert re.search(r"^Metrics, tools: 11 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
+    assert re.search(r"^Metrics, tools: 12 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
     (row,) = (row for row in ran.rows if row and row[0] == "firing")
     assert ["firing", "AgentToolResultTooLarge"] == row[:2]
 
