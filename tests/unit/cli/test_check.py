@@ -164,7 +164,7 @@ def test_no_rules_and_dropped_labels(environment: Callable[[str], Environment], 
     first = "gen_ai_execute_tool_duration_seconds has no gen_ai_tool_name"
     problems = [
         f"none of the {RULES} rules is loaded",
-        f"11 metrics lack labels ({first}): does a relabelling drop them?",
+        f"12 metrics lack labels ({first}): does a relabelling drop them?",
     ]
     assert problems == report["problems"]
     assert {"missing"} == set(_states(report).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from agent_otel import settings
 from agent_otel.core import remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import limits, pagination
-from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check import payload_store, policy
 from agent_otel.remedies.history.request_rewriter import Requests
 from agent_otel.remedies.tool_results import Remedies
 
@@ -32,6 +33,8 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
             monkeypatch.setenv(name, value)
         forget()
 
+    # Stores of another test's payloads may be there still, until the garbage collector has met them.
+    monkeypatch.setattr(payload_store, "opened", weakref.WeakSet())
     # As a process registers them that has the settings from its start.
     monkeypatch.setattr(remedy_hooks, "make_result_remedies", Remedies)
     monkeypatch.setattr(remedy_hooks, "make_request_remedies", Requests)
