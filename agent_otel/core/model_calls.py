@@ -164,7 +164,9 @@ def _shown(
     name = call.name or part.name
     if name is None or name == semconv.CONTEXT_SUMMARIZE or tool_names.is_called(name):
         return None
-    name = _label(name, parts)
+    if _is_made_up(name, parts):
+        return None
+    name = clean(name)
     digest = digest_arguments(call.value, out.args_key)
     print_of_it = hash((name, digest.digest, at)) or 1
     call_id = part.call_id
@@ -197,14 +199,14 @@ def _shown(
     return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites=kept is not None)
 
 
-def _label(name: str, parts: Sequence[RequestPart]) -> str:
-    """Return a tool's name; where the request offers tools, and not this one, the model made it up: any text."""
+def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
+    """Return true where the request offers tools, and not this one: the model made it up, and no handler has run."""
     if tool_names.is_tool(name):
-        return clean(name)
+        return False
     offered = [part for part in parts if part.part == semconv.TOOLS]
     for part in offered:
         tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
-    return semconv.OTHER if offered and not tool_names.is_tool(name) else clean(name)
+    return bool(offered) and not tool_names.is_tool(name)
 
 
 def _asked_at(parts: Sequence[RequestPart], at: int) -> int | None:

@@ -125,6 +125,7 @@ class TestFunctions(Delivery):
     knows_ids = False
     knows_names = True
     outer = False
+    reads_failures = True
     origin = None
     imports_us = True
     own: ClassVar = {"two megabytes": WHOLE, "structured": TABLE}

@@ -291,15 +291,15 @@ except ValueError:
     assert 1 == len(spans(report))
 
 
-def test_a_name_that_the_model_made_up_is_no_label(told: Callable[..., Json]) -> None:
+def test_a_tool_that_the_model_made_up_is_no_call(told: Callable[..., Json]) -> None:
     report = told(
         """
 tools = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
 send(user("go"), asks("call_1", name="secret of mine"), answers("call_1", "no such tool"), tools=tools)
 """
     )
-    assert {"_other": (1, 12)} == sizes(report)
-    assert ["_other"] == [one["tool.name"] for one in spans(report)]
+    assert {} == sizes(report)
+    assert [] == spans(report)
 
 
 def test_the_span_is_below_that_of_the_request_and_has_content_when_it_is_captured(told: Callable[..., Json]) -> None:
