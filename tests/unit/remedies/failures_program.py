@@ -14,6 +14,7 @@ import contextlib
 import functools
 import importlib
 import json
+import logging
 import sys
 from typing import Any
 
@@ -127,6 +128,8 @@ def dapr_agents(base_url: str) -> list[Any]:
 def loop(name: str, base_url: str, setting: str = "") -> list[Any]:
     """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
     agent = importlib.import_module(f"tests.contract.agents.{name}")
+    if name == "agno":
+        logging.disable(logging.CRITICAL)  # its log colours the text with regular expressions, which takes a minute
     kinds = {"pydantic_ai": "ModelRetry", "anthropic_runner": "ToolError"}  # of others, the latter cuts the text
     kind = getattr(agent, kinds[name]) if name in kinds else ValueError
 
