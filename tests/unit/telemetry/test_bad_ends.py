@@ -117,7 +117,8 @@ def test_a_wrong_value_in_every_setting(environment: Callable[[str], Environment
         "AGENT_OTEL_FLUSH_ON_SIGTERM": "sometimes",
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "A_LITTLE",
     }
-    child = environment("bare").run(_REPORT, env={"AGENT_OTEL": "1", **wrong}, check=True)
+    defaults_again = {"AGENT_OTEL_LOG_LARGE_RESULTS": ""}
+    child = environment("bare").run(_REPORT, env={"AGENT_OTEL": "1", **defaults_again, **wrong}, check=True)
 
     answer, exposed, defaults = child.stdout.splitlines()
     assert (_ANSWER, "True") == (json.loads(answer), defaults)
