@@ -157,6 +157,7 @@ class TestAdk(Delivery):
         "google-genai": "google.genai._api_client:BaseApiClient.request",
         "google-adk": "google.adk.flows.llm_flows.tools._caller:_call_tool_async",
         "google-adk-requests": "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
+        "google-adk-errors": "google.adk.flows.llm_flows.tools._error_handler:run_on_tool_error_callbacks",
     }
     agent_name = "clerk"
     span = "execute_tool {tool}"
@@ -228,7 +229,7 @@ class TestAdkOldest(TestAdk):
 
     environment = "google-adk-1.15"
     integrations: ClassVar = {
-        **TestAdk.integrations,
+        **{name: target for name, target in TestAdk.integrations.items() if name != "google-adk-errors"},
         "google-adk": "google.adk.flows.llm_flows.functions:__call_tool_async",
     }
     flagged = BROKEN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -33,6 +33,27 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+class Newest:
+    """What is wrapped in mcp 2 and FastMCP 4."""
+
+    integrations: ClassVar = {
+        "mcp-server": "mcp.server.lowlevel.server:Server.get_request_handler",
+        "mcp-server-requests": "mcp.server.runner:ServerRunner._on_request",
+        "fastmcp-server": "fastmcp.tools.base:Tool._run",
+    }
+
+
+class Older:
+    """What is wrapped in mcp 1 and FastMCP 3."""
+
+    integrations: ClassVar = {
+        "mcp-server": "mcp.server.lowlevel.server:Server._handle_request",
+        "fastmcp-server": "fastmcp.tools.tool:Tool._run",
+    }
+
+
 #: Row -> environment, kind of server, name and scope of the span, bytes of the text about the error, structured copies.
 ROWS = {
     "mcp 1": ("mcp-1", "high", "execute_tool {tool}", "agent_otel", True),
