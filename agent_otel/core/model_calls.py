@@ -76,7 +76,9 @@ def find(
     A result of a call that no adapter saw, and that is not shown first, counts as unmatched once.
     """
     found: list[ModelCall] = []
-    begin = len(parts) if _is_first_of_step() else -1
+    carrier = execution_context.runtime.get()
+    is_first = carrier is not None and not carrier.has_requested and _is_first_of(carrier)
+    begin = len(parts) if is_first else -1
     end = _print_of_end(parts, len(parts)) if parts else 0
     for at, part in enumerate(parts):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
@@ -119,11 +121,8 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
         executions.follow(execution_id, call.name)
 
 
-def _is_first_of_step() -> bool:
+def _is_first_of(carrier: execution_context.Carrier) -> bool:
     """Return true for the first request of a step; LangGraph's steps run in one process, so theirs are no matter."""
-    carrier = execution_context.running_step()
-    if carrier is None or carrier.has_requested:
-        return False
     carrier.has_requested = True
     step = payload.current_step()
     return step is not None and step.runtime != _LANGGRAPH
