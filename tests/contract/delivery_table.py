@@ -170,7 +170,7 @@ def _run_dapr_agents(environment: Environment, plan: Path, sizes: Sequence[int])
 
 def figures_of(contract: type[Contract] | None, size: int, report: Json, got: int) -> Figures:
     """Read what the telemetry says of a result; raise DisagreementError where that is not what happened."""
-    spans = [span for span in report["spans"] if not span["name"].startswith(semconv.ANSWER_INCOMPLETE)]
+    spans = [span for span in report["spans"] if not span.get("name", "").startswith(semconv.ANSWER_INCOMPLETE)]
     told = [span["attributes"] for span in spans if semconv.RESULT_BYTES in span["attributes"]]
     calls = [attributes for attributes in told if semconv.ARGS_HASH in attributes]
     if len(calls) != 1 or report["messages"]:
