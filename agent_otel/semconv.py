@@ -271,6 +271,7 @@ TOOL_ERROR: Final = "tool_error"
 RESULT_TOO_LARGE: Final = "result_too_large"
 LARGE_RESULT: Final = "tool.large_result"  # the log record
 TRACE_ID: Final = "trace_id"
+EVENT_NAME: Final = "event.name"
 LIMIT_REACHED: Final = "limit_reached"
 OTHER: Final = "_other"
 UNMATCHED: Final = "unmatched"

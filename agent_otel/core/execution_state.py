@@ -151,19 +151,6 @@ class ExecutionState:
         self.tracks: dict[str, PayloadHistory] | None = None
         self.workflow: str | None = None
 
-    def carried_attributes(self) -> dict[str, int | float]:
-        """Return span attributes of the payload nearest to its cap."""
-        if self.carries is None:
-            return {}
-        payload_bytes, cap_bytes, turns_left = self.carries
-        found: dict[str, int | float] = {semconv.PAYLOAD_BYTES: payload_bytes}
-        if cap_bytes is not None:
-            found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
-            found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
-            if turns_left is not None:
-                found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
-        return found
-
     def carried_on(self, sizes: list[int]) -> None:
         """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""
         if len(sizes) > 1 and self.handed_bytes >= _LEAST_BYTES:
@@ -173,3 +160,14 @@ class ExecutionState:
     def __len__(self) -> int:
         streams = sum(map(len, (self.streams or {}).values()))
         return len(self.asked) + len(self.call_ids) + len(self.tracks or ()) + len(self.unnamed or ()) + streams
+
+
+def carried_attributes(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, int | float]:
+    """Return span attributes of the payload nearest to its cap."""
+    found: dict[str, int | float] = {semconv.PAYLOAD_BYTES: payload_bytes}
+    if cap_bytes is not None:
+        found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
+        found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+        if turns_left is not None:
+            found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+    return found

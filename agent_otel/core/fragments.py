@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
+from agent_otel.measure.truncation.paging import asks_for_a_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,6 +36,12 @@ def note(
     if reference is not None:
         _stored[reference] = fragment
     return reason
+
+
+def outcome(arguments: object, *, repeated: bool) -> str:
+    """Return how a call follows up an earlier result of its tool."""
+    narrowed = semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
+    return semconv.REPEATED if repeated else narrowed
 
 
 def reread(reference: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
-from agent_otel.core import delivery, execution_context, model_request, switches
+from agent_otel.core import delivery, execution_context, model_request, remedy_hooks, switches
 from agent_otel.core import payload as carried
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request
@@ -300,9 +300,7 @@ def is_made_by_an_agent() -> bool:
 def skipped(reader: ToolReader, asked: WrappedCall) -> Any:
     """Return the answer in place of the running call's handler when a limit skips it, else LEFT_ALONE."""
     record = _running()
-    if record is None:
-        return LEFT_ALONE
-    return Visit(record, reader, is_outermost=False, opens_span=False).skipped(asked)
+    return LEFT_ALONE if record is None else remedy_hooks.skipped(record, reader, asked)
 
 
 async def aremedied(reader: ToolReader, value: Any, asked: WrappedCall) -> Any:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, payload, tool_names
+from agent_otel.core import execution_context, fragments, payload, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
@@ -35,7 +35,6 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, names_more
-from agent_otel.measure.truncation.paging import asks_for_a_page
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -181,8 +180,7 @@ def _shown(
     if execution_id is not None:
         repeated = executions.asked(execution_id, name, digest.digest, call_id)
         if executions.followed(execution_id, name):
-            narrowed = semconv.PAGINATED if asks_for_a_page(call.value) else semconv.NARROWED
-            followup = semconv.REPEATED if repeated else narrowed
+            followup = fragments.outcome(call.value, repeated=repeated)
         seen = executions.produced(execution_id, name, measured.bytes, call_id)
     else:
         seen = executions.shown_by_nobody(name, call_id or "")

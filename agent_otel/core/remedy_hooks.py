@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import settings
+from agent_otel._internal import errors
+from agent_otel.core.types import LEFT_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,6 +71,17 @@ def request_remedies() -> RequestRemedies | None:
     """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
+
+
+def skipped(record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
+    """Return the replacement result when a limit skips the handler of a call, else LEFT_ALONE."""
+    try:
+        acting = result_remedies()
+        if acting is not None:
+            return acting.skipped(record, reader, asked)
+    except Exception:
+        errors.report_error("tool_call.limit")
+    return LEFT_ALONE
 
 
 def announce_messages(ids: Iterable[str | None]) -> None:

@@ -12,6 +12,7 @@ from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture
+from agent_otel.core.execution_state import carried_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
 from agent_otel.core.schema_drift import drift
@@ -22,7 +23,6 @@ from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, names_more
-from agent_otel.measure.truncation.paging import asks_for_a_page
 from agent_otel.telemetry import large_results, spans
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ class ToolInvocation:
         if self.execution is not None:
             self.repeated = executions.asked(self.execution, self.name, self.args_hash, self.call.call_id)
             if executions.followed(self.execution, self.name):
-                narrowed = semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
-                self.followup = semconv.REPEATED if self.repeated else narrowed
+                self.followup = fragments.outcome(arguments, repeated=self.repeated)
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings.capture_bytes)
 
@@ -152,7 +151,7 @@ class ToolInvocation:
             attributes[semconv.EXECUTION_ID] = step.execution
         execution = executions.known(self.execution) if self.execution is not None else None
         if execution is not None and execution.carries is not None:
-            attributes.update(execution.carried_attributes())
+            attributes.update(carried_attributes(*execution.carries))
         within = within or trace.get_current_span()
         mode = self.out.settings.spans
         self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
@@ -369,7 +368,7 @@ class ToolInvocation:
         if read_bytes > self.out.settings.large_result_bytes and self.out.settings.log_large_results:
             large_results.log(self.series.tool, read_bytes, (limit_bytes, layer), self.args_hash, exemplar)
         if self.produced is None:
-            self.series.failure(read_bytes, exemplar)
+            self.series.count_large(read_bytes, exemplar)
         elif self.execution is not None or self.call.call_id is not None:
             self._note(read_bytes)
         if self.remedied is not None:

@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.remedy_hooks import completed, result_remedies
+from agent_otel.core.remedy_hooks import completed, result_remedies, skipped
 from agent_otel.core.tool_invocation import current
-from agent_otel.core.types import LEFT_ALONE, PRODUCED
+from agent_otel.core.types import PRODUCED
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -133,13 +133,7 @@ class EventVisit(StreamVisit):
 
     def skipped(self, asked: WrappedCall) -> Any:
         """Return the event in place of all others when a limit skips the handler, else LEFT_ALONE."""
-        try:
-            acting = result_remedies()
-            if acting is not None:
-                return acting.skipped(self._record, self._reader, asked)
-        except Exception:
-            errors.report_error("tool_call.limit")
-        return LEFT_ALONE
+        return skipped(self._record, self._reader, asked)
 
     async def aremedied(self, value: Any, asked: WrappedCall) -> Any:
         """Read an event at once; return it, or the replacement of a remedy."""

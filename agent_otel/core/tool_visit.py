@@ -17,7 +17,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import completed, result_remedies
+from agent_otel.core.remedy_hooks import completed, result_remedies, skipped
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.tool_stream import EventVisit, StreamVisit
@@ -97,13 +97,7 @@ class Visit:
 
     def skipped(self, asked: WrappedCall) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
-        try:
-            acting = result_remedies()
-            if acting is not None:
-                return acting.skipped(self._record, self._reader, asked)
-        except Exception:
-            errors.report_error("tool_call.limit")
-        return LEFT_ALONE
+        return skipped(self._record, self._reader, asked)
 
     def remedied(self, value: Any, asked: WrappedCall) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""

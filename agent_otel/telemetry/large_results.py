@@ -43,4 +43,4 @@ def log(
     if exemplar is not None:
         found[semconv.TRACE_ID] = f"{exemplar.spot.trace_id:032x}"
     text = " ".join(f"{key}={value}" for key, value in found.items())
-    _log.warning("%s %s", semconv.LARGE_RESULT, text, extra={"event.name": semconv.LARGE_RESULT, **found})
+    _log.warning("%s %s", semconv.LARGE_RESULT, text, extra={semconv.EVENT_NAME: semconv.LARGE_RESULT, **found})

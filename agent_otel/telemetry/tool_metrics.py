@@ -91,11 +91,10 @@ class ToolSeries:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
         with recording.held:
             self.add(None, 0, args_bytes, result_bytes, exemplar)
-        if result_bytes > self._metrics.large_result_bytes:
-            self.large.record(1, exemplar)
+        self.count_large(result_bytes, exemplar)
 
-    def failure(self, text_bytes: int, exemplar: Exemplar | None) -> None:
-        """Count a large text that a framework made of an exception, because the model reads it as a result."""
+    def count_large(self, text_bytes: int, exemplar: Exemplar | None) -> None:
+        """Count a text that the model reads as a result, if it is large; also one made of an exception."""
         if text_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 

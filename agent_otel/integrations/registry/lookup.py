@@ -43,18 +43,14 @@ def watched() -> set[str]:
 
 def checks() -> dict[str, Callable[[str], None]]:
     """Map the first modules of each distribution to what checks its version."""
-    return {
-        module: _checker(distribution, [row for row in INTEGRATIONS if row.distribution == distribution])
-        for distribution, modules in PACKAGES.items()
-        for module in modules
-    }
+    return {module: _checker(distribution) for distribution, modules in PACKAGES.items() for module in modules}
 
 
-def _checker(distribution: str, integrations: list[Integration]) -> Callable[[str], None]:
+def _checker(distribution: str) -> Callable[[str], None]:
     def check(module: str) -> None:
         from agent_otel.integrations import versions  # noqa: PLC0415 - not at interpreter start
 
-        versions.check(distribution, module, integrations)
+        versions.check(distribution, module, [row for row in INTEGRATIONS if row.distribution == distribution])
 
     return check
 
