@@ -76,7 +76,25 @@ STUCK = {
         "runbook_url": "https://runbooks.example.org/AgentWorkflowStuckRetries",
     },
 }
-TOLD = (NEAR_CAP, STUCK)
+#: The search of the fourth turn returns more than the state has room for.
+OVER_BUDGET = {
+    "labels": {
+        "alertname": "AgentToolResultOverBudget",
+        "severity": "warning",
+        "component": "agent_otel",
+        "job": JOB,
+        "gen_ai_tool_name": "search_code",
+    },
+    "annotations": {
+        "summary": "Results of tool search_code are larger than the layers behind it accept",
+        "description": "Results of tool search_code in job durable-agent above their budget within 20s: 1. The budget "
+        "is that of the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. "
+        "The layer is `tool.result.budget_layer` on the tool's span.",
+        "dashboard": "https://grafana.example.org/d/agent-otel-tools?var-job=durable-agent&var-tool=search_code",
+        "runbook_url": "https://runbooks.example.org/AgentToolResultOverBudget",
+    },
+}
+TOLD = (NEAR_CAP, STUCK, OVER_BUDGET)
 #: What is told only until what mutes it is known.
 MUTED = {"AgentWorkflowPayloadOverCap", "AgentWorkflowFewTurnsLeft"}
 SECONDS = 100
@@ -116,6 +134,7 @@ class OnCall:
         ending = agent.go_on()
         assert (ending["answer"], ending["said"]) == (None, "sqlite3.DataError: string or blob too big")
         self.is_told(STUCK, "pager")
+        self.is_told(OVER_BUDGET, "tickets")
         self.wait_until(self.only_the_last_word_is_told)
 
         self.wait_until(lambda: alarms.names(TOLD) <= alarms.names(self.webhook.alerts("resolved")))
