@@ -1,4 +1,4 @@
-"""Payload caps of durable runtimes and truncation cliffs: the typed rows of ``caps.toml``. All sizes are bytes."""
+"""Payload caps of durable runtimes: the typed rows of ``caps.toml``. All sizes are bytes."""
 
 from __future__ import annotations
 
@@ -35,34 +35,7 @@ class Cap:
     share: float = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cliff:
-    """A place where tool results are truncated on their way to the model or to a backend.
-
-    ``limit`` is in ``unit`` (``characters``, ``bytes``, ``tokens``, ``lines`` or ``items``), or None where it is no
-    fixed number. ``keeps`` describes the part that is left. ``marker`` is the text that marks the truncation, empty
-    where there is none.
-    """
-
-    project: str
-    version: str
-    where: str
-    unit: str
-    setting: str
-    keeps: str
-    confidence: str
-    source: str
-    limit: int | None = None
-    marker: str = ""
-
-
 @functools.lru_cache(maxsize=1)
 def payload_caps() -> tuple[Cap, ...]:
     """Return all caps, in the order of ``caps.toml``."""
     return tuple(Cap(**row) for row in cap_table.CAPS)
-
-
-@functools.lru_cache(maxsize=1)
-def cliffs() -> tuple[Cliff, ...]:
-    """Return all truncation cliffs, in the order of ``caps.toml``."""
-    return tuple(Cliff(**row) for row in cap_table.CLIFFS)

@@ -64,19 +64,18 @@ _MESSAGES_PER_ENTRY = 2
 
 
 class Conversation:
-    """The model requests of one transcript: fingerprints of the last request's parts, and the number of requests.
+    """The model requests of one transcript: fingerprints of the last request's parts.
 
     ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
     message's bytes. The length counts entries of about 200 bytes each; a fingerprint takes 8 bytes.
     """
 
-    __slots__ = ("offered", "prints", "requests", "user_messages")
+    __slots__ = ("offered", "prints", "user_messages")
 
     def __init__(self) -> None:
         self.offered = 0
         self.user_messages: dict[int, int] = {}
         self.prints = array("q")
-        self.requests = 0
 
     def __len__(self) -> int:
         return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY + len(self.user_messages) // _MESSAGES_PER_ENTRY

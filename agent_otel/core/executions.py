@@ -220,7 +220,6 @@ class Executions:
         """Replace the fingerprints of a conversation by those of its latest request; the user's messages if given."""
         with self._lock:
             before = len(conversation)
-            conversation.requests += 1
             conversation.prints = array("q", prints)
             if user_messages is not None:
                 conversation.user_messages = user_messages

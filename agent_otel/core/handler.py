@@ -91,13 +91,12 @@ def finish_execution(named: execution_context.Identity) -> None:
 
 
 @errors.guarded("execution.finish")
-def execution_ended(execution_id: str, workflow: str | None = None) -> None:
+def execution_ended(execution_id: str) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
-        named = execution_context.text_or_none(workflow) or execution.workflow
-        _end_execution(telemetry(), execution_context.Identity(plain_id, named))
+        _end_execution(telemetry(), execution_context.Identity(plain_id, execution.workflow))
         _forget(plain_id)
 
 

@@ -47,9 +47,9 @@ class Header:
     """The description of a stored result.
 
     The first five fields are key segments. ``digest`` is a keyed digest of the raw bytes: a plain digest would confirm
-    a guessed content. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``truncated`` is
-    true when the result was truncated before it was stored. ``key_id`` names the key of the seal, ``cipher_id`` the key
-    of the encryption; ``salt`` is random for each result. Both are None without encryption.
+    a guessed content. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``key_id``
+    names the key of the seal, ``cipher_id`` the key of the encryption; ``salt`` is random for each result. Both are
+    None without encryption.
     """
 
     owner: str
@@ -63,7 +63,6 @@ class Header:
     encoding: str | None
     created: float
     expires_at: float
-    truncated: bool
     key_id: str
     cipher_id: str | None
     salt: str | None
@@ -107,7 +106,6 @@ class Envelopes:
         *,
         content_type: str,
         encoding: str | None,
-        truncated: bool,
         created: float,
         ttl: float,
     ) -> tuple[Header, bytes]:
@@ -126,7 +124,6 @@ class Envelopes:
             encoding=encoding,
             created=round(created, 3),
             expires_at=round(created + ttl, 3),
-            truncated=truncated,
             key_id=self._signer.key_id,
             cipher_id=cipher.key_id if cipher else None,
             salt=cipher.salt() if cipher else None,

@@ -59,7 +59,7 @@ class Claims:
         self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
         self._report = report
 
-    def sealed(  # noqa: PLR0913 - what a header says
+    def sealed(
         self,
         data: bytes,
         origin: Origin,
@@ -67,7 +67,6 @@ class Claims:
         content_type: str,
         ttl: float,
         encoding: str | None = None,
-        truncated: bool = False,
     ) -> Sealed:
         """Return the envelope of a result, to store for ``ttl`` seconds, and its reference."""
         key = self.key(origin.execution, origin.node, origin.call)
@@ -77,7 +76,6 @@ class Claims:
             origin,
             content_type=content_type,
             encoding=encoding,
-            truncated=truncated,
             created=time.time(),
             ttl=ttl,
         )

@@ -51,6 +51,9 @@ class Stored(NamedTuple):
     text: str | None = None
 
 
+Reason = Literal["timeout", "error", "open", "too_large", "no_owner"]
+
+
 class NotStored(NamedTuple):
     """The reason why a result is not stored.
 
@@ -59,27 +62,27 @@ class NotStored(NamedTuple):
     ``no_owner``: it belongs to no execution, so that no caller would be allowed to read it.
     """
 
-    reason: Literal["timeout", "error", "open", "too_large", "no_owner"]
+    reason: Reason
+
+
+class _RefusedError(Exception):
+    """A write that is not tried."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
 
 
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    __slots__ = ("breaker", "content", "content_type", "is_distinct", "is_truncated", "origin")
+    __slots__ = ("breaker", "content", "content_type", "is_distinct", "origin")
 
     def __init__(
-        self,
-        content: Content | bytes | str,
-        origin: Origin,
-        content_type: str | None,
-        *,
-        truncated: bool,
-        distinct: bool,
+        self, content: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
     ) -> None:
         self.content = content
         self.origin = origin
         self.content_type = content_type
-        self.is_truncated = truncated
         self.is_distinct = distinct
         #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
         self.breaker: Breaker | None = None
@@ -119,57 +122,31 @@ class ClaimWriter:
         fork.after_fork(self._late.clear)
 
     def put(
-        self,
-        data: Content | bytes | str,
-        origin: Origin,
-        *,
-        content_type: str | None = None,
-        truncated: bool = False,
-        distinct: bool = False,
+        self, data: Content | bytes | str, origin: Origin, *, content_type: str | None = None, distinct: bool = False
     ) -> Stored | NotStored:
         """Store a result; it waits for the budget at most and never raises.
 
-        ``truncated``: the result was truncated before. ``distinct`` adds a digest of the result to the origin's node,
-        for origins that several results share.
+        ``distinct`` adds a digest of the result to the origin's node, for origins that several results share.
         """
         started = time.perf_counter()
         try:
-            refused = self._refused(data, origin)
-            if refused is not None:
-                return self._reported(refused, started)
-            write = _Write(data, origin, content_type, truncated=truncated, distinct=distinct)
-            writing = self._workers.submit(lambda: self._write(write))
+            write, writing = self._begin(data, origin, content_type, distinct=distinct)
             try:
                 with contextlib.suppress(FutureTimeoutError):
                     writing.result(self._budget)
             finally:
                 is_late = self._give_up(writing, write)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except BusyError:
-            return self._reported(NotStored("timeout"), started)
-        except Exception:
-            errors.report_error("remedies.claim_check")
-            return NotStored("error")
+        except Exception as error:
+            return self._failed(error, started)
 
-    async def aput(
-        self,
-        data: Content | bytes | str,
-        origin: Origin,
-        *,
-        content_type: str | None = None,
-        truncated: bool = False,
-        distinct: bool = False,
-    ) -> Stored | NotStored:
+    async def aput(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
         """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         if not is_in_asyncio():
-            return self.put(data, origin, content_type=content_type, truncated=truncated, distinct=distinct)
+            return self.put(data, origin, distinct=distinct)
         started = time.perf_counter()
         try:
-            refused = self._refused(data, origin)
-            if refused is not None:
-                return self._reported(refused, started)
-            write = _Write(data, origin, content_type, truncated=truncated, distinct=distinct)
-            writing = self._workers.submit(lambda: self._write(write))
+            write, writing = self._begin(data, origin, None, distinct=distinct)
             waiting = asyncio.wrap_future(writing)
             waiting.add_done_callback(_seen)
             try:
@@ -177,18 +154,30 @@ class ClaimWriter:
             finally:
                 is_late = self._give_up(writing, write)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except BusyError:
-            return self._reported(NotStored("timeout"), started)
-        except Exception:
-            errors.report_error("remedies.claim_check")
-            return NotStored("error")
+        except Exception as error:
+            return self._failed(error, started)
 
-    def _refused(self, data: Content | bytes | str, origin: Origin) -> NotStored | None:
+    def _begin(
+        self, data: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
+    ) -> tuple[_Write, Job[Stored | NotStored]]:
+        """Hand a write to a thread; raise _RefusedError for one that is not tried."""
         if not origin.owner:
-            return NotStored("no_owner")
+            raise _RefusedError("no_owner")
         if (data.least_bytes if isinstance(data, Content) else len(data)) > self._max_bytes:
-            return NotStored("too_large")
-        return None if self._breaker.allows() else NotStored("open")
+            raise _RefusedError("too_large")
+        if not self._breaker.allows():
+            raise _RefusedError("open")
+        write = _Write(data, origin, content_type, distinct=distinct)
+        return write, self._workers.submit(lambda: self._write(write))
+
+    def _failed(self, error: Exception, started: float) -> Stored | NotStored:
+        """Return the outcome of a write that was not tried, or that no thread could take."""
+        if isinstance(error, _RefusedError):
+            return self._reported(NotStored(error.reason), started)
+        if isinstance(error, BusyError):
+            return self._reported(NotStored("timeout"), started)
+        errors.report_error("remedies.claim_check")
+        return NotStored("error")
 
     def _write(self, write: _Write) -> Stored | NotStored:
         """Store a result, in a worker thread."""
@@ -208,7 +197,6 @@ class ClaimWriter:
             origin,
             content_type=write.content_type or raw.content_type,
             encoding=None if raw.text is None else "utf-8",
-            truncated=write.is_truncated,
             ttl=self._ttl,
         )
         write.breaker = self._large_breaker if is_large else self._breaker

@@ -40,7 +40,7 @@ both = pytest.mark.parametrize("envelopes", [PLAIN, ENCRYPTED], ids=["plain", "e
 
 
 def _pack(envelopes: Envelopes, data: bytes = _DATA, origin: Origin = _ORIGIN, **changed: Any) -> tuple[Header, bytes]:
-    described = {"content_type": "text/plain", "encoding": "utf-8", "truncated": False, "created": 1000.0, "ttl": 60.0}
+    described = {"content_type": "text/plain", "encoding": "utf-8", "created": 1000.0, "ttl": 60.0}
     return envelopes.pack(_KEY, data, origin, **{**described, **changed})
 
 
@@ -51,7 +51,7 @@ def _by_hand(secret: str, *parts: bytes) -> str:
 
 
 def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
-    _, stored = _pack(PLAIN, b"hello", truncated=True)
+    _, stored = _pack(PLAIN, b"hello")
 
     header = json.loads(stored[:1024])
     seal = header.pop("seal")
@@ -68,7 +68,6 @@ def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
         "encoding": "utf-8",
         "created": 1000.0,
         "expires_at": 1060.0,
-        "truncated": True,
         "key_id": _by_hand("secret", b"key id")[:8],
         "cipher_id": None,
         "salt": None,
@@ -158,7 +157,6 @@ def _forged(**changed: Any) -> bytes:
     [
         {"owner": "run-2"},
         {"expires_at": 1e300},
-        {"truncated": False},
         {"bytes": -1},
         {"bytes": "5"},
         {"bytes": None},

@@ -67,12 +67,12 @@ Put = Any  # a function of a writer and what its put takes
 def test_what_is_stored_can_be_read_by_its_owner(put: Put, reports: _Reports) -> None:
     claims = Claims(MemoryStore(), key="secret", report=reports)
 
-    outcome = put(ClaimWriter(claims, budget=FOREVER), "hällo", _origin(), truncated=True)
+    outcome = put(ClaimWriter(claims, budget=FOREVER), "hällo", _origin())
 
     assert isinstance(outcome, Stored)
     assert ("tool-result/=/run-1/agent/call_0", 6) == (outcome.reference.key, outcome.size)
     read = ClaimReader(claims).resolve(str(outcome.reference), caller="run-1")
-    assert ("hällo", "text/plain; charset=utf-8", True) == (read.text, read.content_type, read.header.truncated)
+    assert ("hällo", "text/plain; charset=utf-8") == (read.text, read.content_type)
     assert [("put", "ok", 6), ("get", "ok", 6)] == reports
 
 

@@ -300,7 +300,7 @@ LIES: dict[str, Callable[[Lying, str, bytes], bytes]] = {
     "zeros": lambda _, __, stored: stored[:1024] + b"\0" * (len(stored) - 1024),
     "one byte": lambda _, __, stored: stored[:1500] + b"x" + stored[1501:],
     "another owner": lambda _, __, stored: stored.replace(b'"owner":"run-1"', b'"owner":"run-2"'),
-    "a later end": lambda _, __, stored: stored.replace(b'"truncated":false', b'"truncated":true '),
+    "another encoding": lambda _, __, stored: stored.replace(b'"encoding":"utf-8"', b'"encoding":"utf-7"'),
 }
 
 
