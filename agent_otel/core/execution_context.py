@@ -94,6 +94,14 @@ def carrier() -> str | None:
     return running.execution if running is not None else None
 
 
+def agent_of(framework: str | None) -> str | None:
+    """Return the agent of a call or a request: the framework's own, else the one that the program named."""
+    if framework:
+        return framework
+    identity = explicit.get()
+    return identity.agent if identity is not None else None
+
+
 def named() -> str | None:
     """Return the id of the execution that the program named, else the durable runtime's."""
     identity = explicit.get()

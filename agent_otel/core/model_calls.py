@@ -34,7 +34,8 @@ from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut, names_more
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import is_page
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def find(
 def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id: str | None) -> None:
     """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
     named = execution_context.explicit.get()
-    agent = request.agent or (named.agent if named else None)
+    agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
     name, reason = call.name, call.reason
     conversation = request.execution or (named.id if named else None)
@@ -190,7 +191,7 @@ def _shown(
     cut = find_cut(part.value, measured.bytes)
     reason = cut.reason if cut is not None else None
     is_cut = reason is not None and reason != semconv.SUSPECTED
-    kept = reason if is_cut else semconv.PAGE if names_more(part.value, call.value) else None
+    kept = reason if is_cut else semconv.PAGE if is_page(part.value, call.value) else None
     if kept is not None:
         executions.partly_shown(seen, Fragment(kept, measured.bytes))
     return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites=kept is not None)

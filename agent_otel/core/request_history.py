@@ -41,8 +41,7 @@ def compare(
 
     Return the calls whose results it should hold, and no request held.
     """
-    named = execution_context.explicit.get()
-    agent = request.agent or (named.agent if named else None)
+    agent = execution_context.agent_of(request.agent)
     if request.doubled or _is_doubled(sized):
         out.metrics.doubled(agent)
     key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))

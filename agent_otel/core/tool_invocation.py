@@ -22,7 +22,8 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut, names_more
+from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.paging import is_page
 from agent_otel.telemetry import large_results, spans
 
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ class ToolInvocation:
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
-        named = execution_context.explicit.get()
-        agent = call.agent or (named.agent if named else None)
+        agent = execution_context.agent_of(call.agent)
         self.call = call
         self.out = out
         self.awaits = awaits
@@ -187,7 +187,7 @@ class ToolInvocation:
         if type(value) is dict or type(value) is list:
             self.change = drift.note(self.name, value)
         if self.execution is not None or self.call.call_id is not None:
-            self.invites = names_more(value, self.call.arguments)
+            self.invites = is_page(value, self.call.arguments)
             if self.call.call_id is None:
                 self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:

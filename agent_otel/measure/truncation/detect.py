@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation import markers, paging
+from agent_otel.measure.truncation import markers
 from agent_otel.measure.truncation.quoting import is_notice
 
 CUT_JSON: Final = "cut_json"
@@ -231,10 +231,3 @@ def _evidence(known: dict[str, Any]) -> Cut | None:
         if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
             return Cut(marker.reason, marker.project)
     return None
-
-
-def names_more(value: Any, arguments: Any = None) -> bool:
-    """Return True if a result is a page; most texts do not begin as one, which costs no more than to see it."""
-    if type(value) is str and not value.startswith(paging.OPENINGS) and '"next' not in value[-_TAIL:]:
-        return False
-    return paging.is_page(value, arguments)

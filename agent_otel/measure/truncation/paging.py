@@ -58,7 +58,7 @@ _PAGING: Final = (
     *("from", "start_line", "line_start", "begin", "since", "next_token", "nextToken", "NextToken"),
 )
 
-OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
+_OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
 _STEMS: Final = ("next", "Next", "ore", "otal", "incomplete", "runcated", "numFound", "LastEval")
 _CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, _CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
 _FLAG: Final = re.compile(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
@@ -136,7 +136,7 @@ def _is_page_in(text: str, arguments: Any) -> bool:
     end = text[-_TAIL:]
     if '"next' in end and _CURSOR.search(end):
         return True
-    if not text.startswith(OPENINGS):
+    if not text.startswith(_OPENINGS):
         return False
     ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + _TAIL else text
     if not any(stem in ends for stem in _STEMS):

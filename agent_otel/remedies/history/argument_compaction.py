@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.measure.size import text_bytes
-from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.argument_copies import ARGUMENTS, SIGNED, LargeArguments, texts
+from agent_otel.remedies.history.argument_copies import LargeArguments, copies
 from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_free, parsed
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from agent_otel.messages.fields import Path
     from agent_otel.remedies.history.turns import Call, History
@@ -29,10 +28,6 @@ ABOVE_BYTES: Final = 2_000
 
 FAILURE_BYTES: Final = 2_000
 """UTF-8 bytes of an error: half for its beginning, half for its end, where tools name the failure and its place."""
-
-_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
-_MOST_NODES: Final = 500
-_DEEPEST: Final = 8
 
 
 def compact(
@@ -80,7 +75,7 @@ def compacting(
 
 def _put_copies(history: History, call: Call, new: Marked, changes: Changes, above_bytes: int) -> None:
     """Replace the other places of a call's arguments in its message: whole copies, and those inside texts."""
-    whole, long_texts = _copies(history.messages[call.at], above_bytes)
+    whole, long_texts = copies(history.messages[call.at], above_bytes)
     for path, copied in _marked_copies(history, call, whole, above_bytes):
         changes.put(call.at, path, copied)
     if not long_texts or any(other.answer is None for other in history.calls if other.at == call.at):
@@ -98,7 +93,7 @@ def compacting_prompt(history: History, changes: Changes, known: LargeArguments,
     if not known or history.calls or history.results:
         return
     for at, message in enumerate(history.messages):
-        for path, text in texts(message, above_bytes):
+        for path, text in copies(message, above_bytes).texts:
             found = known.replaced(text)
             if found is not None:
                 changes.put(at, path, found[0])
@@ -142,42 +137,6 @@ def _equal(one: Any, other: Any) -> bool:
         return wanted is not None and bool(parsed(other) == wanted)
     except Exception:  # values that cannot be compared count as different
         return False
-
-
-def _copies(message: Any, above_bytes: int) -> tuple[list[tuple[Path, set[str], Any]], list[tuple[Path, str]]]:
-    """Return the values of a message that may be arguments, with the ids beside or around them, and its long texts."""
-    whole: list[tuple[Path, set[str], Any]] = []
-    long_texts: list[tuple[Path, str]] = []
-    pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
-    for _ in range(_MOST_NODES):
-        if not pending:
-            break
-        path, node, ids = pending.pop()
-        inside: Iterable[tuple[Any, Any]]
-        if is_list(node):
-            inside = enumerate(node)
-        else:
-            known = fields(node)
-            inside = known.items()
-            if path and not _IDS.isdisjoint(known):
-                ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
-        for step, value in inside:
-            if step in ARGUMENTS:
-                whole.append(((*path, step), ids, value))
-            elif type(value) is str:
-                if above_bytes < 4 * len(value) and step not in SIGNED and text_bytes(value) > above_bytes:
-                    long_texts.append(((*path, step), value))
-            elif not _is_leaf(value) and len(path) < _DEEPEST:
-                pending.append(((*path, step), value, ids))
-    return whole, long_texts
-
-
-def _is_leaf(value: Any) -> bool:
-    """Return True for a value without members."""
-    cls = type(value)
-    if value is None or cls is int or cls is float or cls is bool or cls is bytes:
-        return True
-    return (cls is dict or cls is list) and not value
 
 
 def bounding(history: History, first: int, changes: Changes, failure_bytes: int) -> None:

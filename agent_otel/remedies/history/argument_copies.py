@@ -11,7 +11,7 @@ import json
 import re
 from hashlib import blake2b
 from html import unescape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list
@@ -26,6 +26,7 @@ _MOST_VALUES: Final = 1024
 _MOST_NAMES: Final = 16
 _DEEPEST: Final = 4
 _MOST_NODES: Final = 200
+_MOST_INSIDE: Final = 500
 _LONGEST: Final = 1024 * 1024
 """Characters of an argument that is compared by its digest: 1 ms."""
 
@@ -33,6 +34,8 @@ _DIGEST_BYTES: Final = 16
 ARGUMENTS: Final = frozenset(("arguments", "args", "input", "partial_json"))
 SIGNED: Final = frozenset(("thinking", "signature", "thought_signature", "thoughtSignature", "encrypted_content"))
 """Fields that a provider has signed or encrypted; it rejects them when they change."""
+
+_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
 
 _QUOTED: Final = re.compile(r"(\\*)[\"']\s{0,9}:\s{0,9}\1([\"'])")
 _TAGGED: Final = re.compile(r"[\"']?>\n?")
@@ -180,18 +183,45 @@ def _literal(written: str, quote: str) -> str | None:
         return None
 
 
-def texts(message: Any, above_bytes: int) -> Iterator[tuple[Path, str]]:
-    """Yield place and text of each text above a limit in a message, except what a provider has signed."""
-    pending: list[tuple[Path, Any]] = [((), message)]
-    for _ in range(_MOST_NODES):
+class Copies(NamedTuple):
+    """The places of a message that may hold arguments."""
+
+    #: Values under the name of arguments, with the ids beside or around them.
+    whole: list[tuple[Path, set[str], Any]]
+    #: Texts above the limit.
+    texts: list[tuple[Path, str]]
+
+
+def copies(message: Any, above_bytes: int) -> Copies:
+    """Return the values of a message that may be arguments, and its long texts, except what a provider has signed."""
+    found = Copies([], [])
+    pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
+    for _ in range(_MOST_INSIDE):
         if not pending:
-            return
-        path, node = pending.pop()
-        if type(node) is str:
-            if above_bytes < 4 * len(node) and text_bytes(node) > above_bytes:
-                yield path, node
-        elif len(path) < 2 * _DEEPEST:
-            inside: Iterable[tuple[Any, Any]] = enumerate(node) if is_list(node) else fields(node).items()
-            pending += [
-                ((*path, step), value) for step, value in inside if step not in SIGNED and step not in ARGUMENTS
-            ]
+            break
+        path, node, ids = pending.pop()
+        inside: Iterable[tuple[Any, Any]]
+        if is_list(node):
+            inside = enumerate(node)
+        else:
+            known = fields(node)
+            inside = known.items()
+            if path and not _IDS.isdisjoint(known):
+                ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
+        for step, value in inside:
+            if step in ARGUMENTS:
+                found.whole.append(((*path, step), ids, value))
+            elif type(value) is str:
+                if above_bytes < 4 * len(value) and step not in SIGNED and text_bytes(value) > above_bytes:
+                    found.texts.append(((*path, step), value))
+            elif step not in SIGNED and not _is_leaf(value) and len(path) < 2 * _DEEPEST:
+                pending.append(((*path, step), value, ids))
+    return found
+
+
+def _is_leaf(value: Any) -> bool:
+    """Return True for a value without members."""
+    cls = type(value)
+    if value is None or cls is int or cls is float or cls is bool or cls is bytes:
+        return True
+    return (cls is dict or cls is list) and not value
