@@ -257,7 +257,8 @@ LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,)
 INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}", (WHERE,),
     "Failures of this package, none of which reached you.")
 INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
-    "1 for each integration: the version found and the function wrapped; target `unmatched` when none was found.")
+    "1 for each wrap site of an integration: the version found and the function wrapped; target `unmatched` when "
+    "a site was not found.")
 PROCESS_START: Final = _metric("agent_otel.process.start_time", GAUGE, "s", (),
     "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0.")
 BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON, SCALES_TO_ZERO),

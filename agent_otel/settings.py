@@ -95,7 +95,7 @@ class Settings:
         "AGENT_OTEL_DISABLED_INTEGRATIONS",
         NAMES,
         frozenset(),
-        "Integrations to leave alone.",
+        "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
     )
     large_result_bytes: int = _setting(
         "AGENT_OTEL_LARGE_RESULT_BYTES",

@@ -180,7 +180,8 @@ _INTEGRATIONS = Row(
         ),
         graph_of(
             "Integrations by job",
-            "Matched and unmatched integrations. A drop after a release: a framework moved a wrapped function.",
+            "Wrap sites that matched, and integrations with one that did not. A drop after a release: a framework "
+            "moved a wrapped function.",
             [
                 Line(
                     f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_MATCHED)})",

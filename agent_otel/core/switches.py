@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 #: False after uninstrumenting: wrappers that other instrumentations have wrapped cannot be removed and must do nothing.
 enabled = True
-#: Integrations whose hooks open the span, instead of their wrapped functions.
+#: Integrations whose hooks beside another instrumentation open the span, instead of their wrapped functions.
 hooked: set[str | None] = set()
 #: True in the code of a durable workflow: nothing is measured there, because a replay would count it again.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)

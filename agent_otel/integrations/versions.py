@@ -14,9 +14,9 @@ from importlib.machinery import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from agent_otel.integrations.registry.entries import Integration
+    from agent_otel.integrations.registry.entries import Integration, Site
 
 _METADATA = (".dist-info", ".egg-info")
 
@@ -36,18 +36,18 @@ def is_older(version: str, than: str) -> bool:
     return _numbers(version) < _numbers(than)
 
 
-def check(distribution: str, module: str, integrations: Sequence[Integration]) -> None:
+def check(integration: Integration, module: str) -> None:
     """Warn when the version of a distribution, whose first module has been imported, is not instrumented."""
-    version = _beside(distribution, module) or installed(distribution)
+    version = _beside(integration.distribution, module) or installed(integration.distribution)
     if version is None:
         return  # the program's own module has the name
-    minimum = min((known.minimum for known in integrations), key=_numbers)
-    if is_older(version, minimum):
-        say_unmatched(integrations[0], version, f"older than {minimum}, the oldest supported")
+    if is_older(version, integration.minimum):
+        say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
     elif _spec(module) is not None:  # else the modules come from elsewhere than files
-        for known in integrations:
-            if not (is_older(version, known.minimum) or known.beside or _has_any(known)):
-                say_unmatched(known, version, f"it has no module {known.candidates[0].module}")
+        for site in integration.sites:
+            is_expected = not (site.beside or is_older(version, site.minimum))
+            if is_expected and not _has_any(site):
+                say_unmatched(integration, version, f"it has no module {site.candidates[0].module}")
 
 
 def say_unmatched(integration: Integration, version: str | None, why: str) -> None:
@@ -56,7 +56,7 @@ def say_unmatched(integration: Integration, version: str | None, why: str) -> No
     from agent_otel._internal import errors  # noqa: PLC0415
     from agent_otel.telemetry.setup import report_integration  # noqa: PLC0415
 
-    if version is None or integration.name in settings.current().disabled_integrations:
+    if version is None or integration.is_disabled(settings.current().disabled_integrations):
         return
     report_integration(integration.name, version, semconv.UNMATCHED)
     known = integration.tested or f"{integration.minimum} and later"
@@ -87,10 +87,8 @@ def _beside(distribution: str, module: str) -> str | None:
     return None
 
 
-def _has_any(integration: Integration) -> bool:
-    return any(
-        candidate.module in sys.modules or _spec(candidate.module) is not None for candidate in integration.candidates
-    )
+def _has_any(site: Site) -> bool:
+    return any(candidate.module in sys.modules or _spec(candidate.module) is not None for candidate in site.candidates)
 
 
 def _spec(module: str) -> object:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.integrations.registry.entries import Candidate, Integration
+    from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 
     Reader = ToolReader | ModelReader | StepReader | Before | Watch | Around | Family | InThread | Passing | Door
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"
 _wrapped: list[tuple[Any, str, Any, Any]] = []
-_matched: set[str] = set()
+_matched: set[Site] = set()
 
 
 def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
@@ -298,29 +298,30 @@ def _adopt(hook: Family, instance: Any) -> None:
                 break
 
 
-def apply(integration: Integration, module_name: str) -> None:
-    """Wrap what an integration names in a module that has just been imported; nothing is raised."""
+def apply(integration: Integration, site: Site, module_name: str) -> None:
+    """Wrap what a site of an integration names in a module that has just been imported; nothing is raised."""
     try:
-        _apply(integration, module_name)
+        _apply(integration, site, module_name)
     except Exception:
         errors.report_error(f"integration.{integration.name}")
 
 
-def _apply(integration: Integration, module_name: str) -> None:
-    if integration.name in _matched or integration.name in settings.current().disabled_integrations:
+def _apply(integration: Integration, site: Site, module_name: str) -> None:
+    if site in _matched or integration.is_disabled(settings.current().disabled_integrations):
         return
     version = versions.installed(integration.distribution)
-    if version is not None and versions.is_older(version, integration.minimum):
-        versions.say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
+    minimum = site.minimum or integration.minimum
+    if version is not None and versions.is_older(version, minimum):
+        versions.say_unmatched(integration, version, f"older than {minimum}, the oldest supported")
         return
-    adapter = importlib.import_module(integration.adapter)
+    adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
     module = sys.modules[module_name]
-    for candidate in integration.candidates:
+    for candidate in site.candidates:
         if candidate.module == module_name and _resolves(module, candidate):
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
-            _matched.add(integration.name)
-            switches.hooked.update([integration.name] if integration.beside else [])
+            _matched.add(site)
+            switches.hooked.update([integration.name] if site.beside else [])
             handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             preload.load()
             return

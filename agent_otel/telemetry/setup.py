@@ -34,7 +34,7 @@ _LONGEST_WAIT_SECONDS = 300.0
 #: The telemetry of this process; None before the first measured call.
 resolved: Telemetry | None = None
 _flusher: lifecycle.Flusher | None = None
-_integrations: dict[str, tuple[str, str]] = {}
+_integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
 
 
@@ -97,8 +97,8 @@ def _use_first() -> None:
     global resolved  # noqa: PLW0603 - resolved once per process
     try:
         first = _resolve(settings.current())
-        for name in list(_integrations):
-            _publish(first, name)
+        for (name, target), version in list(_integrations.items()):
+            _publish(first, name, version, target)
     except Exception:
         _attempts.failed()
         raise
@@ -106,20 +106,23 @@ def _use_first() -> None:
 
 
 def report_integration(name: str, version: str, target: str) -> None:
-    """Publish the version and the wrapped function of an integration, now or when telemetry is resolved."""
+    """Publish the version and a wrapped function of an integration, now or when telemetry is resolved."""
     # Without the lock: this runs inside an import of the program, and resolving imports while it holds the lock.
-    _integrations[name] = (version, target)
+    _integrations[name, target] = version
     if resolved is not None:
-        _publish(resolved, name)
+        _publish(resolved, name, version, target)
 
 
-def _publish(out: Telemetry, name: str) -> None:
-    out.metrics.set(semconv.INSTRUMENTATION_INFO, (name, *_integrations[name]), 1)
+def _publish(out: Telemetry, name: str, version: str, target: str) -> None:
+    out.metrics.set(semconv.INSTRUMENTATION_INFO, (name, version, target), 1)
 
 
-def integrations() -> dict[str, tuple[str, str]]:
-    """Return version and wrapped target of each integration that has been applied."""
-    return dict(_integrations)
+def integrations() -> dict[str, list[str]]:
+    """Return what was reported of each integration: the first function wrapped at each site, or `unmatched`."""
+    targets: dict[str, list[str]] = {}
+    for name, target in _integrations:
+        targets.setdefault(name, []).append(target)
+    return targets
 
 
 def flush(seconds: float) -> bool:

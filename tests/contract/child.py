@@ -135,14 +135,14 @@ async def _cancelled(running: Any) -> Any:
         await asyncio.sleep(0.05)
 
 
-def targets(integrations: dict[str, str]) -> dict[str, Any]:
+def targets(integrations: dict[str, list[str]]) -> dict[str, Any]:
     """Every function that the matched candidates wrap, as it stands in its class or module."""
-    from agent_otel.integrations.registry.lookup import INTEGRATIONS
+    from agent_otel.integrations.registry.table import INTEGRATIONS
 
     found = {}
     for integration in INTEGRATIONS:
-        for candidate in integration.candidates:
-            if integrations.get(integration.name) != f"{candidate.module}:{candidate.wraps[0].target}":
+        for candidate in (candidate for site in integration.sites for candidate in site.candidates):
+            if f"{candidate.module}:{candidate.wraps[0].target}" not in integrations.get(integration.name, ()):
                 continue
             for wrap in candidate.wraps:
                 parent: Any = sys.modules[candidate.module]
@@ -243,7 +243,7 @@ def on(agent_name: str, base_url: str, plan: Json) -> Json:
     return {
         "cases": cases,
         "depths": depths(targets(plan["integrations"])),
-        "integrations": {name: target for name, (_, target) in integrations().items()},
+        "integrations": integrations(),
         "errors": dict(errors.errors),
         "broken": [break_core(place, agent, base_url, plan, messages) for place in plan["broken"]],
     }

@@ -8,6 +8,7 @@ expected of a case stands in it, by hand; what the model saw is taken from the w
 # ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from agent_otel.integrations.registry.lookup import INTEGRATIONS
+from agent_otel.integrations.registry.table import INTEGRATIONS
 from tests.contract import script
 from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Cut, Json, Record, failed, looked_up
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -57,7 +58,7 @@ class Contract:
     agent: ClassVar[str]
     environment: ClassVar[str]
     #: Integration -> ``module:first target`` of the candidate that must match; nothing else may.
-    integrations: ClassVar[dict[str, str]]
+    integrations: ClassVar[dict[str, list[str]]]
     #: The agent's name on the records of its own tools.
     agent_name: ClassVar[str | None] = None
     #: Attributes that every record's span has besides.
@@ -272,7 +273,8 @@ class Contract:
             assert runs.off["loaded"] == [*self.loads]
 
     def test_three_activations_wrap_once(self, runs: Runs) -> None:
-        assert runs.on["integrations"].items() >= self.integrations.items()
+        for name, targets in self.integrations.items():
+            assert set(targets) <= set(runs.on["integrations"][name])
         assert set(runs.on["depths"].values()) <= {1}
         assert bool(runs.on["depths"]) == bool(self.integrations)
         assert runs.on["errors"] == {}
@@ -368,7 +370,8 @@ class Contract:
 
     def shadow(self, folder: Path) -> list[str]:
         """Put empty modules with the names of the wrapped ones into a folder; their names."""
-        modules = sorted({target.partition(":")[0] for target in self.integrations.values()})
+        targets = itertools.chain.from_iterable(self.integrations.values())
+        modules = sorted({target.partition(":")[0] for target in targets})
         for module in modules:
             path = folder.joinpath(*module.split("."))
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -417,11 +420,11 @@ def _total(records: list[Record], station: str) -> Counter[str]:
     return found
 
 
-def _distributions(integrations: dict[str, str]) -> set[str]:
+def _distributions(integrations: dict[str, list[str]]) -> set[str]:
     return {integration.distribution for integration in INTEGRATIONS if integration.name in integrations}
 
 
-def _distribution_info(folder: Path, integrations: dict[str, str], version: str) -> Path:
+def _distribution_info(folder: Path, integrations: dict[str, list[str]], version: str) -> Path:
     """Make a folder that claims these distributions to be of this version, when it stands in front."""
     for distribution in _distributions(integrations):
         info = folder / f"{distribution.replace('-', '_')}-{version}.dist-info"

@@ -6,7 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_otel.integrations.registry.lookup import INTEGRATIONS
+from agent_otel.integrations.registry.table import INTEGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,14 +21,16 @@ def _matched() -> Iterator[tuple[str, str]]:
             continue
         module = importlib.import_module(".".join(("tests.contract", *path.relative_to(HERE).with_suffix("").parts)))
         for cls in (module, *(value for value in vars(module).values() if isinstance(value, type))):
-            yield from getattr(cls, "integrations", {}).items()
+            for name, targets in getattr(cls, "integrations", {}).items():
+                yield from ((name, target) for target in targets)
 
 
 def test_each_form_of_each_framework_is_kept_to_the_contract() -> None:
     forms = {
         (integration.name, f"{candidate.module}:{candidate.wraps[0].target}")
         for integration in INTEGRATIONS
-        for candidate in integration.candidates
-        if not integration.beside  # tests/system/coexistence has those
+        for site in integration.sites
+        for candidate in site.candidates
+        if not site.beside  # tests/system/coexistence has those
     }
     assert forms == set(_matched())

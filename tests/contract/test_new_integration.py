@@ -22,7 +22,6 @@ WRAPS = ("--wraps", "haystack.tools.tool:Tool.invoke")
 ADAPTER = "agent_otel/integrations/frameworks/haystack.py"
 AGENT = "tests/contract/agents/haystack.py"
 CLASS = "tests/contract/frameworks/test_haystack.py"
-REGISTRY = "agent_otel/integrations/registry/frameworks.py"
 #: Prints the next thing to write.
 NEXT = """
 import importlib
@@ -57,8 +56,8 @@ def next_to_write(copy: Path) -> str:
 
 def check(copy: Path) -> None:
     """Check format, lint and types of the files of the integration."""
-    run(copy, "-m", "ruff", "check", "--no-cache", ADAPTER, AGENT, CLASS, REGISTRY)
-    run(copy, "-m", "ruff", "format", "--no-cache", "--check", ADAPTER, AGENT, CLASS, REGISTRY)
+    run(copy, "-m", "ruff", "check", "--no-cache", ADAPTER, AGENT, CLASS)
+    run(copy, "-m", "ruff", "format", "--no-cache", "--check", ADAPTER, AGENT, CLASS)
     run(copy, "-m", "mypy", ADAPTER, AGENT, CLASS)
 
 
@@ -71,12 +70,11 @@ def fill(path: Path, old: str, new: str) -> None:
 
 def test_the_contract_names_what_is_left_to_write(copy: Path) -> None:
     written = run(copy, *SCRIPT)
-    assert written.splitlines()[:5] == [ADAPTER, AGENT, CLASS, REGISTRY, "tests/environments.toml"]
+    assert written.splitlines()[:4] == [ADAPTER, AGENT, CLASS, "tests/environments.toml"]
     check(copy)
-    registry = "agent_otel/integrations/registry/: "
-    assert next_to_write(copy).startswith(f"{registry}name the function of haystack that is around the handler")
-    fill(copy / REGISTRY, '"unwritten", Wrap("unwritten"', '"haystack.tools.tool", Wrap("Tool.invoke"')
-    assert next_to_write(copy).startswith(f"{registry}haystack wraps haystack.tools.tool:Tool.invoke, and its class")
+    assert next_to_write(copy).startswith(f"{ADAPTER}: name the function of haystack that is around the handler")
+    fill(copy / ADAPTER, '"unwritten", Wrap("unwritten"', '"haystack.tools.tool", Wrap("Tool.invoke"')
+    assert next_to_write(copy).startswith(f"{ADAPTER}: haystack wraps haystack.tools.tool:Tool.invoke, and its class")
     fill(copy / CLASS, "unwritten:unwritten", "haystack.tools.tool:Tool.invoke")
     assert next_to_write(copy).startswith("run scripts/generate")
     run(copy, "scripts/generate")
@@ -89,21 +87,16 @@ def test_the_contract_names_what_is_left_to_write(copy: Path) -> None:
 
 def test_nothing_is_written_over(copy: Path) -> None:
     (copy / AGENT).write_text("mine")
-    registry = (copy / REGISTRY).read_text()
     assert "exists already: tests/contract/agents/haystack.py" in run(copy, *SCRIPT, fails=True)
     assert (copy / AGENT).read_text() == "mine"
     assert not (copy / ADAPTER).exists()
-    assert (copy / REGISTRY).read_text() == registry
 
 
 def test_the_example_of_the_page_keeps_the_contract(copy: Path) -> None:
     run(copy, *SCRIPT, *WRAPS)
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     blocks = dict(re.findall(r"^`([\w/.]+)`:\n\n```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    assert sorted(blocks) == sorted((ADAPTER, AGENT, CLASS, REGISTRY))
-    rows = (copy / REGISTRY).read_text(encoding="utf-8")
-    own = rows.index('    Integration(\n        "haystack",\n')
-    blocks[REGISTRY] = rows[:own] + blocks[REGISTRY].partition("other frameworks\n")[2]
+    assert sorted(blocks) == sorted((ADAPTER, AGENT, CLASS))
     for name, text in blocks.items():
         (copy / name).write_text(text, encoding="utf-8")
     check(copy)

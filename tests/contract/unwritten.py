@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap.trigger_modules import MODULES
-from agent_otel.integrations.registry.lookup import INTEGRATIONS
+from agent_otel.integrations.registry import collection
 from tests import environments
 from tests.environments import ROOT
 
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from agent_otel.integrations.registry.entries import Site
     from tests.contract.suite import Contract
 
 ATTRIBUTES = {
     "agent": "name the module in tests/contract/agents/ that has the agent",
     "environment": "name the row of tests/environments.toml with the framework in it",
-    "integrations": "map the integration's name to module:function of the first wrap that must match",
+    "integrations": "map the integration's name to module:function of each first wrap that must match",
 }
 
 
@@ -36,34 +37,49 @@ def _missing(contract: type[Contract]) -> Iterator[str]:
     for name, meaning in ATTRIBUTES.items():
         if not hasattr(contract, name):
             yield f"{where}: set `{name}`: {meaning}"
-    for name, target in contract.integrations.items():
-        yield from _unregistered(name, target)
+    for name, targets in contract.integrations.items():
+        yield from _unregistered(name, targets)
     if contract.environment not in environments.names():
         yield f"tests/environments.toml: add the row [{contract.environment}] with the framework's requirements"
     agent = ROOT / "tests" / "contract" / "agents" / f"{contract.agent}.py"
     yield from _stubs(agent) if agent.exists() else (f"{agent}: write run, arun and astream",)
 
 
-def _unregistered(name: str, target: str) -> Iterator[str]:
-    rows = [row for row in INTEGRATIONS if row.name == name]
-    registry = "agent_otel/integrations/registry/"
-    if not rows:
-        yield f"{registry}: add an Integration named {name}"
+def _unregistered(name: str, targets: list[str]) -> Iterator[str]:
+    integration = next((entry for entry in collection.entries() if entry.name == name), None)
+    if integration is None:
+        yield f"agent_otel/integrations/: add an adapter with an Integration named {name}"
         return
-    (row,) = rows
-    forms = {f"{candidate.module}:{candidate.wraps[0].target}": candidate for candidate in row.candidates}
+    forms = {
+        f"{candidate.module}:{candidate.wraps[0].target}": site
+        for site in integration.sites
+        for candidate in site.candidates
+    }
+    where = ROOT / _path(integration.sites[0])
     if "unwritten:unwritten" in forms:
-        yield f"{registry}: name the function of {name} that is around the handler, here and in the contract"
-    if target not in forms:
-        yield f"{registry}: {name} wraps {', '.join(forms)}, and its class of the contract names {target}"
-    if any(candidate.module not in MODULES for candidate in row.candidates) and not row.beside:
-        yield f"run scripts/generate: interpreter start does not wait for the modules of {name} yet"
-    adapter = importlib.import_module(row.adapter)
-    yield from _stubs(ROOT.joinpath(*row.adapter.split(".")).with_suffix(".py"))
-    for candidate in row.candidates:
+        yield f"{where}: name the function of {name} that is around the handler, here and in the contract"
+    for target in targets:
+        if target not in forms:
+            yield f"{where}: {name} wraps {', '.join(forms)}, and its class of the contract names {target}"
+    for site in integration.sites:
+        yield from _unread(site)
+
+
+def _unread(site: Site) -> Iterator[str]:
+    """Yield what a site is lacking: the import hook's knowledge of its modules, and the readers."""
+    for candidate in site.candidates:
+        if candidate.module not in MODULES and not site.beside:
+            yield f"run scripts/generate: interpreter start does not wait for {candidate.module} yet"
+    adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
+    yield from _stubs(ROOT / _path(site))
+    for candidate in site.candidates:
         for wrap in candidate.wraps:
             if not hasattr(adapter, wrap.reader):
                 yield f"{adapter.__file__}: write the reader {wrap.reader} of {candidate.module}:{wrap.target}"
+
+
+def _path(site: Site) -> str:
+    return f"agent_otel/integrations/{site.adapter.replace('.', '/')}.py"
 
 
 def _stubs(path: Path) -> Iterator[str]:

@@ -17,6 +17,7 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, Before, Door, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -26,6 +27,23 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "agno",
+    distribution="agno",
+    minimum="2.3",
+    tested="2.3 and 3.1",
+    sites=(
+        Candidate(
+            "agno.tools.function",
+            Wrap("FunctionCall.execute", "execute"),
+            Wrap("FunctionCall.aexecute", "execute"),
+            Wrap("log_exception", "logged"),
+        ),
+        # The items of generator tools.
+        Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
+    ),
+)
 
 
 class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the framework has swallowed

@@ -11,12 +11,26 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, Before, RequestPart, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "claude-agent-sdk",
+    distribution="claude-agent-sdk",
+    minimum="0.2",
+    tested="0.2.186 with the program that comes with it",
+    sites=(
+        Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),
+        Candidate("claude_agent_sdk._internal.message_parser", Wrap("parse_message", "parsing")),
+        # The same function under the name by which it was imported; it is wrapped by now, unless activation was late.
+        Candidate("claude_agent_sdk._internal.client", Wrap("parse_message", "parsing")),
+    ),
+)
 
 _CALL_ID = "claudecode/toolUseId"
 

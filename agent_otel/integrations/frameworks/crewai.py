@@ -15,12 +15,32 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "crewai",
+    distribution="crewai",
+    minimum="1.15",
+    tested="1.15",
+    sites=(
+        Candidate("crewai.agents.agent_executor", Wrap("AgentExecutor._execute_single_native_tool_call", "native")),
+        Candidate("crewai.agents.step_executor", Wrap("execute_single_native_tool_call", "step")),
+        Candidate("crewai.tools.base_tool", Wrap("Tool.run", "run"), Wrap("BaseTool.run", "run")),
+        # Where the model writes its tool calls as text.
+        Candidate("crewai.tools.tool_usage", Wrap("ToolUsage.use", "use"), Wrap("ToolUsage.ause", "use")),
+        Candidate(
+            "crewai.tools.structured_tool",
+            Wrap("CrewStructuredTool.invoke", "invoke"),
+            Wrap("CrewStructuredTool.ainvoke", "invoke"),
+        ),
+    ),
+)
 
 
 def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:

@@ -11,12 +11,32 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "dapr-agents",
+    distribution="dapr-agents",
+    minimum="1.0",
+    tested="1.0.9, the agent against a stand-in for daprd",
+    sites=(
+        Candidate("dapr_agents.agents.durable", Wrap("DurableAgent.run_tool", "activity")),
+        Candidate(
+            "dapr_agents.tool.executor",
+            Wrap("AgentToolExecutor.run_tool", "run_tool"),
+            Wrap("AgentTool._log_and_raise_error", "wrapping_error"),
+        ),
+        Site(
+            Candidate("dapr_agents.storage.daprstores.statestore", Wrap("DaprStateStore.save_state", "saved")),
+            adapter="runtimes.dapr_agents",
+        ),
+    ),
+)
 
 _ENVELOPES = ("ToolResult", "CallToolResult")
 

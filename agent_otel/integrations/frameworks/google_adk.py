@@ -12,11 +12,48 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, sole, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "google-adk",
+    distribution="google-adk",
+    minimum="1.15",
+    tested="1.15 and 2.13, with Gemini",
+    packages=("google.adk",),
+    sites=(
+        Site(
+            Candidate(  # 2.10 and later
+                "google.adk.flows.llm_flows.tools._caller",
+                Wrap("_call_tool_async", "call_tool"),
+                Wrap("_execute_single_prepared_call", "prepared_call"),
+                Wrap("_build_response_event", "building"),
+            ),
+            Candidate(
+                "google.adk.flows.llm_flows.functions",
+                Wrap("__call_tool_async", "call_tool"),
+                Wrap("_execute_single_function_call_async", "single_call"),
+                Wrap("__build_response_event", "building"),
+            ),
+        ),
+        # The answers of error callbacks, for remedies.
+        Site(
+            Candidate(
+                "google.adk.flows.llm_flows.tools._error_handler", Wrap("run_on_tool_error_callbacks", "answering")
+            ),
+            minimum="2.10",
+        ),
+        # The agent of the request that the provider's SDK sends.
+        Site(
+            Candidate("google.adk.flows.llm_flows.base_llm_flow", Wrap("BaseLlmFlow._call_llm_async", "request")),
+            adapter="model_sdks.google_adk",
+        ),
+    ),
+)
 
 # Emits gen_ai.execute_tool.duration itself, where there is a MeterProvider.
 _ALSO_TIMED_BY = ("google.adk.telemetry._metrics:_tool_execution_duration",)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import fields, identity, is_dict, is_named, modules_of, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -22,6 +23,69 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "langchain",
+    distribution="langchain-core",
+    minimum="0.3",
+    tested="0.3.0, 0.3.79 and 1.7",
+    sites=(
+        Candidate(
+            "langchain_core.tools.base",
+            Wrap("BaseTool.run", "run"),
+            Wrap("BaseTool.arun", "run"),
+            Wrap("_handle_tool_error", "swallowed"),
+            Wrap("_handle_validation_error", "swallowed"),
+        ),
+        # The callbacks between which another instrumentation's span of the same call is open. These make it current, or
+        # hold it where it can be found, so that the numbers can be set on it. get_child is what a tool calls first when
+        # all have heard of its start.
+        Site(
+            Candidate(
+                "langchain_core.callbacks.manager",
+                Wrap("CallbackManagerForToolRun.get_child", "started"),
+                Wrap("AsyncCallbackManagerForToolRun.get_child", "started"),
+                Wrap("CallbackManagerForToolRun.on_tool_end", "ending"),
+                Wrap("CallbackManagerForToolRun.on_tool_error", "failing"),
+                Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
+                Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
+            ),
+            beside=(
+                "langfuse.langchain.CallbackHandler",
+                "opentelemetry.instrumentation.genai.langchain",
+                "opentelemetry.instrumentation.langchain",
+            ),
+        ),
+        Site(
+            Candidate(  # 1.x has a generator of events besides
+                "langchain_core.language_models.chat_models",
+                Wrap("BaseChatModel._iter_v2_events", "events"),
+                Wrap("BaseChatModel._aiter_v2_events", "events"),
+                Wrap("BaseChatModel._convert_cached_generations", "answered"),
+                Wrap("BaseChatModel._generate_with_cache", "generated"),
+                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
+                Wrap("BaseChatModel.stream", "streamed"),
+                Wrap("BaseChatModel.astream", "streamed"),
+            ),
+            Candidate(  # the last of 0.3
+                "langchain_core.language_models.chat_models",
+                Wrap("BaseChatModel._convert_cached_generations", "answered"),
+                Wrap("BaseChatModel._generate_with_cache", "generated"),
+                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
+                Wrap("BaseChatModel.stream", "streamed"),
+                Wrap("BaseChatModel.astream", "streamed"),
+            ),
+            Candidate(  # here an answer out of LangChain's cache counts as a request, too
+                "langchain_core.language_models.chat_models",
+                Wrap("BaseChatModel._generate_with_cache", "generated"),
+                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
+                Wrap("BaseChatModel.stream", "streamed"),
+                Wrap("BaseChatModel.astream", "streamed"),
+            ),
+            adapter="model_sdks.langchain",
+        ),
+    ),
+)
 
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
@@ -151,7 +215,7 @@ run = ToolReader(
     PRODUCED,
     _run_call,
     _result,
-    opened_by="langchain-callbacks",
+    opened_by="langchain",
     is_control_flow=_is_control_flow,
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,

@@ -15,12 +15,61 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "mcp",
+    distribution="mcp",
+    minimum="1.9",
+    tested="1.30 and 2.3",
+    sites=(
+        Candidate(
+            "mcp.client.session",
+            Wrap("ClientSession.call_tool", "session"),
+            Wrap("ClientSession.list_tools", "listing"),
+        ),
+        # Clients that may go through the session several times for one call.
+        Site(Candidate("mcp.client.client", Wrap("Client.call_tool", "client")), minimum="2.0"),
+        Site(
+            Candidate("mcp.server.lowlevel.server", Wrap("Server.get_request_handler", "looking_up")),  # 2.0 and later
+            Candidate(
+                "mcp.server.lowlevel.server",
+                Wrap("Server._handle_request", "handled"),
+                Wrap("RequestResponder.respond", "responding"),
+            ),
+            adapter="frameworks.mcp_server",
+        ),
+        Site(
+            Candidate(
+                "mcp.server.runner",
+                Wrap("ServerRunner._on_request", "request"),
+                Wrap("ServerRunner._serialize", "serialising"),
+            ),
+            adapter="frameworks.mcp_server",
+            minimum="2.0",
+        ),
+    ),
+)
+FASTMCP_ENTRY = Integration(
+    "fastmcp",
+    distribution="fastmcp",
+    minimum="3.0",
+    tested="3.0 and 4.1",
+    sites=(
+        Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
+        Site(
+            Candidate("fastmcp.tools.base", Wrap("Tool._run", "tool")),  # 4.0 and later
+            Candidate("fastmcp.tools.tool", Wrap("Tool._run", "tool")),
+            adapter="frameworks.mcp_server",
+        ),
+    ),
+)
 
 _MOST_CALLED = 2_048
 _called: dict[str, None] = {}

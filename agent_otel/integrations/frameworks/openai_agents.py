@@ -22,12 +22,52 @@ from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "openai-agents",
+    distribution="openai-agents",
+    minimum="0.7",
+    sites=(
+        Site(
+            Candidate(  # 0.19 and later
+                "agents.run_internal.tool_execution",
+                Wrap("_invoke_function_tool_with_metadata", "invoke"),
+                Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+            ),
+            Candidate(  # 0.12 to 0.18
+                "agents.run_internal.tool_execution",
+                Wrap("invoke_function_tool", "invoke"),
+                Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+            ),
+            Candidate(  # 0.8 to 0.11: a closure in execute_function_tool_calls
+                "agents.run_internal.tool_execution",
+                Wrap("_execute_tool_input_guardrails", "calling"),
+                Wrap("_execute_tool_output_guardrails", "returned"),
+            ),
+            Candidate(  # up to 0.7: a closure in RunImpl.execute_function_tool_calls
+                "agents._run_impl",
+                Wrap("RunImpl._execute_input_guardrails", "calling"),
+                Wrap("RunImpl._execute_output_guardrails", "returned"),
+            ),
+        ),
+        # Where exceptions become text for the model.
+        Site(
+            Candidate(
+                "agents.tool",
+                Wrap("maybe_invoke_function_tool_failure_error_function", "swallowed"),
+                Wrap("default_tool_timeout_error_message", "timed_out"),
+            ),
+            Candidate("agents.tool", Wrap("_extract_tool_argument_json_error", "swallowed")),  # up to 0.11
+        ),
+    ),
+)
 
 
 def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> ToolCall:

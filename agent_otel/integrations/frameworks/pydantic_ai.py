@@ -11,11 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_empty, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "pydantic-ai",
+    distribution="pydantic-ai-slim",
+    minimum="2.0",
+    tested="2.0 and 2.68",
+    sites=(
+        Candidate(
+            "pydantic_ai.tool_manager",
+            Wrap("ToolManager._raw_execute", "raw_execute"),
+            Wrap("ToolManager.execute_tool_call", "execute_tool_call"),
+        ),
+    ),
+)
 
 # The tool or a hook asks for something first, or does without the tool.
 _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")

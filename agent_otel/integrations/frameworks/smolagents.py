@@ -20,11 +20,29 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "smolagents",
+    distribution="smolagents",
+    minimum="1.24",
+    tested="1.24 and 1.26",
+    sites=(
+        Candidate(
+            "smolagents.agents",
+            Wrap("ToolCallingAgent.execute_tool_call", "execute"),
+            Wrap("MultiStepAgent.__call__", "managed"),
+        ),
+        Candidate("smolagents.tools", Wrap("Tool.__call__", "tool")),
+        # The thread in which a CodeAgent's code runs.
+        Candidate("smolagents.local_python_executor", Wrap("timeout", "in_thread")),
+    ),
+)
 
 # The tool that the model calls to give its final answer.
 _ANSWER = "final_answer"

@@ -14,12 +14,34 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import Replacement, WrappedCall
+
+ENTRY = Integration(
+    "strands",
+    distribution="strands-agents",
+    minimum="1.30",
+    tested="1.30, 1.61 and 1.62",
+    sites=(
+        Site(
+            Candidate(  # 1.62
+                "strands.tools.executors._executor",
+                Wrap("_run_tool", "run_tool"),
+                Wrap("ToolExecutor._stream", "stream"),
+            ),
+            Candidate(
+                "strands.tools.executors._executor",
+                Wrap("ToolExecutor._stream", "stream_alone"),
+                Wrap("AfterToolCallEvent.__init__", "returned"),
+            ),
+        ),
+    ),
+)
 
 
 def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:

@@ -11,10 +11,42 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks.openai import watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+ENTRY = Integration(
+    "anthropic",
+    distribution="anthropic",
+    minimum="0.72",
+    tested="0.125 and 2.11",
+    sites=(
+        Candidate(
+            "anthropic._base_client",
+            Wrap("SyncAPIClient.request", "request"),
+            Wrap("AsyncAPIClient.request", "request"),
+        ),
+        Site(
+            Candidate(  # 1.12 and later
+                "anthropic.lib.tools._beta_runner",
+                Wrap("BaseSyncToolRunner._run_tool", "run_tool"),
+                Wrap("BaseAsyncToolRunner._run_tool", "run_tool"),
+                Wrap("BaseSyncToolRunner._run_toolset_member", "run_member"),
+                Wrap("BaseAsyncToolRunner._run_toolset_member", "run_member"),
+                Wrap("tool_error_content", "swallowed"),
+            ),
+            Candidate(
+                "anthropic.lib.tools._beta_runner",
+                Wrap("BaseToolRunner.__init__", "tools"),
+                Wrap("BaseSyncToolRunner._get_last_assistant_message_content", "asked"),
+                Wrap("BaseAsyncToolRunner._get_last_assistant_message_content", "asked"),
+            ),
+            adapter="frameworks.anthropic",
+        ),
+    ),
+)
 
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_dict, is_named, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from agent_otel.core.types import ResponseVisit
+
+ENTRY = Integration(
+    "bedrock",
+    distribution="botocore",
+    minimum="1.35",
+    tested="1.44, Converse",
+    sites=(Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),),
+)
 
 _OPERATIONS = ("Converse", "ConverseStream")
 

@@ -12,10 +12,37 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+ENTRY = Integration(
+    "google-genai",
+    distribution="google-genai",
+    minimum="1.20",
+    tested="1.20, 2.34 and 3.4",
+    packages=("google.genai",),
+    sites=(
+        Candidate(
+            "google.genai._api_client",
+            Wrap("BaseApiClient.request", "request"),
+            Wrap("BaseApiClient.async_request", "request"),
+            Wrap("BaseApiClient.request_streamed", "request"),
+            Wrap("BaseApiClient.async_request_streamed", "request"),
+        ),
+        # Automatic function calling.
+        Site(
+            Candidate(
+                "google.genai._extra_utils",
+                Wrap("invoke_function_from_dict_args", "invoke"),
+                Wrap("invoke_function_from_dict_args_async", "invoke"),
+            ),
+            adapter="frameworks.google_genai",
+        ),
+    ),
+)
 
 _PATHS = (":generateContent", ":streamGenerateContent")
 _ENVELOPES = ({"result"}, {"output"})

@@ -13,9 +13,28 @@ from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Before, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks.openai import asks, chat, responses
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "litellm",
+    distribution="litellm",
+    minimum="1.70",
+    tested="1.106",
+    sites=(
+        Candidate("litellm.litellm_core_utils.litellm_logging", Wrap("Logging.pre_call", "announced")),
+        # The calls that contain these requests.
+        Candidate(
+            "litellm",
+            Wrap("completion", "entered"),
+            Wrap("acompletion", "entered"),
+            Wrap("responses", "entered"),
+            Wrap("aresponses", "entered"),
+        ),
+    ),
+)
 
 _CHATS = ("completion", "acompletion")
 _RESPONSES = ("responses", "aresponses")

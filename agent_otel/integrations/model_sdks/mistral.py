@@ -10,10 +10,33 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+ENTRY = Integration(
+    "mistralai",
+    distribution="mistralai",
+    minimum="1.0",
+    tested="1.12 and 3.7",
+    packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
+    sites=(
+        Site(
+            Candidate(  # 2.0 and later
+                "mistralai.client.basesdk",
+                Wrap("BaseSDK._build_request", "request"),
+                Wrap("BaseSDK._build_request_async", "request"),
+            ),
+            Candidate(
+                "mistralai.basesdk",
+                Wrap("BaseSDK._build_request", "request"),
+                Wrap("BaseSDK._build_request_async", "request"),
+            ),
+        ),
+    ),
+)
 
 _COMPLETIONS = ("/v1/chat/completions", "/v1/agents/completions")
 _CONVERSATIONS = "/v1/conversations"

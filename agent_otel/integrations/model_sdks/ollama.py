@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+ENTRY = Integration(
+    "ollama",
+    distribution="ollama",
+    minimum="0.4",
+    tested="0.6.3",
+    sites=(Candidate("ollama._client", Wrap("Client._request", "request"), Wrap("AsyncClient._request", "request")),),
+)
 
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}
 

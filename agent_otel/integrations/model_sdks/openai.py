@@ -11,12 +11,25 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_named, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from agent_otel.core.types import ResponseVisit
+
+ENTRY = Integration(
+    "openai",
+    distribution="openai",
+    minimum="1.40",
+    tested="2.54 and 3.52",
+    sites=(
+        Candidate(
+            "openai._base_client", Wrap("SyncAPIClient.request", "request"), Wrap("AsyncAPIClient.request", "request")
+        ),
+    ),
+)
 
 _ROLES = {
     "system": SYSTEM,

@@ -1,6 +1,10 @@
-"""The types of the rows in the table of integrations. Read at interpreter start, so this module imports nothing."""
+"""The types of an integration's entry, which stands at the top of its adapter. This module imports nothing."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 
 class Wrap:
@@ -14,7 +18,7 @@ class Wrap:
 
 
 class Candidate:
-    """A historical form of a framework: a module and the functions that it must have, all or none."""
+    """A historical form of a wrap site: a module and the functions that it must have, all or none."""
 
     __slots__ = ("module", "wraps")
 
@@ -23,29 +27,56 @@ class Candidate:
         self.wraps = wraps
 
 
-class Integration:
-    """An integration: its distribution, the oldest supported version, the adapter and the forms, newest first.
+class Site:
+    """A wrap site: a place of a framework with its candidates, newest first; the first that matches is wrapped.
 
-    ``beside`` names modules of other instrumentations; without one of them nothing of this row is wrapped. ``tested``
-    names the versions, and the engine, on which the tests run it.
+    ``adapter`` names the module with the readers, such as ``frameworks.langchain``; the default is the module that has
+    the entry. ``minimum`` is the version that has the site first, where that is not the integration's. ``beside`` names
+    modules of other instrumentations; without one of them nothing is wrapped here.
     """
 
-    __slots__ = ("adapter", "beside", "candidates", "distribution", "minimum", "name", "tested")
+    __slots__ = ("adapter", "beside", "candidates", "minimum")
 
-    def __init__(  # noqa: PLR0913 - one row of the table
+    def __init__(
+        self, *candidates: Candidate, adapter: str = "", minimum: str = "", beside: tuple[str, ...] = ()
+    ) -> None:
+        self.candidates = candidates
+        self.adapter = adapter
+        self.minimum = minimum
+        self.beside = beside
+
+
+class Integration:
+    """An integration: its name, its distribution, the oldest supported version, and its independent wrap sites.
+
+    A candidate among the sites is a site of one candidate. ``tested`` names the versions, and the engine, on which the
+    tests run it. ``packages`` are the modules of the distribution that a program imports first: their import checks the
+    version, because the modules of the sites may not exist in another version. The default is the package of the first
+    candidate; a namespace package runs no code, so that the modules below it stand in its place. ``product`` names the
+    integration that this one is a part of, and is disabled with.
+    """
+
+    __slots__ = ("distribution", "minimum", "name", "packages", "product", "sites", "tested")
+
+    def __init__(  # noqa: PLR0913 - an entry
         self,
         name: str,
+        *,
         distribution: str,
         minimum: str,
-        adapter: str,
-        *candidates: Candidate,
-        beside: tuple[str, ...] = (),
+        sites: tuple[Site | Candidate, ...],
         tested: str = "",
+        packages: tuple[str, ...] = (),
+        product: str = "",
     ) -> None:
-        self.beside = beside
-        self.tested = tested
         self.name = name
         self.distribution = distribution
         self.minimum = minimum
-        self.adapter = adapter
-        self.candidates = candidates
+        self.sites = tuple(Site(site) if isinstance(site, Candidate) else site for site in sites)
+        self.tested = tested
+        self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
+        self.product = product
+
+    def is_disabled(self, names: Container[str]) -> bool:
+        """Return true when this integration, or the one that it is a part of, is among the names."""
+        return self.name in names or self.product in names

@@ -1,25 +1,20 @@
-"""The table of integrations: which module triggers each, which versions, what is wrapped. Strings only.
+"""The look-up of entries: which module applies which integrations, and which one checks a version.
 
-It is read when the first module is imported that a row waits for; their names are in
-`agent_otel._bootstrap.trigger_modules`, for interpreter start. The adapter named in a row is loaded when the framework
-is. The rows are in ``frameworks.py``, ``model_sdks.py`` and ``runtimes.py``.
+It is imported when the first module is imported that an entry names; interpreter start reads the names alone, from
+`agent_otel._bootstrap.trigger_modules`. An adapter is loaded when its framework is.
 """
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.frameworks import FRAMEWORKS
-from agent_otel.integrations.registry.model_sdks import PROVIDERS
-from agent_otel.integrations.registry.packages import PACKAGES
-from agent_otel.integrations.registry.runtimes import RUNTIMES
+from agent_otel.integrations.registry.table import INTEGRATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from agent_otel.integrations.registry.entries import Integration
+    from agent_otel.integrations.registry.entries import Integration, Site
 
-INTEGRATIONS = (*FRAMEWORKS, *PROVIDERS, *RUNTIMES)
-
+    _Sites = list[tuple[Integration, Site]]
 
 _triggers: dict[str, Callable[[str], None]] = {}
 _checks: dict[str, Callable[[str], None]] = {}
@@ -28,58 +23,60 @@ _checks: dict[str, Callable[[str], None]] = {}
 def imported(module: str) -> None:
     """Apply what waits for a module that has just been imported."""
     if not _triggers:
-        _triggers.update(triggers())
-        _checks.update(checks())
+        _triggers.update(triggers(INTEGRATIONS))
+        _checks.update(checks(INTEGRATIONS))
     if module in _triggers:
         _triggers[module](module)
     if module in _checks:
         _checks[module](module)
 
 
-def watched() -> set[str]:
+def watched(integrations: Iterable[Integration]) -> set[str]:
     """Return all modules that interpreter start watches."""
-    return {*triggers(), *checks()}
+    return {*triggers(integrations), *checks(integrations)}
 
 
-def checks() -> dict[str, Callable[[str], None]]:
-    """Map the first modules of each distribution to what checks its version."""
-    return {module: _checker(distribution) for distribution, modules in PACKAGES.items() for module in modules}
+def checks(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
+    """Map the first modules of each distribution to the function that checks its version."""
+    return {module: _checker(integration) for integration in integrations for module in integration.packages}
 
 
-def _checker(distribution: str) -> Callable[[str], None]:
+def _checker(integration: Integration) -> Callable[[str], None]:
     def check(module: str) -> None:
         from agent_otel.integrations import versions  # noqa: PLC0415 - not at interpreter start
 
-        versions.check(distribution, module, [row for row in INTEGRATIONS if row.distribution == distribution])
+        versions.check(integration, module)
 
     return check
 
 
-def triggers() -> dict[str, Callable[[str], None]]:
-    """Map each module that an integration waits for to what applies it."""
-    rows: dict[str, list[Integration]] = {}
-    neighbours: dict[str, list[Integration]] = {}
-    for integration in INTEGRATIONS:
-        for module in integration.beside or {candidate.module for candidate in integration.candidates}:
-            (neighbours if integration.beside else rows).setdefault(module, []).append(integration)
+def triggers(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
+    """Map each module that a wrap site waits for to the function that applies the site."""
+    sites: dict[str, _Sites] = {}
+    neighbours: dict[str, _Sites] = {}
+    for integration in integrations:
+        for site in integration.sites:
+            for module in site.beside or {candidate.module for candidate in site.candidates}:
+                (neighbours if site.beside else sites).setdefault(module, []).append((integration, site))
     return {
-        **{module: _watcher(tuple(integrations)) for module, integrations in neighbours.items()},
-        **{module: _applier(tuple(integrations)) for module, integrations in rows.items()},
+        **{module: _watcher(waiting) for module, waiting in neighbours.items()},
+        **{module: _applier(waiting) for module, waiting in sites.items()},
     }
 
 
-def _watcher(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+def _watcher(waiting: _Sites) -> Callable[[str], None]:
     def watch(_: str) -> None:
-        """Another instrumentation is here: now the modules of its rows are waited for."""
+        """Wait for the modules of these sites: the other instrumentation beside which they are wrapped is here."""
         from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
 
-        for integration in integrations:
-            import_hook.install({candidate.module: _applier((integration,)) for candidate in integration.candidates})
+        for integration, site in waiting:
+            apply = _applier([(integration, site)])
+            import_hook.install({candidate.module: apply for candidate in site.candidates})
 
     return watch
 
 
-def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
+def _applier(waiting: _Sites) -> Callable[[str], None]:
     def apply(module: str) -> None:
         """Load the wrapping and apply; this runs inside the user's import and must not raise."""
         try:
@@ -94,8 +91,8 @@ def _applier(integrations: tuple[Integration, ...]) -> Callable[[str], None]:
             )
             return
         _check_disabled()
-        for integration in integrations:
-            wrappers.apply(integration, module)
+        for integration, site in waiting:
+            wrappers.apply(integration, site, module)
 
     return apply
 

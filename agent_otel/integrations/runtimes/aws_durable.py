@@ -19,10 +19,27 @@ from agent_otel._internal import env, errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of
 from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+# The integration's plug-in is an entry point of the SDK's own, too.
+ENTRY = Integration(
+    "aws-durable",
+    distribution="aws-durable-execution-sdk-python",
+    minimum="3.0",
+    tested="3.0, its in-process runner",
+    sites=(
+        Candidate(
+            "aws_durable_execution_sdk_python.execution",
+            Wrap("load_configured_plugins", "collected"),
+            Wrap("DurableContext.from_lambda_context", "invocation"),
+            Wrap("ExecutionState.create_checkpoint", "checkpoint"),
+        ),
+    ),
+)
 
 _RUNTIME = "aws-durable"
 _PLUGINS = "aws_durable_execution_sdk_python.plugin"

@@ -23,10 +23,26 @@ from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "celery",
+    distribution="celery",
+    minimum="5.3",
+    tested="5.7, memory broker",
+    sites=(
+        Candidate("celery.app.trace", Wrap("build_tracer", "tracer")),
+        Candidate("celery.loaders.base", Wrap("BaseLoader.on_task_init", "starting")),
+        Candidate("celery.backends.base", Wrap("Backend.encode", "encoded")),
+        # The library under it, with its messages; they are passed over unless they are Celery's.
+        Candidate("kombu.serialization", Wrap("loads", "decoded")),
+        Candidate("kombu.messaging", Wrap("Producer._prepare", "encoded"), Wrap("Producer._publish", "published")),
+    ),
+)
 
 _RUNTIME = "celery"
 _SUCCESS = "SUCCESS"

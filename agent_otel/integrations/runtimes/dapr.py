@@ -3,7 +3,26 @@
 from __future__ import annotations
 
 from agent_otel.core.types import StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
+
+# Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
+ENTRY = Integration(
+    "dapr",
+    distribution="dapr",
+    minimum="1.18",
+    tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd",
+    packages=("dapr.ext.workflow",),
+    sites=(
+        Candidate(
+            "dapr.ext.workflow._durabletask.worker",
+            Wrap("_ActivityExecutor.execute", "activity"),
+            Wrap("_ActivityExecutor.execute_async", "activity"),
+            Wrap("_OrchestrationExecutor.execute", "workflow"),
+            Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
+        ),
+    ),
+)
 
 _hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), first=1)
 

@@ -16,10 +16,54 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler
 from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "dbos",
+    distribution="dbos",
+    minimum="2.0",
+    tested="2.0 and 3.4, SQLite",
+    sites=(
+        Site(
+            Candidate(  # 3.1 and later
+                "dbos._sys_db",
+                Wrap("SystemDatabase.record_operation_result", "recorded"),
+                Wrap("SystemDatabase.check_operation_execution", "asked"),
+                Wrap("SystemDatabase.init_workflow", "started"),
+                Wrap("SystemDatabase.init_child_workflow", "started"),
+                Wrap("SystemDatabase.update_workflow_outcome", "ended"),
+            ),
+            Candidate(
+                "dbos._sys_db",
+                Wrap("SystemDatabase.record_operation_result", "recorded"),
+                Wrap("SystemDatabase.check_operation_execution", "asked"),
+                Wrap("SystemDatabase.init_workflow", "started"),
+                Wrap("SystemDatabase.update_workflow_outcome", "ended"),
+            ),
+        ),
+        Candidate("dbos._outcome", Wrap("Immediate._intercept", "step"), Wrap("Pending._wrap", "asynchronous_step")),
+        # The names of steps, and the workflows that are not new.
+        Site(
+            Candidate(  # 3.0 and later
+                "dbos._core",
+                Wrap("EnterDBOSStepCtx.__enter__", "entered"),
+                Wrap("execute_dequeued_workflow", "dequeued"),
+            ),
+            Candidate(
+                "dbos._core",
+                Wrap("EnterDBOSStepCtx.__enter__", "entered"),
+                Wrap("execute_workflow_by_id", "resumes"),
+            ),
+            Candidate(  # up to 2.9
+                "dbos._core", Wrap("EnterDBOSStep.__enter__", "entered"), Wrap("execute_workflow_by_id", "resumes")
+            ),
+        ),
+    ),
+)
 
 _RUNTIME = "dbos"
 _DONE = ("SUCCESS", "ERROR")

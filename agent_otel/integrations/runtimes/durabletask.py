@@ -6,10 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import payload_cap
 from agent_otel.core.types import StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "durabletask",
+    distribution="durabletask",
+    minimum="1.5",
+    tested="1.5 to 1.12, its in-memory backend",
+    sites=(
+        Candidate(
+            "durabletask.worker",
+            Wrap("_ActivityExecutor.execute", "activity"),
+            Wrap("_OrchestrationExecutor.execute", "orchestrator"),
+            Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
+            Wrap("TaskHubGrpcWorker.__init__", "worker"),
+            # Which durabletask-dapr has not: up to Dapr 1.17 a module of the same name.
+            Wrap("payload_helpers.externalize_payloads", "externalized"),
+        ),
+    ),
+)
 
 _RUNTIME = "durabletask"
 _PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_output")

@@ -13,10 +13,27 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_empty
 from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "hatchet",
+    distribution="hatchet-sdk",
+    minimum="1.43",
+    tested="1.43, its worker's runner without an engine",
+    sites=(
+        Candidate(
+            "hatchet_sdk.worker.runner.runner",
+            Wrap("Runner.handle_start_step_run", "step_run"),
+            Wrap("Runner.serialize_output", "serialised"),
+            Wrap("Task.call", "task"),
+            Wrap("Task.aio_call", "task"),
+        ),
+    ),
+)
 
 _RUNTIME = "hatchet"
 

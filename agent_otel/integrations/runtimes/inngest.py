@@ -17,10 +17,35 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "inngest",
+    distribution="inngest",
+    minimum="0.5",
+    tested="0.5, its own handler over HTTP, called as the server calls it",
+    sites=(
+        Candidate(
+            "inngest._internal.execution_lib.v0",
+            Wrap("ExecutionV0.report_step", "reported"),
+            Wrap("ExecutionV0Sync.report_step", "reported"),
+            Wrap("ReportedStep.__aexit__", "ended"),
+            Wrap("ReportedStepSync.__exit__", "ended"),
+        ),
+        Candidate("inngest._internal.function", Wrap("Function.call", "call"), Wrap("Function.call_sync", "call")),
+        # The request that calls a function, and the answer.
+        Candidate(
+            "inngest._internal.comm_lib.models",
+            Wrap("_prep_call_result", "preparing"),
+            Wrap("transforms.dump_json", "serialised"),
+            Wrap("server_lib.ServerRequest.from_raw", "received"),
+        ),
+    ),
+)
 
 _RUNTIME = "inngest"
 _REMEMBERED = 1_000

@@ -16,10 +16,58 @@ from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_dict, is_named, is_text, listed, modules_of, text
 from agent_otel.core.types import Around, Before, Family, Payload, Step, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+ENTRY = Integration(
+    "langgraph",
+    distribution="langgraph",
+    minimum="0.2.76",
+    tested="0.2.76 to 1.2",
+    packages=("langgraph.graph", "langgraph.pregel"),
+    sites=(
+        Site(
+            Candidate("langgraph.pregel.main", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
+            # up to 0.4
+            Candidate("langgraph.pregel", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
+        ),
+        # The node of a task.
+        Site(
+            Candidate("langgraph.pregel._loop", Wrap("PregelLoop.put_writes", "writing")),
+            Candidate("langgraph.pregel.loop", Wrap("PregelLoop.put_writes", "writing")),  # up to 0.4
+        ),
+        Site(
+            Candidate(
+                "langgraph.prebuilt.tool_node",
+                Wrap("ToolNode._run_one", "tool_node"),
+                Wrap("ToolNode._arun_one", "tool_node"),
+            ),
+            adapter="frameworks.langchain",
+        ),
+    ),
+)
+CHECKPOINT_ENTRY = Integration(
+    "langgraph-checkpoint",
+    product="langgraph",
+    distribution="langgraph-checkpoint",
+    minimum="2.0.10",
+    tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
+    packages=("langgraph.checkpoint.base",),
+    sites=(Candidate("langgraph.checkpoint.base", Wrap("BaseCheckpointSaver.__init__", "savers")),),
+)
+# The values that PostgreSQL's savers put into a column of its own instead of giving them to the serializer.
+POSTGRES_ENTRY = Integration(
+    "langgraph-checkpoint-postgres",
+    product="langgraph",
+    distribution="langgraph-checkpoint-postgres",
+    minimum="2.0",
+    tested="2.0 to 3.2",
+    packages=("langgraph.checkpoint.postgres",),
+    sites=(Candidate("langgraph.checkpoint.postgres.base", Wrap("Jsonb.__init__", "inlined")),),
+)
 
 _RUNTIME = "langgraph"
 _PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)

@@ -15,10 +15,45 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+ENTRY = Integration(
+    "prefect",
+    distribution="prefect",
+    minimum="3.8",
+    tested="3.8, its own server",
+    sites=(
+        Candidate(
+            "prefect.task_engine",
+            Wrap("SyncTaskRunEngine.call_task_fn", "task"),
+            Wrap("AsyncTaskRunEngine.call_task_fn", "task"),
+        ),
+        Candidate(
+            "prefect.flow_engine",
+            Wrap("FlowRunEngine.call_flow_fn", "flow"),
+            Wrap("AsyncFlowRunEngine.call_flow_fn", "flow"),
+            Wrap("FlowRunEngine.handle_success", "flow_success"),
+            Wrap("AsyncFlowRunEngine.handle_success", "flow_success"),
+        ),
+        Candidate(
+            "prefect.results",
+            Wrap("ResultRecord.serialize", "serialised"),
+            Wrap("ResultRecord.serialize_result", "serialised"),
+            Wrap("ResultStore._persist_result_record", "storing"),
+            Wrap("ResultStore._apersist_result_record", "storing"),
+        ),
+        # The refusals of the server.
+        Candidate(
+            "prefect.client.orchestration._flow_runs.client",
+            Wrap("FlowRunClient.create_flow_run", "created"),
+            Wrap("FlowRunAsyncClient.create_flow_run", "created"),
+        ),
+    ),
+)
 
 _RUNTIME = "prefect"
 _TOO_LARGE = re.compile(r"Flow run parameters must be less than [\d,]+ bytes when serialized \(got ([\d,]+) bytes\)")

@@ -19,12 +19,34 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import class_of, context_of
 from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     _Key = tuple[str | None, int | None]
+
+ENTRY = Integration(
+    "restate",
+    distribution="restate-sdk",
+    minimum="1.0",
+    tested="1.3, the server 1.7.12",
+    sites=(
+        Candidate(
+            "restate.server_context",
+            Wrap("ServerInvocationContext.create_run_coroutine", "run"),
+            Wrap("ServerInvocationContext.enter", "invocation"),
+            Wrap("invoke_handler", "handler"),
+            Wrap("VMWrapper.sys_run", "registered"),
+            Wrap("VMWrapper.propose_run_completion_success", "success"),
+            Wrap("VMWrapper.propose_run_completion_failure", "failure"),
+            Wrap("VMWrapper.propose_run_completion_transient", "failure"),
+            Wrap("VMWrapper.propose_run_completion_transient_with_delay_override", "failure"),
+            Wrap("VMWrapper.sys_set_state", "state"),
+        ),
+    ),
+)
 
 _RUNTIME = "restate"
 _REFUSABLE_BYTES = 1024 * 1024

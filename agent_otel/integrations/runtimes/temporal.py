@@ -18,10 +18,39 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap
 from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+ENTRY = Integration(
+    "temporal",
+    distribution="temporalio",
+    minimum="1.20",
+    tested="1.20, 1.28 and 1.35, the real server",
+    sites=(
+        Candidate(
+            "temporalio.worker._activity",
+            Wrap("_ActivityWorker._handle_start_activity_task", "activity"),
+            Wrap("_ActivityInboundImpl.execute_activity", "handler"),
+        ),
+        Candidate(
+            "temporalio.worker._workflow",
+            Wrap("_WorkflowWorker._handle_activation", "activating"),
+            Wrap("_WorkflowWorker.__init__", "workflow_worker"),
+            Wrap("_RunningWorkflow.activate", "workflow_code"),
+        ),
+        # The encoded payloads that both send to the SDK's core.
+        Candidate(
+            "temporalio.bridge.worker",
+            Wrap("Worker.complete_activity_task", "completing_activity"),
+            Wrap("Worker.complete_workflow_activation", "completing_workflow"),
+            Wrap("Worker.validate", "validated"),
+            Wrap("encode_completion", "encoded"),
+        ),
+    ),
+)
 
 _RUNTIME = "temporal"
 _BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")

@@ -18,8 +18,7 @@ class TestAgno(Delivery):
     agent = "agno"
     environment = "agno"
     integrations: ClassVar = {
-        "agno": "agno.tools.function:FunctionCall.execute",
-        "agno-messages": "agno.models.base:Model.create_function_call_result",
+        "agno": ["agno.tools.function:FunctionCall.execute", "agno.models.base:Model.create_function_call_result"],
     }
     agent_name = "clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}

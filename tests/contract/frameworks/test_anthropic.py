@@ -26,7 +26,7 @@ class TestAnthropic(Delivery):
     agent = "anthropic_client"
     environment = "anthropic"
     server = AnthropicServer
-    integrations: ClassVar = {"anthropic": "anthropic._base_client:SyncAPIClient.request"}
+    integrations: ClassVar = {"anthropic": ["anthropic._base_client:SyncAPIClient.request"]}
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     outer = False
     imports_us = True
@@ -84,8 +84,10 @@ class TestRunner(Delivery):
     environment = "anthropic"
     server = AnthropicServer
     integrations: ClassVar = {
-        "anthropic": "anthropic._base_client:SyncAPIClient.request",
-        "anthropic-runner": "anthropic.lib.tools._beta_runner:BaseSyncToolRunner._run_tool",
+        "anthropic": [
+            "anthropic._base_client:SyncAPIClient.request",
+            "anthropic.lib.tools._beta_runner:BaseSyncToolRunner._run_tool",
+        ],
     }
     span = "anthropic.custom_tool_use {tool}"
     scope = "com.anthropic.sdk.python"
@@ -113,8 +115,10 @@ class TestRunnerOld(TestRunner):
     environment = "anthropic-0.125"
     reads_failures = False  # the tools' own functions are wrapped, and the runner's text is made outside of them
     integrations: ClassVar = {
-        **TestRunner.integrations,
-        "anthropic-runner": "anthropic.lib.tools._beta_runner:BaseToolRunner.__init__",
+        "anthropic": [
+            "anthropic._base_client:SyncAPIClient.request",
+            "anthropic.lib.tools._beta_runner:BaseToolRunner.__init__",
+        ],
     }
     span = "execute_tool {tool}"
     scope = "agent_otel"

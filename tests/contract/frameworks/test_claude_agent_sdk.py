@@ -38,9 +38,11 @@ class TestClaudeAgentSDK(Delivery):
     agent = "claude_agent_sdk"
     environment = "claude-agent-sdk"
     integrations: ClassVar = {
-        "claude-agent-sdk": "claude_agent_sdk._internal.query:Query._handle_sdk_mcp_request",
-        "claude-agent-sdk-messages": "claude_agent_sdk._internal.message_parser:parse_message",
-        "claude-agent-sdk-query": "claude_agent_sdk._internal.client:parse_message",
+        "claude-agent-sdk": [
+            "claude_agent_sdk._internal.query:Query._handle_sdk_mcp_request",
+            "claude_agent_sdk._internal.message_parser:parse_message",
+            "claude_agent_sdk._internal.client:parse_message",
+        ],
     }
     server = AnthropicServer
     decide = staticmethod(decide)

@@ -24,11 +24,13 @@ class TestCrewAI(Delivery):
     agent = "crewai"
     environment = "crewai"
     integrations: ClassVar = {
-        "crewai": "crewai.agents.agent_executor:AgentExecutor._execute_single_native_tool_call",
-        "crewai-steps": "crewai.agents.step_executor:execute_single_native_tool_call",
-        "crewai-structured-tools": "crewai.tools.structured_tool:CrewStructuredTool.invoke",
-        "crewai-text": "crewai.tools.tool_usage:ToolUsage.use",
-        "crewai-tools": "crewai.tools.base_tool:Tool.run",
+        "crewai": [
+            "crewai.agents.agent_executor:AgentExecutor._execute_single_native_tool_call",
+            "crewai.agents.step_executor:execute_single_native_tool_call",
+            "crewai.tools.structured_tool:CrewStructuredTool.invoke",
+            "crewai.tools.tool_usage:ToolUsage.use",
+            "crewai.tools.base_tool:Tool.run",
+        ],
     }
     agent_name = "clerk"
     origin = None

@@ -47,7 +47,7 @@ class TestGoogle(Delivery):
     agent = "google_client"
     environment = "google-genai"
     server: ClassVar[type[GeminiServer]] = GeminiServer
-    integrations: ClassVar = {"google-genai": "google.genai._api_client:BaseApiClient.request"}
+    integrations: ClassVar = {"google-genai": ["google.genai._api_client:BaseApiClient.request"]}
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     knows_ids = False
     knows_names = True
@@ -120,8 +120,10 @@ class TestFunctions(Delivery):
     environment = "google-genai"
     server: ClassVar[type[GeminiServer]] = GeminiServerWithIds
     integrations: ClassVar = {
-        "google-genai": "google.genai._api_client:BaseApiClient.request",
-        "google-genai-functions": "google.genai._extra_utils:invoke_function_from_dict_args",
+        "google-genai": [
+            "google.genai._api_client:BaseApiClient.request",
+            "google.genai._extra_utils:invoke_function_from_dict_args",
+        ],
     }
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     knows_ids = False
@@ -154,10 +156,12 @@ class TestAdk(Delivery):
     environment = "google-adk"
     server: ClassVar[type[GeminiServer]] = GeminiServer
     integrations: ClassVar = {
-        "google-genai": "google.genai._api_client:BaseApiClient.request",
-        "google-adk": "google.adk.flows.llm_flows.tools._caller:_call_tool_async",
-        "google-adk-requests": "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
-        "google-adk-errors": "google.adk.flows.llm_flows.tools._error_handler:run_on_tool_error_callbacks",
+        "google-genai": ["google.genai._api_client:BaseApiClient.request"],
+        "google-adk": [
+            "google.adk.flows.llm_flows.tools._caller:_call_tool_async",
+            "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
+            "google.adk.flows.llm_flows.tools._error_handler:run_on_tool_error_callbacks",
+        ],
     }
     agent_name = "clerk"
     span = "execute_tool {tool}"
@@ -229,8 +233,11 @@ class TestAdkOldest(TestAdk):
 
     environment = "google-adk-1.15"
     integrations: ClassVar = {
-        **{name: target for name, target in TestAdk.integrations.items() if name != "google-adk-errors"},
-        "google-adk": "google.adk.flows.llm_flows.functions:__call_tool_async",
+        "google-genai": ["google.genai._api_client:BaseApiClient.request"],
+        "google-adk": [
+            "google.adk.flows.llm_flows.functions:__call_tool_async",
+            "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
+        ],
     }
     flagged = BROKEN
     newer: ClassVar[tuple[str, ...]] = ("raises in sync", "converted by a callback", "waiting for approval", "unknown")

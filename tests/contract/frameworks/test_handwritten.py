@@ -37,7 +37,7 @@ class TestHandwrittenOverMcp(TestHandwritten):
     """A tool that gets its result from an MCP server is one call."""
 
     environment = "mcp-1"
-    integrations: ClassVar = {"mcp": "mcp.client.session:ClientSession.call_tool"}
+    integrations: ClassVar = {"mcp": ["mcp.client.session:ClientSession.call_tool"]}
     own: ClassVar = {"remote": looked_up("remote", "call_21")}
 
 

@@ -21,8 +21,10 @@ class TestLangChain(Contract):
     agent = "langchain"
     environment = "langchain"
     integrations: ClassVar = {
-        "langchain": "langchain_core.tools.base:BaseTool.run",
-        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._iter_v2_events",
+        "langchain": [
+            "langchain_core.tools.base:BaseTool.run",
+            "langchain_core.language_models.chat_models:BaseChatModel._iter_v2_events",
+        ],
     }
     outer = False
     reads_failures = True
@@ -53,8 +55,10 @@ class TestLangChainOlder(TestLangChain):
 
     environment = "langchain-oldest"
     integrations: ClassVar = {
-        **TestLangChain.integrations,
-        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._convert_cached_generations",
+        "langchain": [
+            "langchain_core.tools.base:BaseTool.run",
+            "langchain_core.language_models.chat_models:BaseChatModel._convert_cached_generations",
+        ],
     }
 
 
@@ -63,8 +67,10 @@ class TestLangChainOldest(TestLangChain):
 
     environment = "langchain-0.3.0"
     integrations: ClassVar = {
-        **TestLangChain.integrations,
-        "langchain-models": "langchain_core.language_models.chat_models:BaseChatModel._generate_with_cache",
+        "langchain": [
+            "langchain_core.tools.base:BaseTool.run",
+            "langchain_core.language_models.chat_models:BaseChatModel._generate_with_cache",
+        ],
     }
     # This version makes a text of a tool's own message.
     own: ClassVar = {name: case for name, case in TestLangChain.own.items() if name != "a message of its own"}
@@ -77,7 +83,7 @@ class TestLangGraph(Delivery):
     environment = "langchain"
     integrations: ClassVar = {
         **TestLangChain.integrations,
-        "langgraph": "langgraph.prebuilt.tool_node:ToolNode._run_one",
+        "langgraph": ["langgraph.prebuilt.tool_node:ToolNode._run_one"],
     }
     agent_name: ClassVar[str | None] = "clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}

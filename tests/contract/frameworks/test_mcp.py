@@ -52,7 +52,7 @@ class TestMcp1(Client):
 
     environment = "mcp-1"
     inside: ClassVar[tuple[str, ...]] = ()  # its server runs where no span of ours is current
-    integrations: ClassVar = {"mcp": "mcp.client.session:ClientSession.call_tool"}
+    integrations: ClassVar = {"mcp": ["mcp.client.session:ClientSession.call_tool"]}
 
 
 class TestMcp2(Client):
@@ -61,7 +61,9 @@ class TestMcp2(Client):
     environment = "mcp-2"
     inside: ClassVar[tuple[str, ...]] = ("tools/call lookup_later",)  # the server's, in this process
     told = 33  # Error executing tool broken_later
-    integrations: ClassVar = {**TestMcp1.integrations, "mcp-client": "mcp.client.client:Client.call_tool"}
+    integrations: ClassVar = {
+        "mcp": ["mcp.client.session:ClientSession.call_tool", "mcp.client.client:Client.call_tool"]
+    }
     own: ClassVar = {
         **Client.own,
         # One byte more: mcp 2 calls the field mime_type.
@@ -77,7 +79,7 @@ class TestFastMcp(TestMcp2):
     agent = "fastmcp_client"
     integrations: ClassVar = {
         **TestMcp1.integrations,
-        "fastmcp": "fastmcp.client.mixins.tools:ClientToolsMixin.call_tool_mcp",
+        "fastmcp": ["fastmcp.client.mixins.tools:ClientToolsMixin.call_tool_mcp"],
     }
     span = "tools/call {tool}"
     inside = ("MCP send tools/call lookup_later",)  # mcp's own

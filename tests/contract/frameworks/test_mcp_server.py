@@ -39,9 +39,8 @@ class Newest:
     """What is wrapped in mcp 2 and FastMCP 4."""
 
     integrations: ClassVar = {
-        "mcp-server": "mcp.server.lowlevel.server:Server.get_request_handler",
-        "mcp-server-requests": "mcp.server.runner:ServerRunner._on_request",
-        "fastmcp-server": "fastmcp.tools.base:Tool._run",
+        "mcp": ["mcp.server.lowlevel.server:Server.get_request_handler", "mcp.server.runner:ServerRunner._on_request"],
+        "fastmcp": ["fastmcp.tools.base:Tool._run"],
     }
 
 
@@ -49,8 +48,8 @@ class Older:
     """What is wrapped in mcp 1 and FastMCP 3."""
 
     integrations: ClassVar = {
-        "mcp-server": "mcp.server.lowlevel.server:Server._handle_request",
-        "fastmcp-server": "fastmcp.tools.tool:Tool._run",
+        "mcp": ["mcp.server.lowlevel.server:Server._handle_request"],
+        "fastmcp": ["fastmcp.tools.tool:Tool._run"],
     }
 
 

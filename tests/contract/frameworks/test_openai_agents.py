@@ -18,8 +18,10 @@ class TestNewest(Delivery):
     agent = "openai_agents"
     environment = "openai-agents"
     integrations: ClassVar = {
-        "openai-agents": "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
-        "openai-agents-errors": "agents.tool:maybe_invoke_function_tool_failure_error_function",
+        "openai-agents": [
+            "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
+            "agents.tool:maybe_invoke_function_tool_failure_error_function",
+        ],
     }
     agent_name = "clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "group-1"}
@@ -63,8 +65,10 @@ class TestNamed(TestNewest):
 
     environment = "openai-agents-0.18"
     integrations: ClassVar = {
-        **TestNewest.integrations,
-        "openai-agents": "agents.run_internal.tool_execution:invoke_function_tool",
+        "openai-agents": [
+            "agents.run_internal.tool_execution:invoke_function_tool",
+            "agents.tool:maybe_invoke_function_tool_failure_error_function",
+        ],
     }
 
 
@@ -74,8 +78,10 @@ class TestClosure(TestNewest):
     own: ClassVar = {name: case for name, case in TestNewest.own.items() if name != "timed out"}
     environment = "openai-agents-0.8"
     integrations: ClassVar = {
-        "openai-agents": "agents.run_internal.tool_execution:_execute_tool_input_guardrails",
-        "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
+        "openai-agents": [
+            "agents.run_internal.tool_execution:_execute_tool_input_guardrails",
+            "agents.tool:_extract_tool_argument_json_error",
+        ],
     }
 
 
@@ -92,8 +98,10 @@ class TestOldest(TestNewest):
     }
     environment = "openai-agents-0.7"
     integrations: ClassVar = {
-        "openai-agents": "agents._run_impl:RunImpl._execute_input_guardrails",
-        "openai-agents-errors": "agents.tool:_extract_tool_argument_json_error",
+        "openai-agents": [
+            "agents._run_impl:RunImpl._execute_input_guardrails",
+            "agents.tool:_extract_tool_argument_json_error",
+        ],
     }
 
 

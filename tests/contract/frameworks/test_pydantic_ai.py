@@ -18,7 +18,7 @@ class TestPydanticAI(Delivery):
 
     agent = "pydantic_ai"
     environment = "pydantic-ai"
-    integrations: ClassVar = {"pydantic-ai": "pydantic_ai.tool_manager:ToolManager._raw_execute"}
+    integrations: ClassVar = {"pydantic-ai": ["pydantic_ai.tool_manager:ToolManager._raw_execute"]}
     agent_name = "clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     #: The model's own format puts {"error":…} around what a retry asks for: 10 bytes.

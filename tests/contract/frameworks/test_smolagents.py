@@ -51,9 +51,11 @@ class TestSmolagents(Delivery):
     agent = "smolagents"
     environment = "smolagents"
     integrations: ClassVar = {
-        "smolagents": "smolagents.agents:ToolCallingAgent.execute_tool_call",
-        "smolagents-code": "smolagents.local_python_executor:timeout",
-        "smolagents-tools": "smolagents.tools:Tool.__call__",
+        "smolagents": [
+            "smolagents.agents:ToolCallingAgent.execute_tool_call",
+            "smolagents.local_python_executor:timeout",
+            "smolagents.tools:Tool.__call__",
+        ],
     }
     agent_name: ClassVar[str | None] = "clerk"
     origin = None

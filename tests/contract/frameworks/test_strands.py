@@ -20,7 +20,7 @@ class TestStrands(Delivery):
 
     agent = "strands"
     environment = "strands"
-    integrations: ClassVar = {"strands": "strands.tools.executors._executor:_run_tool"}
+    integrations: ClassVar = {"strands": ["strands.tools.executors._executor:_run_tool"]}
     agent_name = "clerk"
     scope = "strands.telemetry.tracer"
     origin = None
@@ -87,7 +87,7 @@ class TestStrands161(TestStrands):
     """The framework's span is open around all of it, so that it has both sizes."""
 
     environment = "strands-1.61"
-    integrations: ClassVar = {"strands": "strands.tools.executors._executor:ToolExecutor._stream"}
+    integrations: ClassVar = {"strands": ["strands.tools.executors._executor:ToolExecutor._stream"]}
     outer = True
     own: ClassVar = {**TestStrandsOwnSpans.own, "interrupted": replace(TestStrands.own["interrupted"], records=())}
     cuts: ClassVar = {}

@@ -17,8 +17,7 @@ class TestOverOpenAI(Client):
     environment = "litellm"
     variables: ClassVar = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     integrations: ClassVar = {
-        "litellm": "litellm.litellm_core_utils.litellm_logging:Logging.pre_call",
-        "litellm-calls": "litellm:completion",
+        "litellm": ["litellm.litellm_core_utils.litellm_logging:Logging.pre_call", "litellm:completion"],
     }
     # It speaks to the Responses API itself.
     own: ClassVar = {**Client.own, "responses": looked_up("lookup", "call_20", setting="responses")}

@@ -97,14 +97,14 @@ class TestMistral(Client):
     agent = "mistral_client"
     environment = "mistralai"
     server = MistralServer
-    integrations: ClassVar = {"mistralai": "mistralai.client.basesdk:BaseSDK._build_request"}
+    integrations: ClassVar = {"mistralai": ["mistralai.client.basesdk:BaseSDK._build_request"]}
 
 
 class TestMistral1(TestMistral):
     """mistralai 1."""
 
     environment = "mistralai-1"
-    integrations: ClassVar = {"mistralai": "mistralai.basesdk:BaseSDK._build_request"}
+    integrations: ClassVar = {"mistralai": ["mistralai.basesdk:BaseSDK._build_request"]}
 
 
 del Client

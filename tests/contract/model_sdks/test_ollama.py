@@ -19,7 +19,7 @@ class TestOllama(Client):
     agent = "ollama_client"
     environment = "ollama"
     server = OllamaServer
-    integrations: ClassVar = {"ollama": "ollama._client:Client._request"}
+    integrations: ClassVar = {"ollama": ["ollama._client:Client._request"]}
 
     def expected(self, record: Record, runs: Runs) -> Record:
         """Without a call id."""

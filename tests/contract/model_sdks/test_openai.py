@@ -20,7 +20,7 @@ class TestOpenAI(Client):
 
     agent = "openai_client"
     environment = "openai-agents"
-    integrations: ClassVar = {"openai": "openai._base_client:SyncAPIClient.request"}
+    integrations: ClassVar = {"openai": ["openai._base_client:SyncAPIClient.request"]}
     cuts: ClassVar = {**Client.cuts, "cut responses": (Cut("big", "model_request", "shrunk", 1000),)}
     own: ClassVar = {
         **Client.own,

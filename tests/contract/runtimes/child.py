@@ -53,7 +53,7 @@ def on(program: Any, plan: Json) -> Json:
     return {
         "cases": cases,
         "errors": dict(errors.errors),
-        "integrations": {name: target for name, (_, target) in integrations().items()},
+        "integrations": integrations(),
     }
 
 
@@ -76,12 +76,13 @@ def settle(telemetry: Telemetry, case: Json) -> None:
 
 def moved(program: Any, plan: Json) -> Json:
     """Switched on, but what is to be wrapped has moved."""
-    from agent_otel.integrations.registry import lookup
+    from agent_otel.integrations.registry.table import INTEGRATIONS
 
-    for integration in lookup.INTEGRATIONS:
-        for candidate in integration.candidates if integration.name in plan["integrations"] else ():
-            for wrap in candidate.wraps:
-                wrap.target = "Moved." + wrap.target
+    for integration in INTEGRATIONS:
+        for site in integration.sites if integration.name in plan["integrations"] else ():
+            for candidate in site.candidates:
+                for wrap in candidate.wraps:
+                    wrap.target = "Moved." + wrap.target
     return on(program, plan)
 
 

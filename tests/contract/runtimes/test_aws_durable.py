@@ -26,7 +26,7 @@ class TestAwsDurable(RuntimeContract):
     program = "aws_durable"
     environment = "aws-durable"
     runtime = "aws-durable"
-    integrations: ClassVar = {"aws-durable": "aws_durable_execution_sdk_python.execution:load_configured_plugins"}
+    integrations: ClassVar = {"aws-durable": ["aws_durable_execution_sdk_python.execution:load_configured_plugins"]}
     without: ClassVar[tuple[str, ...]] = ("async",)  # its steps are functions
 
     @classmethod

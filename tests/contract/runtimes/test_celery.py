@@ -45,11 +45,13 @@ class TestCelery(RuntimeContract):
     environment = "celery"
     runtime = "celery"
     integrations: ClassVar = {
-        "celery": "celery.app.trace:build_tracer",
-        "celery-loader": "celery.loaders.base:BaseLoader.on_task_init",
-        "celery-results": "celery.backends.base:Backend.encode",
-        "celery-arguments": "kombu.serialization:loads",
-        "celery-messages": "kombu.messaging:Producer._prepare",
+        "celery": [
+            "celery.app.trace:build_tracer",
+            "celery.loaders.base:BaseLoader.on_task_init",
+            "celery.backends.base:Backend.encode",
+            "kombu.serialization:loads",
+            "kombu.messaging:Producer._prepare",
+        ],
     }
     without = ("async",)  # tasks are functions
     instrumented: ClassVar[bool] = False

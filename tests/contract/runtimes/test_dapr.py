@@ -18,7 +18,7 @@ class TestDapr(test_durabletask.TestDurabletask):
     program = "dapr"
     environment = "dapr-1.19"
     runtime = "dapr"
-    integrations: ClassVar = {"dapr": "dapr.ext.workflow._durabletask.worker:_ActivityExecutor.execute"}
+    integrations: ClassVar = {"dapr": ["dapr.ext.workflow._durabletask.worker:_ActivityExecutor.execute"]}
     without: ClassVar[tuple[str, ...]] = ()
     span = "activity: {activity}"  # its own tracing
     scope = "dapr.ext.workflow._durabletask.worker"

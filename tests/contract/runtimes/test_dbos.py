@@ -34,9 +34,11 @@ class TestDBOS(RuntimeContract):
     runtime = "dbos"
     stores_inputs = False
     integrations: ClassVar = {
-        "dbos": "dbos._sys_db:SystemDatabase.record_operation_result",
-        "dbos-steps": "dbos._outcome:Immediate._intercept",
-        "dbos-workflows": "dbos._core:EnterDBOSStepCtx.__enter__",
+        "dbos": [
+            "dbos._sys_db:SystemDatabase.record_operation_result",
+            "dbos._outcome:Immediate._intercept",
+            "dbos._core:EnterDBOSStepCtx.__enter__",
+        ],
     }
     sees_attempts = False  # they are made inside the step
     without = () if LIMITED else ("refused", "refused_later", "refused_output", "refused_input")
@@ -194,7 +196,7 @@ class TestDBOSOldest(TestDBOS):
     """Version 2: the row of a workflow that is taken up again is written once more."""
 
     environment = "dbos-2"
-    integrations: ClassVar = {**TestDBOS.integrations, "dbos-workflows": "dbos._core:EnterDBOSStep.__enter__"}
+    integrations: ClassVar = {"dbos": [*TestDBOS.integrations["dbos"][:2], "dbos._core:EnterDBOSStep.__enter__"]}
     without = (*TestDBOS.without, "parallel")  # a workflow is in one step at a time
 
 

@@ -25,7 +25,7 @@ class TestDurabletask(RuntimeContract):
     program = "durabletask"
     environment = "durabletask"
     runtime = "durabletask"
-    integrations: ClassVar = {"durabletask": "durabletask.worker:_ActivityExecutor.execute"}
+    integrations: ClassVar = {"durabletask": ["durabletask.worker:_ActivityExecutor.execute"]}
     without: ClassVar[tuple[str, ...]] = ("async",)  # its activities are functions
     span = "activity:{activity}"  # its own tracing
     scope = "durabletask"

@@ -23,7 +23,7 @@ class TestHatchet(RuntimeContract):
     program = "hatchet"
     environment = "hatchet"
     runtime = "hatchet"
-    integrations: ClassVar = {"hatchet": "hatchet_sdk.worker.runner.runner:Runner.handle_start_step_run"}
+    integrations: ClassVar = {"hatchet": ["hatchet_sdk.worker.runner.runner:Runner.handle_start_step_run"]}
     measures_workflows = False  # a workflow is its tasks
     instrumented: ClassVar[bool] = False
 

@@ -42,9 +42,11 @@ class TestInngest(RuntimeContract):
     runtime = "inngest"
     stores_inputs = False
     integrations: ClassVar = {
-        "inngest": "inngest._internal.execution_lib.v0:ExecutionV0.report_step",
-        "inngest-functions": "inngest._internal.function:Function.call",
-        "inngest-requests": "inngest._internal.comm_lib.models:_prep_call_result",
+        "inngest": [
+            "inngest._internal.execution_lib.v0:ExecutionV0.report_step",
+            "inngest._internal.function:Function.call",
+            "inngest._internal.comm_lib.models:_prep_call_result",
+        ],
     }
 
     @classmethod

@@ -50,10 +50,12 @@ class TestPrefect(RuntimeContract):
     runtime = "prefect"
     stores_inputs = False
     integrations: ClassVar = {
-        "prefect": "prefect.task_engine:SyncTaskRunEngine.call_task_fn",
-        "prefect-flows": "prefect.flow_engine:FlowRunEngine.call_flow_fn",
-        "prefect-results": "prefect.results:ResultRecord.serialize",
-        "prefect-client": "prefect.client.orchestration._flow_runs.client:FlowRunClient.create_flow_run",
+        "prefect": [
+            "prefect.task_engine:SyncTaskRunEngine.call_task_fn",
+            "prefect.flow_engine:FlowRunEngine.call_flow_fn",
+            "prefect.results:ResultRecord.serialize",
+            "prefect.client.orchestration._flow_runs.client:FlowRunClient.create_flow_run",
+        ],
     }
 
     @classmethod

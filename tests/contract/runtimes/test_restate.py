@@ -29,7 +29,7 @@ class Restate(RuntimeContract):
     environment = "restate"
     runtime = "restate"
     stores_inputs = False
-    integrations: ClassVar = {"restate": "restate.server_context:ServerInvocationContext.create_run_coroutine"}
+    integrations: ClassVar = {"restate": ["restate.server_context:ServerInvocationContext.create_run_coroutine"]}
     #: Whether the server speaks HTTP/1.1 to the service.
     http_11: ClassVar[bool] = False
     #: Whether a codec makes everything unreadable.

@@ -49,10 +49,12 @@ class TemporalContract(RuntimeContract):
     program = "temporal"
     environment = "temporal"
     runtime = "temporal"
-    integrations: ClassVar[dict[str, str]] = {
-        "temporal": "temporalio.worker._activity:_ActivityWorker._handle_start_activity_task",
-        "temporal-workflow": "temporalio.worker._workflow:_WorkflowWorker._handle_activation",
-        "temporal-core": "temporalio.bridge.worker:Worker.complete_activity_task",
+    integrations: ClassVar[dict[str, list[str]]] = {
+        "temporal": [
+            "temporalio.worker._activity:_ActivityWorker._handle_start_activity_task",
+            "temporalio.worker._workflow:_WorkflowWorker._handle_activation",
+            "temporalio.bridge.worker:Worker.complete_activity_task",
+        ],
     }
 
     @classmethod

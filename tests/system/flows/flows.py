@@ -52,12 +52,7 @@ def trace(name: str) -> Flow:
             PROGRAM,
             name,
             server.base_url,
-            env={
-                "AGENT_OTEL": "1",
-                "LANGSMITH_TRACING": "false",
-                # What LangGraph tells of its own runs belongs to the flow of a payload.
-                "AGENT_OTEL_DISABLED_INTEGRATIONS": "" if name == "payload" else "langgraph-graphs,langgraph-tasks",
-            },
+            env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"},
             options=("-S",) if name == "interpreter_start" else (),
             check=True,
         )

@@ -45,6 +45,7 @@ def traced(run: Callable[[], object]) -> list[tuple[str, str]]:
 
 def tool_result(_: str) -> Callable[[], object]:
     """One call of a tool in LangGraph's ``ToolNode``: both stages, a recorded span, an execution."""
+    _leave_runs_alone()
     from langchain_core.messages import AIMessage
     from langchain_core.tools import tool
     from langgraph.graph import END, START, MessagesState, StateGraph
@@ -70,6 +71,14 @@ def tool_result(_: str) -> Callable[[], object]:
         compiled.invoke({"messages": [message]}, {"configurable": {"thread_id": "thread-1"}})
 
     return run
+
+
+def _leave_runs_alone() -> None:
+    """Take the wrap sites of LangGraph's own runs out of the table, because they belong to the flow of a payload."""
+    from agent_otel.integrations.registry.table import INTEGRATIONS
+
+    (langgraph,) = (integration for integration in INTEGRATIONS if integration.name == "langgraph")
+    langgraph.sites = tuple(site for site in langgraph.sites if site.adapter == "frameworks.langchain")
 
 
 def model_request(base_url: str) -> Callable[[], object]:

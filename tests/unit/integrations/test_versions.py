@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel._bootstrap.trigger_modules import MODULES
-from agent_otel.integrations.registry.lookup import INTEGRATIONS
-from agent_otel.integrations.registry.packages import PACKAGES
+from agent_otel.integrations.registry.table import INTEGRATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,28 +69,27 @@ def _imported(python: Environment, folder: Path, *modules: str, **env: str) -> t
 
 
 def test_every_distribution_has_a_first_module_that_interpreter_start_watches() -> None:
-    assert {integration.distribution for integration in INTEGRATIONS} == set(PACKAGES)
-    assert {module for modules in PACKAGES.values() for module in modules} <= set(MODULES)
+    packages = [integration.packages for integration in INTEGRATIONS]
+    assert all(packages)
+    assert {module for modules in packages for module in modules} <= set(MODULES)
 
 
 def test_an_old_version_of_any_distribution_is_one_warning_with_both_versions(
     environment: Callable[[str], Environment], tmp_path: Path
 ) -> None:
-    firsts = {modules[0]: distribution for distribution, modules in PACKAGES.items()}
-    for module, distribution in firsts.items():
-        _install(tmp_path, distribution, module, "0.0.1")
+    firsts = {integration.packages[0]: integration for integration in INTEGRATIONS}
+    for module, integration in firsts.items():
+        _install(tmp_path, integration.distribution, module, "0.0.1")
     modules = sorted(firsts, key=len)
 
     logged, published = _imported(environment("bare"), tmp_path, *modules)
 
-    for module, distribution in firsts.items():
-        rows = [row for row in INTEGRATIONS if row.distribution == distribution]
-        works = rows[0].tested or f"{rows[0].minimum} and later"
+    for module, integration in firsts.items():
+        works = integration.tested or f"{integration.minimum} and later"
         (line,) = logged[module]
-        assert line.startswith(f"{distribution} 0.0.1 is not instrumented: older than ")
+        assert line.startswith(f"{integration.distribution} 0.0.1 is not instrumented: older than ")
         assert f" Known to work: {works}. " in line
-        assert isinstance(published, dict)
-        assert ["0.0.1", "unmatched"] == published[rows[0].name]
+    assert {integration.name: ["unmatched"] for integration in INTEGRATIONS} == published
 
 
 def test_a_version_without_the_modules_is_one_warning(
@@ -106,7 +104,7 @@ def test_a_version_without_the_modules_is_one_warning(
         "1.30, 1.61 and 1.62. Its calls are not measured; everything else goes on as before."
     )
     assert {"strands": [line]} == logged
-    assert {"strands": ["99.1", "unmatched"]} == published
+    assert {"strands": ["unmatched"]} == published
 
 
 def test_a_package_of_the_program_with_the_name_of_a_framework_is_none(
