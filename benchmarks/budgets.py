@@ -230,7 +230,7 @@ def stall(payload: str) -> float:
 def requests() -> list[Row]:
     """A request for a model with 100 results of 20 KB: seen for the first time, and each turn again."""
     from agent_otel.core import delivery
-    from agent_otel.core.tool_invocation import ledger
+    from agent_otel.core.executions import executions as ledger
     from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.model_sdks.openai import chat
     from agent_otel.telemetry.setup import telemetry
@@ -245,8 +245,8 @@ def requests() -> list[Row]:
         """What the tools leave behind, which is no part of the request's cost."""
         run = f"run {next(runs)}"
         for call_id in ids:
-            ledger.asked(run, "search", call_id, call_id)
-            ledger.produced(run, "search", len(RESULT), call_id)
+            state, _ = ledger.began(run, "search", call_id, call_id)
+            ledger.produced(state, "search", len(RESULT), call_id)
         return run
 
     def take(run: str) -> None:
@@ -282,7 +282,7 @@ def memory() -> list[Row]:
     for execution in range(10_000):
         name = f"0f8fad5b-d9cb-469f-a165-{execution:012d}"
         for call in range(16):
-            ledger.asked(name, "search", f"{call:012x}", None)
+            ledger.began(name, "search", f"{call:012x}", None)
     kept = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     result = str(object())

@@ -117,7 +117,9 @@ def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | 
     identity = explicit.get()
     if identity is not None:
         return identity.id
-    step = running_step()
+    step = runtime.get()
+    if step is not None:
+        step = running_step()
     found = None if step is None else step.execution
     if found is None and owner is not None:
         found = owner()

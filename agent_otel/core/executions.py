@@ -72,8 +72,8 @@ class Executions:
     def __len__(self) -> int:
         return len(self._executions)
 
-    def asked(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> bool:
-        """Record a call; return True when it repeats an earlier call of this execution.
+    def began(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> tuple[ExecutionState, bool]:
+        """Record a call; return the state of its execution, and True when the call repeats an earlier one of it.
 
         A repeat has the tool and arguments hash of an earlier call, but not its call id. A call id that comes again
         is the same call, a retry or a resumed step. Some models reuse call ids in each turn: an id whose result has
@@ -87,7 +87,7 @@ class Executions:
                 if known is None:
                     self._remember(execution, execution.call_ids, call_id, SeenCall(tool))
                 elif known.tool == tool and known.delivered < 0:
-                    return False
+                    return execution, False
                 else:
                     execution.call_ids[call_id] = SeenCall(tool)
                     # In a request the results of an id that is used again may be of either call.
@@ -96,18 +96,17 @@ class Executions:
             repeated = key in execution.asked
             if not repeated:
                 self._remember(execution, execution.asked, key, None)
-            return repeated
+            return execution, repeated
 
     def produced(
-        self, execution_id: str, tool: str, result_bytes: int, call_id: str | None, *, goes_on: bool = True
+        self, execution: ExecutionState, tool: str, result_bytes: int, call_id: str | None, *, goes_on: bool = True
     ) -> SeenCall | None:
         """Add the bytes of a result to its execution; return the record of its call, None when there is none.
 
         The result ``goes_on`` into the next payload, unless `handed_on` has counted it.
         """
         with self._lock:
-            execution = self._executions.get(execution_id)
-            if execution is None:
+            if execution.forgotten:
                 return None
             execution.result_bytes += result_bytes
             if goes_on:
@@ -225,21 +224,18 @@ class Executions:
                 conversation.user_messages = user_messages
             self._count(execution, len(conversation) - before)
 
-    def follow(self, execution_id: str, tool: str) -> None:
+    def follow(self, execution: ExecutionState, tool: str) -> None:
         """Record that a tool's result invites a follow-up call."""
         with self._lock:
-            execution = self._executions.get(execution_id)
-            if execution is not None:
-                execution.followed = execution.followed or {}
-                execution.followed[tool] = 0
+            execution.followed = execution.followed or {}
+            execution.followed[tool] = 0
 
-    def followed(self, execution_id: str, tool: str) -> bool:
+    def followed(self, execution: ExecutionState, tool: str) -> bool:
         """Return true when a call of this tool is the follow-up that `follow` expects; only the first call is.
 
         Where requests are seen, a call before the next request belongs to the same turn and is none.
         """
-        execution = self._executions.get(execution_id)
-        if execution is None or not execution.followed:
+        if not execution.followed:
             return False
         is_too_early = execution.followed.get(tool) == 0 and bool(execution.streams)
         return not is_too_early and execution.followed.pop(tool, None) is not None
@@ -275,12 +271,10 @@ class Executions:
                     del track.sizes[0]
             return execution, track
 
-    def handed_on(self, execution_id: str, result_bytes: int) -> None:
+    def handed_on(self, execution: ExecutionState, result_bytes: int) -> None:
         """Add the bytes of a result that goes on to those that the execution's next payload will carry."""
         with self._lock:
-            execution = self._executions.get(execution_id)
-            if execution is not None:
-                execution.handed_bytes += result_bytes
+            execution.handed_bytes += result_bytes
 
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
         """Record a payload that is far from its cap; return False when the ledger has its execution.

@@ -12,8 +12,8 @@ from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import request_remedies, result_remedies
 from agent_otel.core.switches import muted
-from agent_otel.core.tool_stream import StreamVisit
-from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, running
+from agent_otel.core.tool_stream import StreamVisit, as_stream
+from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, leave_handler, open_span, running
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
@@ -41,6 +41,7 @@ __all__ = [
     "StreamVisit",
     "Visit",
     "aremedied",
+    "as_stream",
     "current_step",
     "enter_model",
     "enter_step",
@@ -80,7 +81,7 @@ def enter_stream(
 ) -> StreamVisit | None:
     """Begin to measure a generator tool at its first step; return None when this is not a tool call of its own."""
     visit = enter_tool(reader, instance, args, kwargs)
-    return visit.as_stream() if isinstance(visit, Visit) else None
+    return as_stream(visit) if isinstance(visit, Visit) else None
 
 
 @errors.guarded("execution.finish")
@@ -228,7 +229,7 @@ def handler_started(within: Span | None = None) -> None:
     """
     record = _running()
     if record is not None:
-        record.open_span(within)
+        open_span(record, within)
 
 
 def handler_entered() -> None:
@@ -244,7 +245,7 @@ def handler_returned(result: ToolResult) -> None:
     record = _running()
     if record is not None:
         record.read(PRODUCED, result)
-        record.leave_handler()
+        leave_handler(record)
 
 
 @errors.guarded("tool_call.left")
@@ -252,7 +253,7 @@ def handler_left() -> None:
     """Take the call's span out of the context: the handler has returned, and its result is read."""
     record = _running()
     if record is not None:
-        record.leave_handler()
+        leave_handler(record)
 
 
 def handler_finishing(read: Callable[[Any], ToolResult], value: Any) -> None:
@@ -260,7 +261,7 @@ def handler_finishing(read: Callable[[Any], ToolResult], value: Any) -> None:
     record = _running()
     if record is not None and record.span is not None and record.span.foreign:
         record.read(PRODUCED, read(value))
-        record.leave_handler()
+        leave_handler(record)
 
 
 def handing_back(result: ToolResult) -> None:
@@ -270,8 +271,8 @@ def handing_back(result: ToolResult) -> None:
         return
     record.read(HANDED_BACK, result)
     if record.span is None:
-        record.open_span()
-    record.leave_handler()
+        open_span(record)
+    leave_handler(record)
 
 
 def handler_failing(error: BaseException, reader: ToolReader) -> None:
@@ -280,7 +281,7 @@ def handler_failing(error: BaseException, reader: ToolReader) -> None:
     if record is not None:
         record.raise_(error, reader)
         if record.span is not None and record.span.foreign:
-            record.leave_handler()
+            leave_handler(record)
 
 
 def handler_raised(error: BaseException, reader: ToolReader) -> None:

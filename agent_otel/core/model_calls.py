@@ -118,7 +118,7 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
     if call.followup is not None:
         out.metrics.followed(name, call.followup)
     if call.invites and execution_id is not None:
-        executions.follow(execution_id, call.name)
+        executions.follow(executions.touched(execution_id), call.name)
 
 
 def _is_first_of(carrier: execution_context.Carrier) -> bool:
@@ -179,10 +179,10 @@ def _shown(
     measured = size(part.value)
     repeated, followup = False, None
     if execution_id is not None:
-        repeated = executions.asked(execution_id, name, digest.digest, call_id)
-        if executions.followed(execution_id, name):
+        execution, repeated = executions.began(execution_id, name, digest.digest, call_id)
+        if executions.followed(execution, name):
             followup = fragments.outcome(call.value, repeated=repeated)
-        seen = executions.produced(execution_id, name, measured.bytes, call_id)
+        seen = executions.produced(execution, name, measured.bytes, call_id)
     else:
         seen = executions.shown_by_nobody(name, call_id or "")
         repeated = _is_repeated(out, parts[:asked_at], call, digest)

@@ -92,5 +92,6 @@ def announce_messages(ids: Iterable[str | None]) -> None:
 
 def completed(record: ToolInvocation) -> None:
     """Report a tool call that has ended, with its arguments, to the remedy that removes them from later requests."""
-    if record.out.settings.compact_arguments and (remedies := request_remedies()) is not None:
+    remedies = request_remedies()
+    if remedies is not None:
         remedies.completed(record.call.arguments)

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.core import payload
-from agent_otel.core.executions import executions
+from agent_otel.core import execution_context, payload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.settings import Settings
 
 #: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
@@ -42,22 +42,21 @@ class Room(NamedTuple):
         return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
 
 
-def room_of(execution_id: str | None) -> Room:
+def room_of(execution: ExecutionState | None) -> Room:
     """Return the room of an execution: its last payload plus the results handed on since.
 
     Before the first payload, the cap is that of the step in which the tool runs.
     """
-    execution = executions.known(execution_id) if execution_id is not None else None
     handed_bytes = execution.handed_bytes if execution is not None else 0
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
         return Room(payload_bytes + handed_bytes * execution.copies, cap_bytes, execution.copies)
-    step = payload.current_step()
+    step = payload.current_step() if execution_context.runtime.get() is not None else None
     cap = payload.cap_of(step, semconv.OUTPUT) if step is not None else None
     return Room(handed_bytes, cap.bytes if cap is not None else None)
 
 
-def budget_of(execution_id: str | None, chosen: Settings, offloads_above: Callable[[], int] | None) -> Budget:
+def budget_of(execution: ExecutionState | None, chosen: Settings, offloads_above: Callable[[], int] | None) -> Budget:
     """Return the budget of the next result of an execution.
 
     ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
@@ -68,7 +67,7 @@ def budget_of(execution_id: str | None, chosen: Settings, offloads_above: Callab
     framework_bytes = offloads_above() if offloads_above is not None else 0
     if framework_bytes:
         found.append(Budget(framework_bytes, semconv.LAYER_FRAMEWORK))
-    room = room_of(execution_id)
+    room = room_of(execution)
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
         found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))

@@ -1,4 +1,8 @@
-"""State of a running tool call: the readings of its stages, its span and its metrics."""
+"""A tool call while it runs: the readings of its stages, and its span attributes and metrics made of them.
+
+`ToolInvocation` is plain data. `agent_otel.core.tool_visit` fills it on the way into and out of the wrapped functions.
+Only what `start_attributes`, `span_attributes` and `record_metrics` return or record leaves the process.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from agent_otel.core.execution_state import carried_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
 from agent_otel.core.schema_drift import drift
-from agent_otel.core.stage_comparison import compare, show
+from agent_otel.core.stage_comparison import compare
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
@@ -24,62 +28,68 @@ from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import is_page
-from agent_otel.telemetry import large_results, spans
+from agent_otel.telemetry import large_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opentelemetry.trace import Span
-
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
     from agent_otel.core.types import LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.spans import Exemplar, OpenSpan
 
 #: The tool call that runs in this context.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
 class ToolInvocation:
-    """A tool call while it runs; the record is dropped when the call ends."""
+    """A tool call while it runs; it is dropped when the call ends."""
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
     args_hash: str | None = None
+    #: Copies of the arguments and the result, where the program asks for content.
+    captured: dict[str, Any] | None = None
     change: Change | None = None
     characters = 0
-    followup: str | None = None
-    invites = False
-    probe: tuple[str, str] | None = None
-    captured: dict[str, Any] | None = None
-    _budget: Budget | None = None
-    cuts: tuple[tuple[str, str], ...] = ()
     #: True when limits and payloads have counted the bytes that go on to the model.
     counted = False
+    #: Layers and reasons of the truncations so far.
+    cuts: tuple[tuple[str, str], ...] = ()
+    #: Number of wrapped functions of other tools that the handler's own code runs.
     depth = 0
     error_type: str | None = None
     #: The text that the framework made of an exception, which the model reads.
     failed: Size | None = None
     failure: str | None = None
     finished = False
+    followup: str | None = None
     handed: int | None = None
-    produced: Size | None = None
-    raised = False
-    repeated = False
-    skipped: LimitReached | None = None
-    #: Limits that count this call as running; `finish` releases them.
+    invites = False
+    #: Limits that count this call as running; the end of the call releases them.
     limits: LimitsInUse | None = None
     #: Returns the bytes above which the framework stores the result itself.
     offloads_above: Callable[[], int] | None = None
+    probe: tuple[str, str] | None = None
+    produced: Size | None = None
+    raised = False
     #: True for a tool that reads on in a stored result: its page is a part that the model chose.
     reads_on = False
     remedied: Remedied | None = None
-    span: spans.OpenSpan | None = None
+    repeated = False
+    skipped: LimitReached | None = None
+    span: OpenSpan | None = None
     start_ns = 0
+    #: The state of the execution; None without an execution.
+    state: ExecutionState | None = None
     structured: Size | None = None
+    #: True when the framework has not called the handler, for example because it waits for an approval.
     unasked = False
     visit: Any = staticmethod(lambda: None)  # by a weak reference
+    #: True when the span has the attributes of the result.
     written = False
+    _budget: Budget | None = None
 
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
@@ -104,59 +114,23 @@ class ToolInvocation:
         self.tracing = self.within is not None
         self.execution = execution_context.resolve(call.execution, self.within)
         if self.tracing or self.execution is not None:
-            self.asked(call.arguments)
+            self._begin(call.arguments)
         else:
             self.args_bytes = arguments_bytes(call.arguments)
         if self.tracing:
             self.start_ns = time.time_ns()
         self.started = time.perf_counter()
 
-    def asked(self, arguments: object) -> None:
-        """Hash and measure the arguments before the tool can change them."""
+    def _begin(self, arguments: object) -> None:
+        """Hash and measure the arguments before the tool can change them, and record the call in its execution."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.execution is not None:
-            self.repeated = executions.asked(self.execution, self.name, self.args_hash, self.call.call_id)
-            if executions.followed(self.execution, self.name):
+            began = executions.began(self.execution, self.name, self.args_hash, self.call.call_id)
+            self.state, self.repeated = began
+            if self.state.followed and executions.followed(self.state, self.name):
                 self.followup = fragments.outcome(arguments, repeated=self.repeated)
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings.capture_bytes)
-
-    def open_span(self, within: Span | None = None, *, attach: bool = True) -> None:
-        """Open the span, or enrich ``within`` (by default the current span), and make it current."""
-        if self.span is not None and attach:
-            self.span.attach()
-        if self.span is not None or self.out.tracer is None or not self.tracing:
-            return
-        call = self.call
-        attributes: dict[str, Any] = {
-            semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
-            semconv.GEN_AI_TOOL_NAME: self.name,
-            semconv.TOOL_NAME: self.name,
-            semconv.TOOL_TYPE: call.type,
-            semconv.ARGS_HASH: self.args_hash,
-            semconv.ARGS_BYTES: self.args_bytes,
-        }
-        if call.call_id:
-            attributes[semconv.TOOL_CALL_ID] = call.call_id
-        if self.followup is not None:
-            attributes[semconv.TOOL_FOLLOWUP] = self.followup
-        if self.agent:
-            attributes[semconv.AGENT_NAME] = self.agent
-        named = execution_context.explicit.get()
-        conversation = call.execution or (named.id if named else None)
-        if conversation:
-            attributes[semconv.CONVERSATION_ID] = conversation
-        step = execution_context.running_step()
-        if step is not None and step.execution:
-            attributes[semconv.EXECUTION_ID] = step.execution
-        execution = executions.known(self.execution) if self.execution is not None else None
-        if execution is not None and execution.carries is not None:
-            attributes.update(carried_attributes(*execution.carries))
-        within = within or trace.get_current_span()
-        mode = self.out.settings.spans
-        self.span = spans.open_tool_span(self.out.tracer, mode, self.name, attributes, self.start_ns, within)
-        if self.span is not None and attach:
-            self.span.attach()
 
     def forget_attempt(self) -> None:
         """Discard the readings of an earlier attempt, because the framework calls the handler again."""
@@ -178,9 +152,9 @@ class ToolInvocation:
             self.failed = size(result.value)
             self.handed = self.failed.bytes
         else:
-            self._measure(result)
+            self._read_produced(result)
 
-    def _measure(self, result: ToolResult) -> None:
+    def _read_produced(self, result: ToolResult) -> None:
         value = result.value
         self.produced = size(value)
         self.characters = len(value) if type(value) is str else self.produced.bytes
@@ -192,16 +166,27 @@ class ToolInvocation:
                 self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:
             self.structured = size(result.structured)
-        cut = find_cut(result.value, self.produced.bytes)
+        cut = find_cut(value, self.produced.bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
         if self.out.captures:
-            self.captured = capture(self.captured, semconv.TOOL_RESULT, result.value, self.out.settings.capture_bytes)
+            self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings.capture_bytes)
 
-    def budget(self) -> Budget:
-        """Return the budget of the result, as it was before the result itself took of it."""
-        if self._budget is None:
-            self._budget = budget_of(self.execution, self.out.settings, self.offloads_above)
-        return self._budget
+    def _read_handed_back(self, result: ToolResult) -> None:
+        handed = size(result.value)
+        self.handed = handed.bytes
+        if self.produced is None:
+            # The handler never ran (a middleware answered) or it raised: no other stage has a reading.
+            if not (self.raised or result.raised or self.error_type):
+                self._read_produced(result)
+            elif self.remedied is None:
+                self.failed = handed
+            return
+        given = self.produced.bytes if self.remedied is None else self.remedied.bytes
+        if handed.bytes < given:
+            known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
+            why = compare(given, handed, result.value, known)
+            if why is not None:
+                self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
 
     def add(self, result: ToolResult) -> None:
         """Add one item of a stream to the size of the result."""
@@ -212,28 +197,10 @@ class ToolInvocation:
         cut = find_cut(result.value) if issubclass(type(result.value), str) else None
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
 
-    def finish_stream(self, *, complete: bool) -> None:
-        """End a stream; when the consumer stopped early, its size is a lower bound."""
+    def end_stream(self, *, complete: bool) -> None:
+        """Record the end of a stream; when the consumer stopped early, its size is a lower bound."""
         known = self.produced or Size(0, exact=True)
         self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
-        self.finish()
-
-    def _read_handed_back(self, result: ToolResult) -> None:
-        handed = size(result.value)
-        self.handed = handed.bytes
-        if self.produced is None:
-            # The handler never ran (a middleware answered) or it raised: no other stage has a reading.
-            if not (self.raised or result.raised or self.error_type):
-                self._measure(result)
-            elif self.remedied is None:
-                self.failed = handed
-            return
-        given = self.produced.bytes if self.remedied is None else self.remedied.bytes
-        if handed.bytes < given:
-            known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
-            why = compare(given, handed, result.value, known)
-            if why is not None:
-                self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
 
     def replace(self, found: Remedied) -> None:
         """Record that a remedy replaced the result."""
@@ -267,131 +234,120 @@ class ToolInvocation:
                 self.failed = size(text)
                 self.handed = self.failed.bytes
 
-    def leave_handler(self) -> None:
-        """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
-        if self.span is not None and self.span.detach():
-            self.write()
+    def budget(self) -> Budget:
+        """Return the budget of the result, as it was before the result itself took of it."""
+        if self._budget is None:
+            self._budget = budget_of(self.state, self.out.settings, self.offloads_above)
+        return self._budget
 
-    def write(self) -> None:
-        """Set the attributes and events of the call on its span."""
-        if self.span is None or not self.span.span.is_recording():
-            return
-        again, self.written = self.written, True
-        attributes: dict[str, Any] = {}
-        if self.produced is not None:
-            attributes[semconv.RESULT_BYTES] = self.produced.bytes
-            attributes[semconv.RESULT_ESTIMATED_TOKENS] = (self.characters + 3) // 4
-            # A size that equals a limit of the table is only suspected to be truncated.
-            established = bool(self.cuts) and any(reason != semconv.SUSPECTED for _, reason in self.cuts)
-            attributes[semconv.RESULT_TRUNCATED] = established
-            if not self.produced.exact:
-                attributes[semconv.RESULT_ESTIMATED] = True
-            attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = self.budget()
-        if self.structured is not None:
-            attributes[semconv.RESULT_STRUCTURED_BYTES] = self.structured.bytes
-        self._tell_cut(attributes)
-        if self.captured is not None:
-            attributes.update(self.captured)
-        if self.change is not None and not again:
-            keys = {semconv.KEYS_ADDED: self.change.added, semconv.KEYS_REMOVED: self.change.removed}
-            self.span.span.add_event(semconv.SHAPE_CHANGED, keys)
-        if self.skipped is not None and not again:
-            skipped = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: self.skipped.limit}
-            self.span.span.add_event(semconv.TOOL_CALL_EVENT, skipped)
-        self.span.write(attributes, self.error_type, self.failure)
 
-    def _tell_cut(self, attributes: dict[str, Any]) -> None:
-        """Add the handed-back size, the reference, and the layer and reason of the last truncation."""
-        if self.handed is not None and (self.produced is None or self.handed != self.produced.bytes):
-            attributes[semconv.RESULT_HANDED_BACK_BYTES] = self.handed
-        if self.remedied is not None and self.remedied.ref is not None:
-            attributes[semconv.RESULT_REF] = self.remedied.ref
-        if self.cuts:
-            attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = self.cuts[-1]
+def start_attributes(call: ToolInvocation) -> dict[str, Any]:
+    """Return the span attributes that are known before the handler runs."""
+    asked = call.call
+    attributes: dict[str, Any] = {
+        semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
+        semconv.GEN_AI_TOOL_NAME: call.name,
+        semconv.TOOL_NAME: call.name,
+        semconv.TOOL_TYPE: asked.type,
+        semconv.ARGS_HASH: call.args_hash,
+        semconv.ARGS_BYTES: call.args_bytes,
+    }
+    if asked.call_id:
+        attributes[semconv.TOOL_CALL_ID] = asked.call_id
+    if call.followup is not None:
+        attributes[semconv.TOOL_FOLLOWUP] = call.followup
+    if call.agent:
+        attributes[semconv.AGENT_NAME] = call.agent
+    named = execution_context.explicit.get()
+    conversation = asked.execution or (named.id if named else None)
+    if conversation:
+        attributes[semconv.CONVERSATION_ID] = conversation
+    step = execution_context.running_step() if execution_context.runtime.get() is not None else None
+    if step is not None and step.execution:
+        attributes[semconv.EXECUTION_ID] = step.execution
+    if call.state is not None and call.state.carries is not None:
+        attributes.update(carried_attributes(*call.state.carries))
+    return attributes
 
-    def finish(self) -> None:
-        """End the span and record the metrics."""
-        seconds = time.perf_counter() - self.started
-        self.finished = True
-        if self.limits is not None and self.execution is not None:
-            self.limits.leave(self.execution, self.visit)
-        if self.unasked and self.span is None and self.produced is None:
-            # The framework has deferred the call, for example for an approval; it has not run yet.
-            return
-        if self.tracing and self.span is None:
-            self.open_span(attach=False)
-        exemplar = None
-        if self.span is not None:
-            if not (self.span.foreign and self.written):
-                self.write()
-            if self.cuts:
-                self._show_cut()
-            exemplar = spans.exemplar_of(self.span.span)
-            self.span.end()
-        elif self.tracing:
-            exemplar = spans.exemplar_of(trace.get_current_span())
-        self._count(seconds, exemplar)
 
-    def _show_cut(self) -> None:
-        """Show a truncation between the two stages as a child span."""
-        tracer = self.out.tracer
-        if self.span is None or tracer is None or self.produced is None or self.handed is None:
-            return
-        layer, why = self.cuts[-1]
-        if layer == semconv.LAYER_FRAMEWORK:
-            later = (semconv.RESULT_HANDED_BACK_BYTES, self.handed)
-            show(tracer, self.span.span, self.name, self.produced.bytes, later, layer, why)
+def span_attributes(call: ToolInvocation) -> dict[str, Any]:
+    """Return the span attributes of the result: its sizes, its budget, and the layer and reason of the last cut."""
+    attributes: dict[str, Any] = {}
+    if call.produced is not None:
+        attributes[semconv.RESULT_BYTES] = call.produced.bytes
+        attributes[semconv.RESULT_ESTIMATED_TOKENS] = (call.characters + 3) // 4
+        # A size that equals a limit of the table is only suspected to be truncated.
+        established = bool(call.cuts) and any(reason != semconv.SUSPECTED for _, reason in call.cuts)
+        attributes[semconv.RESULT_TRUNCATED] = established
+        if not call.produced.exact:
+            attributes[semconv.RESULT_ESTIMATED] = True
+        attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = call.budget()
+    if call.structured is not None:
+        attributes[semconv.RESULT_STRUCTURED_BYTES] = call.structured.bytes
+    if call.handed is not None and (call.produced is None or call.handed != call.produced.bytes):
+        attributes[semconv.RESULT_HANDED_BACK_BYTES] = call.handed
+    if call.remedied is not None and call.remedied.ref is not None:
+        attributes[semconv.RESULT_REF] = call.remedied.ref
+    if call.cuts:
+        attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = call.cuts[-1]
+    if call.captured is not None:
+        attributes.update(call.captured)
+    return attributes
 
-    def _count(self, seconds: float, exemplar: Exemplar | None) -> None:
-        series = self.series
-        result_bytes = None if self.produced is None else self.produced.bytes
-        series.call(seconds, self.args_bytes, result_bytes, self.error_type, exemplar)
-        read = self.produced or self.failed
-        if read is not None:
-            self._count_bytes(read.bytes, exemplar)
-        for layer, reason in self.cuts:
-            series.truncated(layer, reason).record(1, exemplar)
-        if self.skipped is not None:
-            self.out.metrics.limit_hit(self.skipped.limit)
-        if self.repeated:
-            series.repeats.record(1, exemplar)
-        if self.followup is not None:
-            self.out.metrics.followed(self.name, self.followup)
-        if self.change is not None:
-            series.shape_changes.record(1, exemplar)
 
-    def _count_bytes(self, read_bytes: int, exemplar: Exemplar | None) -> None:
-        """Record the bytes of a result, or of a failure's text, that go on to the model."""
-        limit_bytes, layer = self._budget or self.budget()
-        if (read_bytes if self.remedied is None else self.remedied.bytes) > limit_bytes:
-            self.series.over_budget(layer).record(1, exemplar)
-        if read_bytes > self.out.settings.large_result_bytes and self.out.settings.log_large_results:
-            large_results.log(self.series.tool, read_bytes, (limit_bytes, layer), self.args_hash, exemplar)
-        if self.produced is None:
-            self.series.count_large(read_bytes, exemplar)
-        elif self.execution is not None or self.call.call_id is not None:
-            self._note(read_bytes)
-        if self.remedied is not None:
-            self.out.metrics.remedied(self.name, self.remedied.reason, read_bytes - self.remedied.bytes)
+def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | None) -> None:
+    """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
+    series = call.series
+    produced_bytes = None if call.produced is None else call.produced.bytes
+    series.call(seconds, call.args_bytes, produced_bytes, call.error_type, exemplar)
+    read = call.produced or call.failed
+    if read is not None:
+        _record_bytes(call, read.bytes, exemplar)
+    for layer, reason in call.cuts:
+        series.truncated(layer, reason).record(1, exemplar)
+    if call.skipped is not None:
+        call.out.metrics.limit_hit(call.skipped.limit)
+    if call.repeated:
+        series.repeats.record(1, exemplar)
+    if call.followup is not None:
+        call.out.metrics.followed(call.name, call.followup)
+    if call.change is not None:
+        series.shape_changes.record(1, exemplar)
 
-    def _note(self, result_bytes: int) -> None:
-        """Keep the sizes, probe and span context by which the model boundary recognises the result."""
-        execution, call_id = self.execution, self.call.call_id
-        noted = None
-        if execution is not None:
-            noted = executions.produced(execution, self.name, result_bytes, call_id, goes_on=not self.counted)
-        elif call_id is not None:
-            noted = executions.produced_by_nobody(self.name, result_bytes, call_id)
-        if noted is None:
-            return
-        noted.handed = -1 if self.handed is None else self.handed
-        noted.probe = self.probe
-        if self.span is not None:
-            noted.span = self.span.span.get_span_context()
-        cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *self.cuts) if self.invites and not self.reads_on else self.cuts
-        reference = self.remedied and self.remedied.ref
-        reason = fragments.note(noted, cuts, result_bytes, self.handed, reference) if cuts else None
-        if reason is not None:
-            self.out.metrics.incomplete(self.name, reason, 0)
-        if execution is not None and (self.invites or reason is not None):
-            executions.follow(execution, self.name)
+
+def _record_bytes(call: ToolInvocation, read_bytes: int, exemplar: Exemplar | None) -> None:
+    """Record the bytes of a result, or of a failure's text, that go on to the model."""
+    limit_bytes, layer = call.budget()
+    if (read_bytes if call.remedied is None else call.remedied.bytes) > limit_bytes:
+        call.series.over_budget(layer).record(1, exemplar)
+    if read_bytes > call.out.settings.large_result_bytes and call.out.settings.log_large_results:
+        large_results.log(call.series.tool, read_bytes, (limit_bytes, layer), call.args_hash, exemplar)
+    if call.produced is None:
+        call.series.count_large(read_bytes, exemplar)
+    if call.remedied is not None:
+        call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
+
+
+def keep(call: ToolInvocation) -> None:
+    """Keep the sizes, probe and span context of a result, by which the model boundary recognises it."""
+    if call.produced is None or (seen := _seen(call, call.produced.bytes)) is None:
+        return
+    seen.handed = -1 if call.handed is None else call.handed
+    seen.probe = call.probe
+    if call.span is not None:
+        seen.span = call.span.span.get_span_context()
+    cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if call.invites and not call.reads_on else call.cuts
+    reference = call.remedied and call.remedied.ref
+    reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, reference) if cuts else None
+    if reason is not None:
+        call.out.metrics.incomplete(call.name, reason, 0)
+    if call.state is not None and (call.invites or reason is not None):
+        executions.follow(call.state, call.name)
+
+
+def _seen(call: ToolInvocation, result_bytes: int) -> SeenCall | None:
+    """Record the bytes of a result in its execution; return what the execution keeps of the call."""
+    call_id = call.call.call_id
+    if call.state is not None:
+        return executions.produced(call.state, call.name, result_bytes, call_id, goes_on=not call.counted)
+    return None if call_id is None else executions.produced_by_nobody(call.name, result_bytes, call_id)

@@ -6,10 +6,10 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.remedy_hooks import completed, result_remedies, skipped
+from agent_otel.core.remedy_hooks import result_remedies, skipped
 from agent_otel.core.tool_invocation import current
+from agent_otel.core.tool_visit import finish, leave_handler, open_span
 from agent_otel.core.types import PRODUCED
-from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,23 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.tool_visit import Visit
     from agent_otel.core.types import ToolReader, ToolResult, WrappedCall
     from agent_otel.telemetry.spans import OpenSpan
+
+
+def as_stream(visit: Visit) -> StreamVisit:
+    """Detach a call from the context and return its stream, which is current only during its steps."""
+    record, reader = visit.record, visit.reader
+    if visit.token is not None:
+        current.reset(visit.token)
+    if visit.opens_span and record.span is None:
+        open_span(record, record.within if visit.is_outermost else None, attach=False)
+    if record.span is not None:
+        record.span.detach()
+    if reader.events:
+        return EventVisit(record, reader, is_outermost=visit.is_outermost)
+    return StreamVisit(record, reader)
 
 
 class _Step:
@@ -84,7 +99,8 @@ class StreamVisit:
         """Take the record out of the context; an error ends the stream."""
         try:
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
-            spans.leave(self._span, self._record.within, is_torn_off=error is not None)
+            if self._span is not None:
+                self._span.leave(self._record.within, is_torn_off=error is not None)
             if self._token is not None:
                 current.reset(self._token)
             if error is not None and not self._record.finished:
@@ -98,13 +114,15 @@ class StreamVisit:
         """End the stream that its consumer stopped reading; the items so far are a lower bound of the result."""
         try:
             if not self._record.finished:
-                spans.leave(self._span, self._record.within, is_torn_off=True)
+                if self._span is not None:
+                    self._span.leave(self._record.within, is_torn_off=True)
                 self._finish(complete=False)
         except Exception:
             errors.report_error("tool_call.abandon")
 
     def _finish(self, *, complete: bool) -> None:
-        self._record.finish_stream(complete=complete)
+        self._record.end_stream(complete=complete)
+        finish(self._record)
 
 
 class EventVisit(StreamVisit):
@@ -158,9 +176,8 @@ class EventVisit(StreamVisit):
             record.unasked = record.error_type is None
         self._last = None
         if reader.station == PRODUCED:
-            record.leave_handler()
+            leave_handler(record)
             if not self._is_outermost:
                 record.awaits = reader
         if self._is_outermost:
-            record.finish()
-            completed(record)
+            finish(record)

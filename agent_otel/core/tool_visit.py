@@ -8,19 +8,20 @@ instrumentation may open its own span until then.
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import context
+from opentelemetry import context, trace
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import completed, result_remedies, skipped
-from agent_otel.core.tool_invocation import ToolInvocation
+from agent_otel.core.stage_comparison import show
+from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
-from agent_otel.core.tool_stream import EventVisit, StreamVisit
 from agent_otel.core.types import LEFT_ALONE, PRODUCED
 from agent_otel.telemetry import setup, spans
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from contextvars import Token
     from types import TracebackType
 
+    from opentelemetry.trace import Span
     from typing_extensions import Self
 
     from agent_otel.core.types import ToolCall, ToolReader, ToolResult, WrappedCall
@@ -56,14 +58,14 @@ class Visit:
     It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "_is_outermost", "_opens_span", "_reader", "_record", "_token")
+    __slots__ = ("__weakref__", "is_outermost", "opens_span", "reader", "record", "token")
 
     def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
-        self._record = record
-        self._reader = reader
-        self._token: Token[ToolInvocation | None] | None = None
-        self._is_outermost = is_outermost
-        self._opens_span = opens_span
+        self.record = record
+        self.reader = reader
+        self.token: Token[ToolInvocation | None] | None = None
+        self.is_outermost = is_outermost
+        self.opens_span = opens_span
         if is_outermost:
             record.visit = weakref.ref(self)
         if reader.offloads_above is not None:
@@ -72,10 +74,10 @@ class Visit:
     def __enter__(self) -> Self:
         # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.
         try:
-            if self._is_outermost:
-                self._token = _current.set(self._record)
-            if self._opens_span:
-                self._record.open_span(self._record.within if self._is_outermost else None)
+            if self.is_outermost:
+                self.token = _current.set(self.record)
+            if self.opens_span:
+                open_span(self.record, self.record.within if self.is_outermost else None)
         except Exception:
             errors.report_error("tool_call.enter")
         return self
@@ -83,12 +85,12 @@ class Visit:
     def returned(self, value: Any) -> ToolResult | None:
         """Read the value that the wrapped function returned; return the reading, or None."""
         try:
-            record, reader = self._record, self._reader
+            record, reader = self.record, self.reader
             if record.produced is None or reader.station != PRODUCED:
                 reading = reader.result(value)
                 if reading is not None:
                     record.read(reader.station, reading)
-                elif self._is_outermost:
+                elif self.is_outermost:
                     record.unasked = True
                 return reading
         except Exception:
@@ -97,7 +99,7 @@ class Visit:
 
     def skipped(self, asked: WrappedCall) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
-        return skipped(self._record, self._reader, asked)
+        return skipped(self.record, self.reader, asked)
 
     def remedied(self, value: Any, asked: WrappedCall) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
@@ -105,7 +107,7 @@ class Visit:
         try:
             acting = result_remedies()
             if reading is not None and acting is not None:
-                return acting.applied(self._record, self._reader, reading.value, value, asked)
+                return acting.applied(self.record, self.reader, reading.value, value, asked)
         except Exception:
             errors.report_error("tool_call.remedy")
         return value
@@ -116,7 +118,7 @@ class Visit:
         try:
             acting = result_remedies()
             if reading is not None and acting is not None:
-                return await acting.aapplied(self._record, self._reader, reading.value, value, asked)
+                return await acting.aapplied(self.record, self.reader, reading.value, value, asked)
         except Exception:
             errors.report_error("tool_call.remedy")
         return value
@@ -126,7 +128,7 @@ class Visit:
         try:
             acting = result_remedies()
             if acting is not None and (text := self._failure_text(error)) is not None:
-                acting.applied(self._record, self._reader, text, error, asked)
+                acting.applied(self.record, self.reader, text, error, asked)
         except Exception:
             errors.report_error("tool_call.remedy")
 
@@ -135,66 +137,121 @@ class Visit:
         try:
             acting = result_remedies()
             if acting is not None and (text := self._failure_text(error)) is not None:
-                await acting.aapplied(self._record, self._reader, text, error, asked)
+                await acting.aapplied(self.record, self.reader, text, error, asked)
         except Exception:
             errors.report_error("tool_call.remedy")
 
     def _failure_text(self, error: Exception) -> object:
         """Record an exception; return its text for the model, or None without one."""
-        if self._reader.failure_text is None or (text := self._reader.failure_text(error)) is None:
+        if self.reader.failure_text is None or (text := self.reader.failure_text(error)) is None:
             return None
-        self._record.raise_(error, self._reader)
+        self.record.raise_(error, self.reader)
         return text
-
-    def as_stream(self) -> StreamVisit:
-        """Detach the call from the context and return its stream, which is current only during its steps."""
-        if self._token is not None:
-            _current.reset(self._token)
-        if self._opens_span and self._record.span is None:
-            self._record.open_span(self._record.within if self._is_outermost else None, attach=False)
-        if self._record.span is not None:
-            self._record.span.detach()
-        if self._reader.events:
-            return EventVisit(self._record, self._reader, is_outermost=self._is_outermost)
-        return StreamVisit(self._record, self._reader)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            token = self._token
+            token = self.token
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
-            if self._is_outermost:
-                spans.leave(self._record.span, self._record.within, is_torn_off=error is not None)
+            if self.is_outermost and self.record.span is not None:
+                self.record.span.leave(self.record.within, is_torn_off=error is not None)
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
                     _current.reset(token)
                 except ValueError:
                     pass  # the call ends in another context than it began in; that context is no longer used
             if error is not None:
-                self._record.raise_(error, self._reader)
-            if self._reader.station == PRODUCED:
-                if self._record.span is not None and self._record.span.detach():
-                    self._record.write()
-                if not self._is_outermost:
-                    self._record.awaits = self._reader
-            if self._is_outermost:
-                self._record.finish()
-                completed(self._record)
+                self.record.raise_(error, self.reader)
+            if self.reader.station == PRODUCED:
+                leave_handler(self.record)
+                if not self.is_outermost:
+                    self.record.awaits = self.reader
+            if self.is_outermost:
+                finish(self.record)
         except Exception:
             errors.report_error("tool_call.finish")
+
+
+def open_span(record: ToolInvocation, within: Span | None = None, *, attach: bool = True) -> None:
+    """Open the span of a call, or enrich ``within`` (by default the current span), and make it current."""
+    if record.span is None and record.out.tracer is not None and record.tracing:
+        within = within or trace.get_current_span()
+        tracer, mode = record.out.tracer, record.out.settings.spans
+        attributes = start_attributes(record)
+        record.span = spans.open_tool_span(tracer, mode, record.name, attributes, record.start_ns, within)
+    if record.span is not None and attach:
+        record.span.attach()
+
+
+def leave_handler(record: ToolInvocation) -> None:
+    """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
+    if record.span is not None and record.span.detach():
+        _write(record)
+
+
+def finish(record: ToolInvocation) -> None:
+    """End the span of a call and record its metrics."""
+    seconds = time.perf_counter() - record.started
+    record.finished = True
+    if record.limits is not None and record.execution is not None:
+        record.limits.leave(record.execution, record.visit)
+    if record.unasked and record.span is None and record.produced is None:
+        # The framework has deferred the call, for example for an approval; it has not run yet.
+        return
+    if record.tracing and record.span is None:
+        open_span(record, attach=False)
+    exemplar = None
+    if record.span is not None:
+        if not (record.span.foreign and record.written):
+            _write(record)
+        if record.cuts:
+            _show_cut(record)
+        exemplar = spans.exemplar_of(record.span.span)
+        record.span.end()
+    elif record.tracing:
+        exemplar = spans.exemplar_of(trace.get_current_span())
+    record_metrics(record, seconds, exemplar)
+    if record.state is not None or record.call.call_id is not None:
+        keep(record)
+    if record.out.settings.compact_arguments:
+        completed(record)
+
+
+def _write(record: ToolInvocation) -> None:
+    """Set the attributes and events of a call on its span."""
+    if record.span is None or not record.span.span.is_recording():
+        return
+    again, record.written = record.written, True
+    if record.change is not None and not again:
+        keys = {semconv.KEYS_ADDED: record.change.added, semconv.KEYS_REMOVED: record.change.removed}
+        record.span.span.add_event(semconv.SHAPE_CHANGED, keys)
+    if record.skipped is not None and not again:
+        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
+        record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
+    record.span.write(span_attributes(record), record.error_type, record.failure)
+
+
+def _show_cut(record: ToolInvocation) -> None:
+    """Show a truncation between the two stages as a child span."""
+    tracer, (layer, why) = record.out.tracer, record.cuts[-1]
+    if record.span is None or tracer is None or record.produced is None or record.handed is None:
+        return
+    if layer == semconv.LAYER_FRAMEWORK:
+        later = (semconv.RESULT_HANDED_BACK_BYTES, record.handed)
+        show(tracer, record.span.span, record.name, record.produced.bytes, later, layer, why)
 
 
 class Inside:
     """A wrapped function that the body of a running tool calls; it is no tool call, and its value is not the result."""
 
-    __slots__ = ("_record",)
+    __slots__ = ("record",)
 
     def __init__(self, record: ToolInvocation) -> None:
-        self._record = record
+        self.record = record
 
     def __enter__(self) -> Self:
-        self._record.depth += 1
+        self.record.depth += 1
         return self
 
     def returned(self, value: Any) -> None:
@@ -219,7 +276,7 @@ class Inside:
         """Ignore an exception."""
 
     def __exit__(self, *_: object) -> None:
-        self._record.depth -= 1
+        self.record.depth -= 1
 
 
 def enter_tool(

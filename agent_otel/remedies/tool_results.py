@@ -156,11 +156,11 @@ class Remedies:
         """Count the text that goes on to the model, for the limits and for the payload that will carry it."""
         size = read_size(record)
         record.counted = True
-        if size is None or record.execution is None:
+        if size is None or record.execution is None or record.state is None:
             return
         size_bytes = size.bytes if record.remedied is None else record.remedied.bytes
         record.budget()  # before the result takes of it
-        executions.handed_on(record.execution, size_bytes)
+        executions.handed_on(record.state, size_bytes)
         if self._limits is None:
             return
         if record.remedied is None:

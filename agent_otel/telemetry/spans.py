@@ -81,6 +81,14 @@ class OpenSpan:
             self._token = None
             context.attach(trace.set_span_in_context(before or _INVALID))
 
+    def leave(self, before: Span | None, *, is_torn_off: bool) -> None:
+        """Remove the span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
+        # A framework may run the handler in another context than the function around it: that one has ended.
+        if trace.get_current_span() is self.span:
+            self.detach()
+        if is_torn_off:
+            self.let_go(before)
+
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the status. ``description`` is content, None unless content capture is on."""
         self.span.set_attributes(attributes)
@@ -97,16 +105,6 @@ class OpenSpan:
             self.detach()
         if not self.foreign:
             self.span.end(at_ns)
-
-
-def leave(span: OpenSpan | None, before: Span | None, *, is_torn_off: bool) -> None:
-    """Remove a span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
-    if span is not None:
-        # A framework may run the handler in another context than the function around it: that one has ended.
-        if trace.get_current_span() is span.span:
-            span.detach()
-        if is_torn_off:
-            span.let_go(before)
 
 
 def exemplar_of(span: Span) -> Exemplar | None:

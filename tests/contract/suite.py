@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CORE = (
     "agent_otel.core.tool_invocation:ToolInvocation.__init__",
     "agent_otel.core.tool_invocation:ToolInvocation.read",
-    "agent_otel.core.tool_invocation:ToolInvocation.finish",
+    "agent_otel.core.tool_visit:finish",
     "agent_otel.core.tool_invocation:size",
     "agent_otel.core.tool_invocation:digest_arguments",
     "agent_otel.telemetry.spans:open_tool_span",

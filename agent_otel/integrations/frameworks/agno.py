@@ -150,7 +150,7 @@ class _Visit:
             return False
         if is_named(getattr(outcome, "result", None), *_GENERATORS):
             self._is_drained = True
-            _drained[id(self._call)] = self._visit.as_stream()
+            _drained[id(self._call)] = handler.as_stream(self._visit)
             finalize(self._call, _abandon, id(self._call)).atexit = False
         elif (logged := _logged.get()) and text(getattr(outcome, "status", None)) == "failure":
             handler.handler_raised(logged[-1], _execute)

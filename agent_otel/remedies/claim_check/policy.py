@@ -119,7 +119,7 @@ class ClaimCheck:
     def _view_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         most_bytes = self._settings.claim_check_bytes
-        room = room_of(record.execution)
+        room = room_of(record.state)
         left_bytes = room.left_bytes(self._settings.payload_warn_ratio)
         if room.cap_bytes is not None and left_bytes is not None:
             is_near = room.taken_bytes >= room.cap_bytes * self._settings.payload_near_ratio
@@ -131,7 +131,7 @@ class ClaimCheck:
 
     def _fits(self, record: ToolInvocation, content: Content) -> bool:
         """Return True when a result that could not be stored may go on whole."""
-        left_bytes = room_of(record.execution).left_bytes(self._settings.payload_warn_ratio)
+        left_bytes = room_of(record.state).left_bytes(self._settings.payload_warn_ratio)
         limits = (left_bytes, self._settings.result_ceiling_bytes or None)
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
         if content.least_bytes > most_bytes:

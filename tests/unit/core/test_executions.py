@@ -9,20 +9,20 @@ from agent_otel.core.executions import Executions
 
 def test_the_same_arguments_again_are_a_repeat() -> None:
     ledger = Executions()
-    asked = [ledger.asked("run", "search", digest, call) for digest, call in (("a", "1"), ("b", "2"), ("a", "3"))]
+    asked = [ledger.began("run", "search", digest, call)[1] for digest, call in (("a", "1"), ("b", "2"), ("a", "3"))]
     assert [False, False, True] == asked
 
 
 def test_another_tool_or_execution_is_no_repeat() -> None:
     ledger = Executions()
-    ledger.asked("run", "search", "a", None)
-    assert not ledger.asked("run", "fetch", "a", None)
-    assert not ledger.asked("other run", "search", "a", None)
+    ledger.began("run", "search", "a", None)
+    assert not ledger.began("run", "fetch", "a", None)[1]
+    assert not ledger.began("other run", "search", "a", None)[1]
 
 
 def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
     ledger = Executions()
-    assert [False, False] == [ledger.asked("run", "search", "a", "1") for _ in range(2)]
+    assert [False, False] == [ledger.began("run", "search", "a", "1")[1] for _ in range(2)]
     finished = ledger.finish("run")
     assert finished is not None
     assert 1 == finished.tool_calls
@@ -30,40 +30,40 @@ def test_the_same_call_id_again_is_a_retry_and_not_a_repeat() -> None:
 
 def test_an_execution_is_forgotten_when_it_is_finished() -> None:
     ledger = Executions()
-    ledger.asked("run", "search", "a", None)
-    ledger.produced("run", "search", 300, None)
-    ledger.produced("run", "search", 45, None)
+    ledger.began("run", "search", "a", None)
+    ledger.produced(ledger.touched("run"), "search", 300, None)
+    ledger.produced(ledger.touched("run"), "search", 45, None)
     finished = ledger.finish("run")
     assert finished is not None
     assert (1, 345) == (finished.tool_calls, finished.result_bytes)
     assert ledger.finish("run") is None
-    assert not ledger.asked("run", "search", "a", None)
+    assert not ledger.began("run", "search", "a", None)[1]
 
 
 def test_the_oldest_execution_goes_first() -> None:
     ledger = Executions(max_executions=2)
     for name in ("first", "second"):
-        ledger.asked(name, "search", "a", None)
-    ledger.asked("first", "search", "b", None)
-    ledger.asked("third", "search", "a", None)
+        ledger.began(name, "search", "a", None)
+    ledger.began("first", "search", "b", None)
+    ledger.began("third", "search", "a", None)
     assert 2 == len(ledger)
-    assert ledger.asked("first", "search", "a", None)
-    assert not ledger.asked("second", "search", "a", None)
+    assert ledger.began("first", "search", "a", None)[1]
+    assert not ledger.began("second", "search", "a", None)[1]
 
 
 def test_an_idle_execution_is_forgotten() -> None:
     now = [0.0]
     ledger = Executions(idle_seconds=60, clock=lambda: now[0])
-    ledger.asked("idle", "search", "a", None)
+    ledger.began("idle", "search", "a", None)
     now[0] = 61.0
-    ledger.asked("new", "search", "a", None)
+    ledger.began("new", "search", "a", None)
     assert 1 == len(ledger)
 
 
 def test_one_endless_execution_does_not_grow_for_ever() -> None:
     ledger = Executions(max_entries_per_execution=100)
     for number in range(10_000):
-        ledger.asked("run", "search", str(number), str(number))
+        ledger.began("run", "search", str(number), str(number))
     finished = ledger.finish("run")
     assert finished is not None
     assert 10_000 == finished.tool_calls
@@ -73,7 +73,7 @@ def test_one_endless_execution_does_not_grow_for_ever() -> None:
 def test_entries_are_bounded_over_all_executions() -> None:
     ledger = Executions(max_entries=50)
     for number in range(1_000):
-        ledger.asked(f"run {number // 10}", "search", str(number), None)
+        ledger.began(f"run {number // 10}", "search", str(number), None)
     assert 50 >= 10 * (len(ledger) - 1)
 
 
@@ -120,8 +120,8 @@ def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> N
 
 def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
     ledger = Executions()
-    ledger.asked("run", "search", "a", "call_1")
-    ledger.produced("run", "search", 300, "call_1")
+    ledger.began("run", "search", "a", "call_1")
+    ledger.produced(ledger.touched("run"), "search", 300, "call_1")
     known = ledger.known("run")
     assert known is not None
     assert {"call_1": ("search", 300)} == {name: (one.tool, one.produced) for name, one in known.call_ids.items()}
@@ -129,16 +129,16 @@ def test_a_call_is_known_by_its_tool_and_what_it_produced() -> None:
 
 def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
     ledger = Executions()
-    ledger.asked("run", "search", "a", "call_0")
-    first = ledger.produced("run", "search", 300, "call_0")
+    ledger.began("run", "search", "a", "call_0")
+    first = ledger.produced(ledger.touched("run"), "search", 300, "call_0")
     assert first is not None
     first.delivered = 300
-    assert ledger.asked("run", "search", "a", "call_0"), "another call, which asks the same"
-    second = ledger.produced("run", "search", 400, "call_0")
+    assert ledger.began("run", "search", "a", "call_0")[1], "another call, which asks the same"
+    second = ledger.produced(ledger.touched("run"), "search", 400, "call_0")
     assert second is not None
     assert (400, -1) == (second.produced, second.delivered)
-    ledger.asked("run", "fetch", "a", "call_0")
-    third = ledger.produced("run", "fetch", 500, "call_0")
+    ledger.began("run", "fetch", "a", "call_0")
+    third = ledger.produced(ledger.touched("run"), "fetch", 500, "call_0")
     assert third is not None
     assert "fetch" == third.tool
     finished = ledger.finish("run")
@@ -151,7 +151,7 @@ def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> 
     noted = ledger.produced_by_nobody("search", 300, "call_a")
     assert noted is not None
     assert noted is ledger.answered(None, "call_a")
-    ledger.asked("run", "search", "a", "call_b")
+    ledger.began("run", "search", "a", "call_b")
     assert noted is ledger.answered(ledger.known("run"), "call_a")
     ledger.produced_by_nobody("search", 300, "call_a")
     assert None is ledger.answered(None, "call_a"), "two runs have the same id"
@@ -163,7 +163,7 @@ def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> 
 def test_whose_an_id_is() -> None:
     ledger = Executions()
     for name in ("first", "second"):
-        ledger.asked(name, "search", "a", "call_1")
+        ledger.began(name, "search", "a", "call_1")
     assert "second" == ledger.owner(["call_1"])
     assert "first" == ledger.owner(["call_1"], "first")
     assert "second" == ledger.owner(["call_1"], "third")
@@ -206,7 +206,7 @@ def test_transcripts_count_against_the_memory() -> None:
     try:
         for number in range(3_000):
             for call in range(16):
-                ledger.asked(f"run {number}", "search", str(call), None)
+                ledger.began(f"run {number}", "search", str(call), None)
             execution = ledger.touched(f"run {number}")
             for key in range(3):
                 stream = ledger.conversation(execution, key)
