@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork
 from agent_otel.core import execution_context
-from agent_otel.core.types import PRODUCED, Step, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from contextvars import Token
     from types import TracebackType
 
@@ -22,30 +22,31 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Inside, Visit
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Replacement
     from agent_otel.integrations.wrappers import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
 
 
-def _given(call: ToolCall, _: tuple[Any, ...], __: Mapping[str, Any]) -> ToolCall:
+def _given(invocation: Invocation) -> ToolCall:
+    call: ToolCall = invocation.instance
     return call
 
 
-def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return the replacement's text for a text or no value, else its dictionary."""
     return replacement.text if value is None or isinstance(value, str) else replacement.data
 
 
-def _replace_in_data(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace_in_data(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return the replacement for a function that is annotated to return no text: a dictionary in place of no value."""
     return replacement.text if isinstance(value, str) else replacement.data
 
 
-def _given_names(asked: WrappedCall) -> Iterable[str]:
+def _given_names(invocation: Invocation) -> Iterable[str]:
     """Return the names of the call's arguments, in place of the tool's parameters, which are not available here."""
-    arguments = asked[0].arguments
+    arguments = invocation.instance.arguments
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
 
@@ -72,12 +73,11 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
         names = parameters[bound:]
         tool_name = str(name or getattr(target, "__name__", type(target).__name__))
 
-        def read_call(instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-            if args and bound and instance is None:
-                args = args[1:]
+        def read_call(invocation: Invocation) -> ToolCall:
+            args = invocation.args[bound:] if invocation.instance is None else invocation.args
             given = dict(zip(names, args))  # noqa: B905 - varargs are longer
-            if kwargs:
-                given.update(kwargs)
+            if invocation.kwargs:
+                given.update(invocation.kwargs)
             return ToolCall(tool_name, given, None, agent)
 
         replace = _replace if _may_return_text(target) else _replace_in_data
@@ -170,7 +170,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     block is recorded as the call's failure and propagates.
     """
 
-    __slots__ = ("_call", "_visit")
+    __slots__ = ("_call", "_invocation", "_visit")
 
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
@@ -181,7 +181,8 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     def __enter__(self) -> Self:
         core = _core() if env.active else None
         if core is not None:
-            self._visit = core.observer.enter_tool(_READER, self._call, (), {})
+            self._invocation = Invocation(self._call, (), {})
+            self._visit = core.observer.enter_tool(_READER, self._invocation)
         if self._visit is not None:
             self._visit.__enter__()
         return self
@@ -194,7 +195,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         """
         if self._visit is None:
             return None
-        answer = self._visit.skipped((self._call, (), {}))
+        answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
 
     def result(self, value: _V) -> _V:
@@ -204,14 +205,14 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         """
         if self._visit is None:
             return value
-        remedied: _V = self._visit.remedied(value, (self._call, (), {}))
+        remedied: _V = self._visit.remedied(value, self._invocation)
         return remedied
 
     async def aresult(self, value: _V) -> _V:
         """Do the same as `result` without blocking the event loop while a remedy stores the value."""
         if self._visit is None:
             return value
-        remedied: _V = await self._visit.aremedied(value, (self._call, (), {}))
+        remedied: _V = await self._visit.aremedied(value, self._invocation)
         return remedied
 
     def error(self, error: Exception) -> None:

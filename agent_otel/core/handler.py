@@ -19,12 +19,13 @@ from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from opentelemetry.trace import Span
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
+        Invocation,
         ModelReader,
         ModelRequest,
         RequestPart,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
         StepReader,
         ToolReader,
         ToolResult,
-        WrappedCall,
     )
     from agent_otel.telemetry.setup import Telemetry
 
@@ -76,11 +76,9 @@ __all__ = [
 
 
 @errors.guarded("tool_call.enter")
-def enter_stream(
-    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> StreamVisit | None:
+def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | None:
     """Begin to measure a generator tool at its first step; return None when this is not a tool call of its own."""
-    visit = enter_tool(reader, instance, args, kwargs)
+    visit = enter_tool(reader, invocation)
     return as_stream(visit) if isinstance(visit, Visit) else None
 
 
@@ -107,26 +105,31 @@ def _forget(execution_id: str) -> None:
         acting.finished(execution_id)
 
 
-@errors.guarded("model_request")
-def enter_model(
-    reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> model_request.ModelVisit | None:
+def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
-    if not switches.enabled or switches.muted.get() or is_suppressed():
+    if not switches.enabled or switches.muted.get():
         return None
-    if reader.rewrite is not None:
-        _rewrite(reader, (instance, args, kwargs))
-    request = reader.request(instance, args, kwargs)
-    if request is not None and reader.rewrite is None and not reader.outermost and request_remedies() is not None:
-        setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
-    return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
+    try:
+        if is_suppressed():
+            return None
+        if reader.rewrite is not None:
+            _rewrite(reader, invocation)
+        request = reader.request(invocation)
+        if request is not None and reader.rewrite is None and not reader.outermost and request_remedies() is not None:
+            setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
+        return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
+    except Exception:
+        errors.report_error("model_request")
+        return None
 
 
-@errors.guarded("model_request.rewrite")
-def _rewrite(reader: ModelReader, asked: WrappedCall) -> None:
-    rewriting = request_remedies()
-    if rewriting is not None:
-        rewriting.rewrite(telemetry(), reader, asked)
+def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
+    try:
+        rewriting = request_remedies()
+        if rewriting is not None:
+            rewriting.rewrite(telemetry(), reader, invocation)
+    except Exception:
+        errors.report_error("model_request.rewrite")
 
 
 @errors.guarded("model_request")
@@ -149,15 +152,13 @@ def model_answered() -> None:
     model_request.answered()
 
 
-def enter_step(
-    reader: StepReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> carried.StepVisit | None:
+def enter_step(reader: StepReader, invocation: Invocation) -> carried.StepVisit | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
     if not switches.enabled or switches.muted.get():
         return None
     try:
-        step = reader.step(instance, args, kwargs)
-        return None if step is None else carried.StepVisit(reader, carried.named(step), (instance, args, kwargs))
+        step = reader.step(invocation)
+        return None if step is None else carried.StepVisit(reader, carried.named(step), invocation)
     except Exception:
         errors.report_error("step.enter")
         return None
@@ -297,18 +298,18 @@ def is_made_by_an_agent() -> bool:
     return record is not None and (record.call.agent is not None or record.call.call_id is not None)
 
 
-def skipped(reader: ToolReader, asked: WrappedCall) -> Any:
+def skipped(reader: ToolReader, invocation: Invocation) -> Any:
     """Return the answer in place of the running call's handler when a limit skips it, else LEFT_ALONE."""
     record = _running()
-    return LEFT_ALONE if record is None else remedy_hooks.skipped(record, reader, asked)
+    return LEFT_ALONE if record is None else remedy_hooks.skipped(record, reader, invocation)
 
 
-async def aremedied(reader: ToolReader, value: Any, asked: WrappedCall) -> Any:
+async def aremedied(reader: ToolReader, value: Any, invocation: Invocation) -> Any:
     """Read a value that the framework hands on within the running call; return it, or the replacement of a remedy."""
     record = _running()
     if record is None:
         return value
-    return await Visit(record, reader, is_outermost=False, opens_span=False).aremedied(value, asked)
+    return await Visit(record, reader, is_outermost=False, opens_span=False).aremedied(value, invocation)
 
 
 def _running() -> ToolInvocation | None:

@@ -25,7 +25,6 @@ from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.payload_cap import EffectiveCap
-    from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+    from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
@@ -85,13 +84,13 @@ class StepVisit:
     """A wrapped function that runs a step, as a context manager around the user's call."""
 
     __slots__ = (
-        *("__weakref__", "_call", "_carrier", "_out", "_reader", "_started_ns", "_token"),
+        *("__weakref__", "_carrier", "_invocation", "_out", "_reader", "_started_ns", "_token"),
         *("outcome", "refused", "span", "step", "weighed"),
     )
 
-    def __init__(self, reader: StepReader, step: Step, call: tuple[Any, tuple[Any, ...], Mapping[str, Any]]) -> None:
+    def __init__(self, reader: StepReader, step: Step, invocation: Invocation) -> None:
         self._reader = reader
-        self._call = call
+        self._invocation = invocation
         self._out = telemetry()
         self._started_ns = time.time_ns()
         self._carrier = execution_context.Carrier(step.execution, self)
@@ -107,7 +106,7 @@ class StepVisit:
             self._token = execution_context.runtime.set(self._carrier)
             if not self._reader.opened_by_handler:
                 self.open_span()
-            carried = self._reader.carried(*self._call)
+            carried = self._reader.carried(self._invocation)
             if carried is not None:
                 self.take(weigh(self._out, self.step, carried))
         except Exception:
@@ -136,7 +135,7 @@ class StepVisit:
     def returned(self, value: Any) -> None:
         """Read the output of the step."""
         try:
-            self.outcome = self._reader.outcome(*self._call, value)
+            self.outcome = self._reader.outcome(self._invocation, value)
         except Exception:
             errors.report_error("step.outcome")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import ModelReader, ToolReader, WrappedCall
+    from agent_otel.core.types import Invocation, ModelReader, ToolReader
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -28,14 +28,16 @@ class ResultRemedies(Protocol):
     def finished(self, execution: str) -> None:
         """Forget an execution that has ended."""
 
-    def skipped(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
+    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
 
-    def applied(self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall) -> Any:
+    def applied(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+    ) -> Any:
         """Return the value to hand on: the handler's own, or a replacement."""
 
     async def aapplied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Do the same as `applied` without blocking the event loop."""
 
@@ -46,7 +48,7 @@ class RequestRemedies(Protocol):
     def completed(self, arguments: object) -> None:
         """Take note of the arguments of a tool call that has ended."""
 
-    def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
+    def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Rewrite a request in place."""
 
 
@@ -73,12 +75,12 @@ def request_remedies() -> RequestRemedies | None:
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
 
 
-def skipped(record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
+def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
     """Return the replacement result when a limit skips the handler of a call, else LEFT_ALONE."""
     try:
         acting = result_remedies()
         if acting is not None:
-            return acting.skipped(record, reader, asked)
+            return acting.skipped(record, reader, invocation)
     except Exception:
         errors.report_error("tool_call.limit")
     return LEFT_ALONE

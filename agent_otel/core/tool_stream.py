@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.tool_visit import Visit
-    from agent_otel.core.types import ToolReader, ToolResult, WrappedCall
+    from agent_otel.core.types import Invocation, ToolReader, ToolResult
     from agent_otel.telemetry.spans import OpenSpan
 
 
@@ -149,18 +149,18 @@ class EventVisit(StreamVisit):
         except Exception:
             errors.report_error("tool_call.item")
 
-    def skipped(self, asked: WrappedCall) -> Any:
+    def skipped(self, invocation: Invocation) -> Any:
         """Return the event in place of all others when a limit skips the handler, else LEFT_ALONE."""
-        return skipped(self._record, self._reader, asked)
+        return skipped(self._record, self._reader, invocation)
 
-    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Read an event at once; return it, or the replacement of a remedy."""
         try:
             reading, acting = self._reader.result(value), result_remedies()
             if reading is not None and acting is not None:
                 self._record.read(self._reader.station, reading)
                 self._is_read = True
-                return await acting.aapplied(self._record, self._reader, reading.value, value, asked)
+                return await acting.aapplied(self._record, self._reader, reading.value, value, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
         return value

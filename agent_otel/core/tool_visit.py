@@ -26,14 +26,13 @@ from agent_otel.core.types import LEFT_ALONE, PRODUCED
 from agent_otel.telemetry import setup, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextvars import Token
     from types import TracebackType
 
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
-    from agent_otel.core.types import ToolCall, ToolReader, ToolResult, WrappedCall
+    from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 
 
 def running() -> ToolInvocation | None:
@@ -97,47 +96,47 @@ class Visit:
             errors.report_error("tool_call.result")
         return None
 
-    def skipped(self, asked: WrappedCall) -> Any:
+    def skipped(self, invocation: Invocation) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
-        return skipped(self.record, self.reader, asked)
+        return skipped(self.record, self.reader, invocation)
 
-    def remedied(self, value: Any, asked: WrappedCall) -> Any:
+    def remedied(self, value: Any, invocation: Invocation) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
         reading = self.returned(value)
         try:
             acting = result_remedies()
             if reading is not None and acting is not None:
-                return acting.applied(self.record, self.reader, reading.value, value, asked)
+                return acting.applied(self.record, self.reader, reading.value, value, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
         return value
 
-    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Do the same as `remedied` without blocking the event loop."""
         reading = self.returned(value)
         try:
             acting = result_remedies()
             if reading is not None and acting is not None:
-                return await acting.aapplied(self.record, self.reader, reading.value, value, asked)
+                return await acting.aapplied(self.record, self.reader, reading.value, value, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
         return value
 
-    def raised(self, error: Exception, asked: WrappedCall) -> None:
+    def raised(self, error: Exception, invocation: Invocation) -> None:
         """Replace the text for the model that an exception carries, where a remedy calls for it."""
         try:
             acting = result_remedies()
             if acting is not None and (text := self._failure_text(error)) is not None:
-                acting.applied(self.record, self.reader, text, error, asked)
+                acting.applied(self.record, self.reader, text, error, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
 
-    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
         """Do the same as `raised` without blocking the event loop."""
         try:
             acting = result_remedies()
             if acting is not None and (text := self._failure_text(error)) is not None:
-                await acting.aapplied(self.record, self.reader, text, error, asked)
+                await acting.aapplied(self.record, self.reader, text, error, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
 
@@ -257,39 +256,37 @@ class Inside:
     def returned(self, value: Any) -> None:
         """Ignore the value: it is not the result of the running tool."""
 
-    def skipped(self, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
+    def skipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return LEFT_ALONE: limits apply to the running tool call, not to a part of it."""
         return LEFT_ALONE
 
-    def remedied(self, value: Any, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
+    def remedied(self, value: Any, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged: the tool's own code reads it."""
         return value
 
-    async def aremedied(self, value: Any, asked: WrappedCall) -> Any:  # noqa: ARG002 - the signature of Visit
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return the value unchanged."""
         return value
 
-    def raised(self, error: Exception, asked: WrappedCall) -> None:
+    def raised(self, error: Exception, invocation: Invocation) -> None:
         """Ignore an exception: the tool's own code may handle it."""
 
-    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
         """Ignore an exception."""
 
     def __exit__(self, *_: object) -> None:
         self.record.depth -= 1
 
 
-def enter_tool(
-    reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Visit | Inside | None:
+def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
     """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
     if not switches.enabled or switches.muted.get():
         return None
     try:
         current = running()
         if current is not None:
-            return _enter_within(current, reader, instance, args, kwargs)
-        return _begin(reader, _plain_call(reader.call(instance, args, kwargs)))
+            return _enter_within(current, reader, invocation)
+        return _begin(reader, _plain_call(reader.call(invocation)))
     except Exception:
         errors.report_error("tool_call.enter")
         return None
@@ -315,9 +312,7 @@ def is_suppressed() -> bool:
     return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
-def _enter_within(
-    current: ToolInvocation, reader: ToolReader, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Visit | Inside | None:
+def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
     """Enter a wrapped function inside a running call.
 
     It is that call's handler, a function that the handler's body calls, or a call of another agent.
@@ -327,7 +322,7 @@ def _enter_within(
         if current.raised or current.produced is not None:
             current.forget_attempt()
         return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in switches.hooked)
-    call = _plain_call(reader.call(instance, args, kwargs))
+    call = _plain_call(reader.call(invocation))
     if call is None or _is_of_another_agent(call, current.call):
         return _begin(reader, call)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):

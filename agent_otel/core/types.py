@@ -11,13 +11,30 @@ if TYPE_CHECKING:
 
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
-    #: A call of a wrapped function: instance, arguments, keyword arguments.
-    WrappedCall: TypeAlias = tuple[Any, tuple[Any, ...], Mapping[str, Any]]
 
 #: The stage of the handler's return value.
 PRODUCED: Final = "produced"
 #: The stage of what the framework keeps of the result, after its middleware and error conversion.
 HANDED_BACK: Final = "handed_back"
+
+
+@dataclass(slots=True, eq=False)
+class Invocation:
+    """A call of a wrapped function: its instance, its positional and its keyword arguments.
+
+    ``state`` is the value that the ``before`` of a hook has returned for its ``after``.
+    """
+
+    instance: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    state: Any = None
+
+    def arg(self, position: int, name: str, default: Any = None) -> Any:
+        """Return the argument of a parameter: the one given by this name or at this position, else the default."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[position] if position < len(self.args) else default
 
 
 class ToolCall(NamedTuple):
@@ -105,13 +122,13 @@ class ToolReader:
     returns the tool's own exception for one of the framework's.
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
-    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call (instance,
-    arguments, keyword arguments). ``parameters`` returns the names of a tool's parameters, for a hint to the model.
-    ``offloads_above`` returns the size in bytes above which the framework stores results itself.
+    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``parameters``
+    returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
+    above which the framework stores results itself.
     """
 
     station: str
-    call: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ToolCall | None]
+    call: Callable[[Invocation], ToolCall | None]
     result: Callable[[Any], ToolResult | None]
     awaits: ToolReader | None = None
     opened_by: str | None = None
@@ -120,8 +137,8 @@ class ToolReader:
     events: bool = False
     failure_text: Callable[[BaseException], object] | None = None
     cause: Callable[[BaseException], BaseException] | None = None
-    replace: Callable[[Any, Replacement, WrappedCall], Any] | None = None
-    parameters: Callable[[WrappedCall], Iterable[str]] | None = None
+    replace: Callable[[Any, Replacement, Invocation], Any] | None = None
+    parameters: Callable[[Invocation], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None
 
 
@@ -187,20 +204,20 @@ class ModelReader:
     function takes ``cached=False`` where the provider keeps no cache of these messages.
     """
 
-    request: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], ModelRequest | None]
+    request: Callable[[Invocation], ModelRequest | None]
     cached_tokens: Callable[[Any], int | None] | None = None
     asks: Callable[[Any], bool | None] | None = None
     watch: Callable[[Any, ResponseVisit], Any] | None = None
     ends: Callable[[Any], bool] | None = None
     outermost: bool = False
-    rewrite: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Callable[..., Any]], None] | None = None
+    rewrite: Callable[[Invocation, Callable[..., Any]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """A function of this package that runs before a wrapped one and gets its arguments."""
+    """A function of this package that runs before a wrapped one and gets its call."""
 
-    run: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], None]
+    run: Callable[[Invocation], None]
 
 
 class Step(NamedTuple):
@@ -254,13 +271,13 @@ class StepReader:
     """Functions that read one wrapped function that runs a step.
 
     ``step`` returns None when there is nothing to record: a replay, or no step. ``carried`` reads the input payload.
-    ``outcome`` reads the output from the instance, the arguments and the returned value. ``failed`` reads an exception
-    that leaves the function. When ``opened_by_handler`` is true, ``step_started`` opens the span.
+    ``outcome`` reads the output from the call and the returned value. ``failed`` reads an exception that leaves the
+    function. When ``opened_by_handler`` is true, ``step_started`` opens the span.
     """
 
-    step: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Step | None]
-    carried: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Payload | None]
-    outcome: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any], StepOutcome | None]
+    step: Callable[[Invocation], Step | None]
+    carried: Callable[[Invocation], Payload | None]
+    outcome: Callable[[Invocation, Any], StepOutcome | None]
     failed: Callable[[BaseException], StepOutcome | None] | None = None
     opened_by_handler: bool = False
 
@@ -269,22 +286,22 @@ class StepReader:
 class Watch:
     """A function of this package that runs after a wrapped one, async or not, has returned or raised.
 
-    It gets the instance, the arguments, the keyword arguments, the value and the exception; one of the two is None.
+    It gets the call, the value and the exception; one of the two is None.
     """
 
-    run: Callable[[Any, tuple[Any, ...], Mapping[str, Any], Any, BaseException | None], None]
+    run: Callable[[Invocation, Any, BaseException | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
     """Functions of this package that run before and after a wrapped one, async or not.
 
-    ``before`` returns the first argument of ``after``, or None to leave ``after`` out. The further arguments of
-    ``after`` are those of `Watch.run`. ``after`` also runs when the call is cancelled.
+    ``before`` returns the state of the call, or None to leave ``after`` out. The arguments of ``after`` are those of
+    `Watch.run`. ``after`` also runs when the call is cancelled.
     """
 
-    before: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
-    after: Callable[[Any, Any, tuple[Any, ...], Mapping[str, Any], Any, BaseException | None], None]
+    before: Callable[[Invocation], Any]
+    after: Callable[[Invocation, Any, BaseException | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,18 +311,17 @@ class Door:
     It returns what `agent_otel.core.tool_visit.enter_tool` returns, or an object with the same methods.
     """
 
-    enter: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Any]
+    enter: Callable[[Invocation], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Passing:
     """A function of this package that calls a wrapped one and returns what the framework hands on in its place.
 
-    It gets the wrapped function, the instance, the arguments and the keyword arguments, and is async where that is. It
-    raises nothing of its own.
+    It gets the wrapped function and the call, and is async where that is. It raises nothing of its own.
     """
 
-    run: Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
+    run: Callable[[Callable[..., Any], Invocation], Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, ModelReader, ToolReader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
-    from agent_otel.core.types import ResponseVisit, WrappedCall
+    from agent_otel.core.types import Invocation, ResponseVisit
 
 
 class _Steps:
@@ -58,9 +58,9 @@ class _Steps:
 class _RemediedSteps(_Steps):
     """The steps of an async generator of events, whose result a remedy may replace."""
 
-    def __init__(self, begin: Callable[[], Any], asked: WrappedCall) -> None:
+    def __init__(self, begin: Callable[[], Any], invocation: Invocation) -> None:
         super().__init__(begin)
-        self._asked = asked
+        self._invocation = invocation
         #: The only event of a call that a limit skips.
         self._instead: Any = LEFT_ALONE
         self._is_over = False
@@ -69,7 +69,7 @@ class _RemediedSteps(_Steps):
         is_first = self._begin is not None
         super().begin()
         if is_first and self.visit is not None:
-            self._instead = self.visit.skipped(self._asked)
+            self._instead = self.visit.skipped(self._invocation)
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         self.begin()
@@ -81,7 +81,7 @@ class _RemediedSteps(_Steps):
             if self._instead is not LEFT_ALONE:
                 self._is_over = True
                 return self._instead
-            return await self.visit.aremedied(await advance(*args), self._asked)
+            return await self.visit.aremedied(await advance(*args), self._invocation)
 
 
 class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -154,22 +154,15 @@ class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
             self._self_steps.abandon()
 
 
-def measured(
-    generator: Any,
-    reader: ToolReader | ModelReader,
-    instance: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-) -> Any:
+def measured(generator: Any, reader: ToolReader | ModelReader, invocation: Invocation) -> Any:
     """Put the measuring around a generator of either kind."""
     enter: Callable[..., Any] = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
-    asked = (instance, args, kwargs)
     if not hasattr(generator, "__anext__"):
-        return MeasuredGenerator(generator, _Steps(lambda: enter(reader, *asked)))
+        return MeasuredGenerator(generator, _Steps(lambda: enter(reader, invocation)))
     is_remedied = isinstance(reader, ToolReader) and reader.events and reader.replace is not None
     if is_remedied and handler.result_remedies() is not None:
-        return MeasuredAsyncGenerator(generator, _RemediedSteps(lambda: enter(reader, *asked), asked))
-    return MeasuredAsyncGenerator(generator, _Steps(lambda: enter(reader, *asked)))
+        return MeasuredAsyncGenerator(generator, _RemediedSteps(lambda: enter(reader, invocation), invocation))
+    return MeasuredAsyncGenerator(generator, _Steps(lambda: enter(reader, invocation)))
 
 
 def watched(value: Any, visit: ResponseVisit) -> Any:

@@ -22,6 +22,7 @@ from agent_otel.core.types import (
     Door,
     Family,
     InThread,
+    Invocation,
     ModelReader,
     Passing,
     StepReader,
@@ -82,7 +83,7 @@ def wrapper_for(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
 
 def _around(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, instance, args, kwargs)
+        visit = enter(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return wrapped(*args, **kwargs)
         with visit:
@@ -95,7 +96,7 @@ def _around(reader: Any, enter: Callable[..., Any]) -> Wrapper:
 
 def _around_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, instance, args, kwargs)
+        visit = enter(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
@@ -110,7 +111,7 @@ def _watched(reader: ModelReader) -> Wrapper:
     """Wrap a function that sends a model request like `_around`; its value may be a stream."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = handler.enter_model(reader, instance, args, kwargs)
+        visit = handler.enter_model(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return wrapped(*args, **kwargs)
         with visit:
@@ -121,7 +122,7 @@ def _watched(reader: ModelReader) -> Wrapper:
 
 def _watched_async(reader: ModelReader) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = handler.enter_model(reader, instance, args, kwargs)
+        visit = handler.enter_model(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
@@ -130,55 +131,55 @@ def _watched_async(reader: ModelReader) -> Wrapper:
     return wrapper
 
 
-def _enter_door(door: Door, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return door.enter(instance, args, kwargs)
+def _enter_door(door: Door, invocation: Invocation) -> Any:
+    return door.enter(invocation)
 
 
 def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, instance, args, kwargs)
+        invocation = Invocation(instance, args, kwargs)
+        visit = enter(reader, invocation)
         if visit is None:
             return wrapped(*args, **kwargs)
         with visit:
-            asked = (instance, args, kwargs)
-            skipped = visit.skipped(asked)
+            skipped = visit.skipped(invocation)
             if skipped is not LEFT_ALONE:
                 return skipped
             try:
                 value = wrapped(*args, **kwargs)
             except Exception as error:
-                visit.raised(error, asked)
+                visit.raised(error, invocation)
                 raise
-            return visit.remedied(value, asked)
+            return visit.remedied(value, invocation)
 
     return wrapper
 
 
 def _remedied_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, instance, args, kwargs)
+        invocation = Invocation(instance, args, kwargs)
+        visit = enter(reader, invocation)
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
-            asked = (instance, args, kwargs)
-            skipped = visit.skipped(asked)
+            skipped = visit.skipped(invocation)
             if skipped is not LEFT_ALONE:
                 return skipped
             try:
                 value = await wrapped(*args, **kwargs)
             except Exception as error:
-                await visit.araised(error, asked)
+                await visit.araised(error, invocation)
                 raise
-            return await visit.aremedied(value, asked)
+            return await visit.aremedied(value, invocation)
 
     return wrapper
 
 
 def _stream(reader: ToolReader | ModelReader) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return generators.measured(wrapped(*args, **kwargs), reader, instance, args, kwargs)
+        return generators.measured(wrapped(*args, **kwargs), reader, Invocation(instance, args, kwargs))
 
     return wrapper
 
@@ -187,12 +188,13 @@ def _watch(hook: Watch) -> Wrapper:
     run = errors.guarded("hook.watch")(hook.run)
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        invocation = Invocation(instance, args, kwargs)
         try:
             result = wrapped(*args, **kwargs)
         except Exception as error:
-            run(instance, args, kwargs, None, error)
+            run(invocation, None, error)
             raise
-        run(instance, args, kwargs, result, None)
+        run(invocation, result, None)
         return result
 
     return wrapper
@@ -202,12 +204,13 @@ def _watch_async(hook: Watch) -> Wrapper:
     run = errors.guarded("hook.watch")(hook.run)
 
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        invocation = Invocation(instance, args, kwargs)
         try:
             result = await wrapped(*args, **kwargs)
         except Exception as error:
-            run(instance, args, kwargs, None, error)
+            run(invocation, None, error)
             raise
-        run(instance, args, kwargs, result, None)
+        run(invocation, result, None)
         return result
 
     return wrapper
@@ -217,14 +220,17 @@ def _before(hook: Before) -> Wrapper:
     run = errors.guarded("hook.before")(hook.run)
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        run(instance, args, kwargs)
+        run(Invocation(instance, args, kwargs))
         return wrapped(*args, **kwargs)
 
     return wrapper
 
 
 def _passing(hook: Passing) -> Wrapper:
-    return hook.run
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await hook.run(wrapped, Invocation(instance, args, kwargs))
+
+    return wrapper
 
 
 def _in_thread(_: InThread) -> Wrapper:
@@ -248,11 +254,11 @@ def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., A
 class _Surrounded:
     """A call of a wrapped function with what is to be run after it."""
 
-    __slots__ = ("_after", "_call", "_value")
+    __slots__ = ("_after", "_invocation", "_value")
 
-    def __init__(self, after: Callable[..., None], *call: Any) -> None:
+    def __init__(self, after: Callable[..., None], invocation: Invocation) -> None:
         self._after = after
-        self._call = call
+        self._invocation = invocation
         self._value: Any = None
 
     def __enter__(self) -> Self:
@@ -266,15 +272,15 @@ class _Surrounded:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            self._after(*self._call, self._value, error)
+            self._after(self._invocation, self._value, error)
         except Exception:
             errors.report_error("hook.around")
 
 
 @errors.guarded("hook.around")
-def _surround(hook: Around, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Surrounded | None:
-    state = hook.before(instance, args, kwargs)
-    return None if state is None else _Surrounded(hook.after, state, instance, args, kwargs)
+def _surround(hook: Around, invocation: Invocation) -> _Surrounded | None:
+    invocation.state = hook.before(invocation)
+    return None if invocation.state is None else _Surrounded(hook.after, invocation)
 
 
 def _family(hook: Family) -> Wrapper:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import ToolReader, WrappedCall
+    from agent_otel.core.types import Invocation, ToolReader
     from agent_otel.remedies.claim_check.policy import View
     from agent_otel.settings import Settings
 
@@ -46,7 +46,7 @@ class Remedies:
         if self._limits is not None:
             self._limits.finish(execution)
 
-    def skipped(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Any:
+    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
         if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
@@ -57,7 +57,7 @@ class Remedies:
             record.limits = self._limits
             return LEFT_ALONE
         answer = limits.answer(reached)
-        put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), asked)
+        put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), invocation)
         if put is NOT_HERE:
             self._cannot_act(reader)
             return LEFT_ALONE
@@ -68,7 +68,9 @@ class Remedies:
     def _cannot_act(self, reader: ToolReader) -> None:
         setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
 
-    def applied(self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall) -> Any:
+    def applied(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+    ) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
         if _is_done(record, reader):
             return value
@@ -77,12 +79,12 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(check.view(record, content, check.store(record, content)))
-        put = self._put_back(record, reader, found or self._withheld(record, reader, asked), value, asked)
+        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
 
     async def aapplied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, asked: WrappedCall
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
         if _is_done(record, reader):
@@ -92,7 +94,7 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(await check.aview(record, content, await check.astore(record, content)))
-        put = self._put_back(record, reader, found or self._withheld(record, reader, asked), value, asked)
+        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
 
@@ -119,26 +121,26 @@ class Remedies:
         budget = record.budget()
         return None if budget.layer == semconv.DEFAULT else budget.bytes
 
-    def _withheld(self, record: ToolInvocation, reader: ToolReader, asked: WrappedCall) -> Remedied | None:
+    def _withheld(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Remedied | None:
         """Return the error in place of a result above the ceiling; None when the result is not above it."""
         limit_bytes, size = self._ceiling(record), read_size(record)
         if size is None or limit_bytes is None or size.bytes <= limit_bytes:
             return None
-        parameters: Iterable[str] = reader.parameters(asked) if reader.parameters is not None else ()
+        parameters: Iterable[str] = reader.parameters(invocation) if reader.parameters is not None else ()
         error = result_ceiling.too_large(record.name, size, limit_bytes, parameters)
         text = result_ceiling.as_text(error)
         replacement = Replacement(text, error, is_error=True)
         return Remedied(replacement, semconv.CEILING, text_bytes(text), error_type=semconv.RESULT_TOO_LARGE)
 
     def _put_back(
-        self, record: ToolInvocation, reader: ToolReader, found: Remedied | None, value: Any, asked: WrappedCall
+        self, record: ToolInvocation, reader: ToolReader, found: Remedied | None, value: Any, invocation: Invocation
     ) -> Any:
         put = value
         if found is not None and reader.replace is not None:
             replacement = found.replacement
             if record.error_type is not None:  # a failure stays a failure
                 replacement = replacement._replace(is_error=True)
-            put = reader.replace(value, replacement, asked)
+            put = reader.replace(value, replacement, invocation)
             if put is NOT_HERE:
                 put = value
                 self._cannot_act(reader)

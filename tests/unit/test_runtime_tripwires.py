@@ -16,7 +16,7 @@ import pytest
 from agent_otel._internal import errors
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Before, Family, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Around, Before, Family, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations import runtimes
 from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, prefect, restate
 from agent_otel.semconv import INPUT
@@ -35,7 +35,7 @@ def _error() -> Any:
 
 def _visit(runtime: str) -> handler.carried.StepVisit:  # type: ignore[name-defined]
     reader = StepReader(lambda *_: Step(runtime, "a"), lambda *_: None, lambda *_: StepOutcome())
-    visit = handler.enter_step(reader, None, (), {})
+    visit = handler.enter_step(reader, Invocation(None, (), {}))
     assert visit is not None
     visit.__enter__()
     return visit
@@ -44,25 +44,25 @@ def _visit(runtime: str) -> handler.carried.StepVisit:  # type: ignore[name-defi
 def _celery_encoded(value: Any) -> None:
     for record in (value, {"status": value}, {"status": "SUCCESS", "task_id": value}):
         celery._thread.runs = [celery._Run("t", None)]
-        celery.encoded.run(None, (record,), {}, value, None)
+        celery.encoded.run(Invocation(None, (record,), {}), value, None)
 
 
 def _celery_decoded(value: Any) -> None:
     for decoded in (value, [value, {}, {}], [[], {}, value]):
-        celery.decoded.run(None, (b"body",), {}, decoded, None)
+        celery.decoded.run(Invocation(None, (b"body",), {}), decoded, None)
 
 
 def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
     langgraph._saving.set(langgraph._Saving(saver))
     for given in (value, {"channel_values": value}):
-        langgraph.serialized.run(saver.serde, (given,), {}, ("json", b"{}"), None)
+        langgraph.serialized.run(Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
 
 
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
         langgraph._saving.set(langgraph._Saving(None))
-        langgraph.inlined.run(None, (given,), {})
+        langgraph.inlined.run(Invocation(None, (given,), {}))
 
 
 def _saving(value: Any) -> tuple[Any, Any]:
@@ -75,57 +75,57 @@ def _saving(value: Any) -> tuple[Any, Any]:
 def _langgraph_put(value: Any) -> None:
     saving, config = _saving(value)
     checkpoint = {"channel_values": {"a": value, "__pregel_tasks": [_space(node=value)]}}
-    langgraph.put.after(saving, None, (config, checkpoint, {}, {"a": 1}), {}, None, None)
-    langgraph.put.after(saving, None, (config, checkpoint, {}, {"a": 1}), {}, None, _error())
+    langgraph.put.after(Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, None)
+    langgraph.put.after(Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, _error())
 
 
 def _langgraph_put_writes(value: Any) -> None:
     saving, config = _saving(value)
-    langgraph.put_writes.after(saving, None, (config, [("a", value)], "t"), {}, None, None)
+    langgraph.put_writes.after(Invocation(None, (config, [("a", value)], "t"), {}, saving), None, None)
 
 
 def _langgraph_running(value: Any) -> None:
     for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}}):
-        langgraph.running.run(_space(config=None, name=value), (None, config), {})
+        langgraph.running.run(Invocation(_space(config=None, name=value), (None, config), {}))
 
 
 def _inngest_call(value: Any) -> None:
     execution = _space(_request=None, _target_hashed_id=None, _memos=_space(size=0))
     context = _space(step=_space(_execution=execution), run_id=value, attempt=0, event=_space(data=value))
-    inngest.call.before(_space(local_id=value), (None, context), {})
+    inngest.call.before(Invocation(_space(local_id=value), (None, context), {}))
 
 
 def _inngest_reported(value: Any) -> None:
     inngest._call.set(inngest._Call(Step("inngest"), None))
     info = _space(op=_space(value="StepRun"), display_name=value)
-    inngest.reported.run(None, (info,), {}, _space(error=None, skip=False, output=value), None)
+    inngest.reported.run(Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
 
 
 def _inngest_ended(_: Any) -> None:
     info = _space()
     inngest._keep(inngest._ran, info, _visit("inngest"))
-    inngest.ended.run(_space(info=info), (None, _error()), {}, None, None)
+    inngest.ended.run(Invocation(_space(info=info), (None, _error()), {}), None, None)
 
 
 def _inngest_preparing(value: Any) -> None:
     for prepared in (value, _error()):
         step = _space()
         inngest._keep(inngest._ran, step, _visit("inngest"))
-        inngest.preparing.after(inngest._result.set(None), None, (_space(step=step),), {}, prepared, None)
+        inngest.preparing.after(Invocation(None, (_space(step=step),), {}, inngest._result.set(None)), prepared, None)
 
 
 def _inngest_serialised(value: Any) -> None:
     inngest._result.set(_space(output=value, step=_space()))
-    inngest.serialised.run(None, (value,), {}, value, None)
+    inngest.serialised.run(Invocation(None, (value,), {}), value, None)
 
 
 def _prefect_task(_: Any) -> None:
-    prefect.task.after(_visit("prefect"), None, (_space(),), {}, None, _error())
+    prefect.task.after(Invocation(None, (_space(),), {}, _visit("prefect")), None, _error())
 
 
 def _prefect_flow(value: Any) -> None:
     run = _space(id=value, run_count=1, parameters=value)
-    prefect.flow.run(_space(flow=_space(name=value), flow_run=run), (), {})
+    prefect.flow.run(Invocation(_space(flow=_space(name=value), flow_run=run), (), {}))
 
 
 def _hatchet_task(value: Any) -> None:
@@ -133,14 +133,16 @@ def _hatchet_task(value: Any) -> None:
     names = {"key": "k", "workflow_run_id": "w", "retry_count": 0, "durable_task_invocation_count": 1}
     action = _space(action_payload=payload, **names)
     hatchet._begun["k"] = None
-    entered = hatchet.task.before(_space(name=value, workflow=_space(name=value)), (_space(action=action),), {})
-    hatchet.task.after(entered, None, (), {}, value, _error())
+    entered = hatchet.task.before(
+        Invocation(_space(name=value, workflow=_space(name=value)), (_space(action=action),), {})
+    )
+    hatchet.task.after(Invocation(None, (), {}, entered), value, _error())
 
 
 def _hatchet_serialised(_: Any) -> None:
     hatchet._begun["k"] = _visit("hatchet")
     hatchet._action.set(_space(key="k"))
-    hatchet.serialised.run(None, (), {}, None, _error())
+    hatchet.serialised.run(Invocation(None, (), {}), None, _error())
 
 
 def _restate_run(_: Any) -> None:

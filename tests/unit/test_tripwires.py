@@ -18,7 +18,17 @@ from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, tool_visit
 from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
-from agent_otel.core.types import PRODUCED, Around, Before, ModelReader, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.core.types import (
+    PRODUCED,
+    Around,
+    Before,
+    Invocation,
+    ModelReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+    Watch,
+)
 from agent_otel.integrations import frameworks, model_sdks
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
@@ -459,7 +469,7 @@ def _measured(value: Any) -> None:
 
 def _read(reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Json) -> None:
     with contextlib.suppress(AttributeError, KeyError, TypeError):  # what the SDK itself would refuse
-        request = reader.request(instance, args, kwargs)
+        request = reader.request(Invocation(instance, args, kwargs))
         for number, part in enumerate(map(plain_part, request.parts if request is not None else ())):
             _measured(part.value)
             note_definitions(part.value, hash((kind_of(part), number, id(part.value))))
@@ -513,8 +523,8 @@ def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch)
         sys.modules, "crewai.utilities.agent_utils", _space(extract_tool_call_info=lambda asked_for: asked_for)
     )
     with contextlib.suppress(AttributeError, KeyError, TypeError):  # what is no call of this framework
-        instance, args, kwargs = CALLS[door](hostile.everything()[kind])
-        call = tool_visit._plain_call(TOOL_READERS[door].call(instance, args, kwargs))
+        invocation = Invocation(*CALLS[door](hostile.everything()[kind]))
+        call = tool_visit._plain_call(TOOL_READERS[door].call(invocation))
         if call is not None:
             digest(call.arguments, b"key")
             _measured(call.arguments)
@@ -529,7 +539,8 @@ def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
     assert running is not None
     with running, contextlib.suppress(AttributeError, KeyError, TypeError, LookupError):
         run = hook.after if type(hook) is Around else hook.run
-        run(*BESIDE[door](value))
+        instance, args, kwargs, *outcome = BESIDE[door](value)
+        run(Invocation(instance, args, kwargs), *outcome)
 
 
 @pytest.mark.parametrize("door", list(TOOL_READERS))

@@ -21,12 +21,12 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from types import TracebackType
 
     from typing_extensions import Self
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "agno",
@@ -62,7 +62,8 @@ _drained: dict[int, handler.StreamVisit] = {}
 _logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_logged", default=None)
 
 
-def _call(call: Any, _: tuple[Any, ...], __: Mapping[str, Any]) -> ToolCall:
+def _call(invocation: Invocation) -> ToolCall:
+    call = invocation.instance
     function = call.function
     agent = function._team if function._agent is None else function._agent
     session = getattr(function._run_context, "session_id", None)
@@ -84,9 +85,9 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "StopAgentRun")
 
 
-def _replace(outcome: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Put a replacement into the end of a call, and where the framework reads the text about an exception."""
-    call = asked[0]
+    call = invocation.instance
     if outcome is None:
         call.error = replacement.text
         return sys.modules["agno.tools.function"].FunctionExecutionResult(status="failure", error=call.error)
@@ -100,8 +101,8 @@ def _replace(outcome: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     return outcome
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return tuple(fields(fields(asked[0].function.parameters).get("properties")))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(fields(invocation.instance.function.parameters).get("properties")))
 
 
 _execute = ToolReader(
@@ -124,23 +125,23 @@ class _Visit:
         self._token = _logged.set([])
         return self
 
-    def skipped(self, asked: WrappedCall) -> Any:
-        return self._visit.skipped(asked)
+    def skipped(self, invocation: Invocation) -> Any:
+        return self._visit.skipped(invocation)
 
     def returned(self, outcome: Any) -> None:
         if not self._begins_to_drain(outcome):
             self._visit.returned(outcome)
 
-    def remedied(self, outcome: Any, asked: WrappedCall) -> Any:
-        return outcome if self._begins_to_drain(outcome) else self._visit.remedied(outcome, asked)
+    def remedied(self, outcome: Any, invocation: Invocation) -> Any:
+        return outcome if self._begins_to_drain(outcome) else self._visit.remedied(outcome, invocation)
 
-    async def aremedied(self, outcome: Any, asked: WrappedCall) -> Any:
-        return outcome if self._begins_to_drain(outcome) else await self._visit.aremedied(outcome, asked)
+    async def aremedied(self, outcome: Any, invocation: Invocation) -> Any:
+        return outcome if self._begins_to_drain(outcome) else await self._visit.aremedied(outcome, invocation)
 
-    def raised(self, error: Exception, asked: WrappedCall) -> None:
+    def raised(self, error: Exception, invocation: Invocation) -> None:
         """Leave an exception that ends the run as it is."""
 
-    async def araised(self, error: Exception, asked: WrappedCall) -> None:
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
         """Leave an exception that ends the run as it is."""
 
     @guarded("agno.outcome")
@@ -165,14 +166,14 @@ class _Visit:
             self._visit.__exit__(kind, error, traceback)
 
 
-def _enter(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Visit | None:
-    visit = handler.enter_tool(_execute, call, args, kwargs)
-    return None if visit is None else _Visit(call, visit)
+def _enter(invocation: Invocation) -> _Visit | None:
+    visit = handler.enter_tool(_execute, invocation)
+    return None if visit is None else _Visit(invocation.instance, visit)
 
 
-def _log(_: Any, args: tuple[Any, ...], __: Mapping[str, Any]) -> None:
+def _log(invocation: Invocation) -> None:
     logged = _logged.get()
-    error: Any = args[0] if args else None
+    error = invocation.arg(0, "msg")
     if logged is not None and issubclass(type(error), BaseException) and not _is_of_a_hook(error):
         logged.append(error)
 
@@ -189,15 +190,15 @@ def _abandon(key: int) -> None:
         visit.abandon()
 
 
-def _message(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    visit = _drained.pop(id(kwargs["function_call"] if "function_call" in kwargs else args[0]), None)
+def _message(invocation: Invocation) -> None:
+    visit = _drained.pop(id(invocation.arg(0, "function_call")), None)
     if visit is None:
         return
-    succeeded = kwargs["success"] if "success" in kwargs else args[1]
+    succeeded = invocation.arg(1, "success")
     end = StopIteration() if succeeded else _Failed()
     with suppress(StopIteration, _Failed), visit.step():
         if succeeded:
-            visit.item(kwargs["output"] if "output" in kwargs else args[2])
+            visit.item(invocation.arg(2, "output"))
         raise end
 
 

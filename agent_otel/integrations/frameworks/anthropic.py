@@ -19,23 +19,23 @@ from agent_otel.core.types import PRODUCED, Before, Family, ToolCall, ToolReader
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 # Which object is the input of which call of the turn, by id().
 _asked: ContextVar[dict[int, str] | None] = ContextVar("agent_otel_anthropic_asked", default=None)
 
 
-def _use_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    block = kwargs["tool_use"] if "tool_use" in kwargs else args[1]
+def _use_call(invocation: Invocation) -> ToolCall:
+    block = invocation.arg(1, "tool_use")
     return ToolCall(block.name, block.input, block.id)
 
 
-def _member_call(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
+def _member_call(invocation: Invocation) -> ToolCall | None:
     """Read the call of a toolset's member; None if the model made up the toolset."""
-    block = kwargs["tool_use"] if "tool_use" in kwargs else args[0]
-    is_real = text(block.toolset_name) in runner._toolsets_by_family
+    block = invocation.arg(0, "tool_use")
+    is_real = text(block.toolset_name) in invocation.instance._toolsets_by_family
     return ToolCall(block.name, block.input, block.id) if is_real else None
 
 
@@ -48,18 +48,18 @@ def _block(block: Any) -> ToolResult:
 
 
 def _replace(
-    read: Callable[..., ToolCall | None], block: Any, replacement: Replacement, asked: WrappedCall
+    read: Callable[..., ToolCall | None], block: Any, replacement: Replacement, invocation: Invocation
 ) -> dict[str, Any]:
     """Put a replacement into the block that the model is sent; a skipped call has none."""
     if block is None:
-        block = {"type": "tool_result", "tool_use_id": getattr(read(*asked), "call_id", None)}
+        block = {"type": "tool_result", "tool_use_id": getattr(read(invocation), "call_id", None)}
     flag = {"is_error": True} if replacement.is_error else {}
     return {**block, "content": replacement.text, **flag}
 
 
-def _plain_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    given = kwargs["input"] if "input" in kwargs else args[0]
-    return ToolCall(tool.name, given, (_asked.get() or {}).pop(id(given), None))
+def _plain_call(invocation: Invocation) -> ToolCall:
+    given = invocation.arg(0, "input")
+    return ToolCall(invocation.instance.name, given, (_asked.get() or {}).pop(id(given), None))
 
 
 run_tool = ToolReader(PRODUCED, _use_call, _block, replace=functools.partial(_replace, _use_call))
@@ -67,13 +67,11 @@ run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partia
 _call = ToolReader(PRODUCED, _plain_call, ToolResult)
 
 
-def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    handler.handler_raised(kwargs["exc"] if "exc" in kwargs else args[0], run_tool)
+def _swallowed(invocation: Invocation) -> None:
+    handler.handler_raised(invocation.arg(0, "exc"), run_tool)
 
 
-def _take_note(
-    _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], content: Any, error: BaseException | None
-) -> None:
+def _take_note(_: Invocation, content: Any, error: BaseException | None) -> None:
     blocks = [] if error is not None else listed(content)
     _asked.set({id(block.input): block.id for block in blocks if text(block.type) == "tool_use"})
 

@@ -15,9 +15,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "claude-agent-sdk",
@@ -35,8 +33,8 @@ ENTRY = Integration(
 _CALL_ID = "claudecode/toolUseId"
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    message = fields(kwargs["message"] if "message" in kwargs else args[1])
+def _call(invocation: Invocation) -> ToolCall | None:
+    message = fields(invocation.arg(1, "message"))
     if text(message.get("method")) != "tools/call":
         return None
     parameters = fields(message["params"])
@@ -57,7 +55,7 @@ def _result(response: Any) -> ToolResult | None:
     return ToolResult(result["content"], result.get("structuredContent"))
 
 
-def _replace(response: Any, replacement: Replacement, asked: WrappedCall) -> dict[str, Any]:
+def _replace(response: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
     """Put a replacement into a response; an error of the protocol becomes a result with ``isError``."""
     result = {} if response is None else fields(fields(response).get("result", {}))
     structured = result.get("structuredContent")
@@ -65,14 +63,13 @@ def _replace(response: Any, replacement: Replacement, asked: WrappedCall) -> dic
     if is_text(sole("result", structured)):  # the form that a server gives to a text; no other form can carry one
         kept["structuredContent"] = {"result": replacement.text}
     flag = {"isError": True} if replacement.is_error else {}
-    _, args, kwargs = asked
-    message = fields(kwargs["message"] if "message" in kwargs else args[1])
+    message = fields(invocation.arg(1, "message"))
     content = [{"type": "text", "text": replacement.text}]
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**kept, "content": content, **flag}}
 
 
-def _parsing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    data = fields(kwargs["data"] if "data" in kwargs else args[0])
+def _parsing(invocation: Invocation) -> None:
+    data = fields(invocation.arg(0, "data"))
     if text(data.get("type")) != "user":
         return
     for block in map(fields, listed(fields(data["message"])["content"])):

@@ -19,9 +19,9 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "crewai",
@@ -43,29 +43,27 @@ ENTRY = Integration(
 )
 
 
-def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(tool.name, dict(kwargs) or list(args))
+def _run_call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.instance.name, dict(invocation.kwargs) or list(invocation.args))
 
 
-def _invoke_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(tool.name, kwargs["input"] if "input" in kwargs else args[0])
+def _invoke_call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.instance.name, invocation.arg(0, "input"))
 
 
-def _native_call(executor: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    return _asked(_asked_for(args, kwargs), executor.agent, executor.crew, executor.task)
+def _native_call(invocation: Invocation) -> ToolCall | None:
+    executor = invocation.instance
+    return _asked(invocation, executor.agent, executor.crew, executor.task)
 
 
-def _step_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    return _asked(_asked_for(args, kwargs), kwargs.get("agent"), kwargs.get("crew"), kwargs.get("task"))
+def _step_call(invocation: Invocation) -> ToolCall | None:
+    named = invocation.kwargs
+    return _asked(invocation, named.get("agent"), named.get("crew"), named.get("task"))
 
 
-def _asked_for(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return kwargs["tool_call"] if "tool_call" in kwargs else args[0]
-
-
-def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> ToolCall | None:
+def _asked(invocation: Invocation, agent: Any, crew: Any, task: Any) -> ToolCall | None:
     """Read a call as the model's provider has it, the way the framework does."""
-    info = sys.modules["crewai.utilities.agent_utils"].extract_tool_call_info(asked_for)
+    info = sys.modules["crewai.utilities.agent_utils"].extract_tool_call_info(invocation.arg(0, "tool_call"))
     if info is None:
         return None
     call_id, name, arguments = info
@@ -73,14 +71,14 @@ def _asked(asked_for: Any, agent: Any, crew: Any, task: Any) -> ToolCall | None:
     return ToolCall(name, arguments, call_id, getattr(agent, "role", None), execution)
 
 
-def _text_call(usage: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    calling = kwargs["calling"] if "calling" in kwargs else args[0]
+def _text_call(invocation: Invocation) -> ToolCall | None:
+    calling = invocation.arg(0, "calling")
     name = getattr(calling, "tool_name", None)  # an error has none
     # No id of the crew: the request that contains this result as text does not contain that id.
     if name is None:
         return None
-    arguments = calling.arguments
-    return ToolCall(name, {} if is_empty(arguments) else arguments, agent=getattr(usage.agent, "role", None))
+    arguments = {} if is_empty(calling.arguments) else calling.arguments
+    return ToolCall(name, arguments, agent=getattr(invocation.instance.agent, "role", None))
 
 
 def _result(value: Any) -> ToolResult:
@@ -96,7 +94,7 @@ def _native_result(answer: Any) -> ToolResult:
     return ToolResult(known["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
 
 
-def _replace(value: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement for what a tool returns to an agent; the program may also call the tool itself.
 
     A tool that formats its results itself gets none but its own.
@@ -105,12 +103,12 @@ def _replace(value: Any, replacement: Replacement, asked: WrappedCall) -> Any:
         return NOT_HERE
     if is_named(value, "ToolFailure"):
         return value.model_copy(update={"message": replacement.text})
-    formats = getattr(type(asked[0]), "format_output_for_agent", None)
+    formats = getattr(type(invocation.instance), "format_output_for_agent", None)
     is_default = getattr(formats, "__module__", "").startswith("crewai.")
     return replacement.text if value is None or is_text(value) or is_default else LEFT_ALONE
 
 
-def _replace_answer(answer: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace_answer(answer: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into what the executor keeps of a call that has failed, and into its account of the failure."""
     if not is_dict(answer):
         message = {**answer.tool_message, "content": replacement.text}
@@ -121,12 +119,12 @@ def _replace_answer(answer: Any, replacement: Replacement, _: WrappedCall) -> An
     return {**answer, "result": replacement.text, "tool_failure": failure}
 
 
-def _replace_text(_: Any, replacement: Replacement, __: WrappedCall) -> str:
+def _replace_text(_: Any, replacement: Replacement, __: Invocation) -> str:
     return replacement.text
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    schema = getattr(asked[0], "args_schema", None)
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    schema = getattr(invocation.instance, "args_schema", None)
     return tuple(fields(getattr(schema, "model_fields", None)))
 
 

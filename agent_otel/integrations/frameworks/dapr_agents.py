@@ -15,9 +15,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "dapr-agents",
@@ -41,12 +39,12 @@ ENTRY = Integration(
 _ENVELOPES = ("ToolResult", "CallToolResult")
 
 
-def _execute_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    return ToolCall(kwargs["tool_name"] if "tool_name" in kwargs else args[0], dict(kwargs))
+def _execute_call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.arg(0, "tool_name"), dict(invocation.kwargs))
 
 
-def _activity_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    payload = fields(kwargs["payload"] if "payload" in kwargs else args[1])
+def _activity_call(invocation: Invocation) -> ToolCall:
+    agent, payload = invocation.instance, fields(invocation.arg(1, "payload"))
     call = fields(payload["tool_call"])
     function = fields(call["function"])
     return ToolCall(function["name"], function.get("arguments"), call["id"], agent.name, payload.get("instance_id"))
@@ -62,7 +60,7 @@ def _produced(value: Any) -> ToolResult:
     return ToolResult("".join(texts), known.get("structuredContent"), error_type, raised=error_type is not None)
 
 
-def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return a replacement for what a tool returns; of an envelope of texts with an error flag, the flag stays."""
     if not is_named(value, *_ENVELOPES):
         return replacement.text
@@ -72,7 +70,7 @@ def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     return value.model_copy(update={"content": content, "structuredContent": None, "isError": is_error})
 
 
-def _replace_message(message: Any, replacement: Replacement, _: WrappedCall) -> dict[str, Any]:
+def _replace_message(message: Any, replacement: Replacement, _: Invocation) -> dict[str, Any]:
     """Put a replacement into the message with the text about an exception."""
     return {**fields(message), "content": replacement.text}
 
@@ -85,8 +83,8 @@ run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace)
 activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
 
 
-def _wrapping(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    handler.handler_raised(kwargs["error"] if "error" in kwargs else args[0], run_tool)
+def _wrapping(invocation: Invocation) -> None:
+    handler.handler_raised(invocation.arg(0, "error"), run_tool)
 
 
 wrapping_error = Before(_wrapping)

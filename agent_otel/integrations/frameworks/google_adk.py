@@ -15,9 +15,9 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Pas
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "google-adk",
@@ -63,25 +63,24 @@ def _call(tool: Any, arguments: Any, context: Any) -> ToolCall:
     return ToolCall(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
 
 
-def _tool_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    given = (*args, *(kwargs[name] for name in ("tool", "args", "tool_context")[len(args) :]))
-    return _call(*given)
+def _tool_call(invocation: Invocation) -> ToolCall:
+    return _call(invocation.arg(0, "tool"), invocation.arg(1, "args"), invocation.arg(2, "tool_context"))
 
 
-def _prepared_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
+def _prepared_call(invocation: Invocation) -> ToolCall | None:
     """Read a call that is about to be made; None if the model made up the tool."""
-    prepared = kwargs["prepared_call"] if "prepared_call" in kwargs else args[1]
+    prepared = invocation.arg(1, "prepared_call")
     if prepared.tool_lookup_error is not None:
         return None
     return _call(prepared.tool, prepared.function_args, prepared.tool_context)
 
 
-def _single_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
+def _single_call(invocation: Invocation) -> ToolCall | None:
     """Read the same up to 2.8, where nothing is prepared."""
-    names = ("invocation_context", "function_call", "tools_dict", "agent")
-    context, call, tools, agent = (*args, *(kwargs[name] for name in names[len(args) :]))[:4]
-    name = text(call.name)
-    return ToolCall(call.name, call.args, call.id, agent.name, context.session.id) if name in tools else None
+    context, call = invocation.arg(0, "invocation_context"), invocation.arg(1, "function_call")
+    if text(call.name) not in invocation.arg(2, "tools_dict"):
+        return None
+    return ToolCall(call.name, call.args, call.id, invocation.arg(3, "agent").name, context.session.id)
 
 
 def _produced(value: Any) -> ToolResult:
@@ -89,7 +88,7 @@ def _produced(value: Any) -> ToolResult:
     return ToolResult(sole("result", value))
 
 
-def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return a replacement for what a tool returns, as an object where callbacks would get one."""
     members = (value, *listed(value), *(fields(value).values() if is_dict(value) else ()))
     if any(is_named(member, "Part", "FunctionResponse") for member in members):
@@ -97,12 +96,11 @@ def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     return {"result": replacement.text} if is_dict(value) else replacement.text
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    _, args, kwargs = asked
-    return tuple(fields(kwargs["args"] if "args" in kwargs else args[1]))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(invocation.arg(1, "args")))
 
 
-def _replace_answer(_: Any, replacement: Replacement, __: WrappedCall) -> dict[str, Any]:
+def _replace_answer(_: Any, replacement: Replacement, __: Invocation) -> dict[str, Any]:
     """Return a replacement for what a callback answers in place of an exception."""
     return {"error": replacement.text}
 
@@ -111,22 +109,20 @@ def _answer(value: Any) -> ToolResult | None:
     return None if value is None else ToolResult(value)
 
 
-async def _answering(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _answering(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Cut what callbacks answer; without an answer the exception goes on to the program."""
-    answer = await wrapped(*args, **kwargs)
-    return await handler.aremedied(_error_answer, answer, (instance, args, kwargs))
+    answer = await wrapped(*invocation.args, **invocation.kwargs)
+    return await handler.aremedied(_error_answer, answer, invocation)
 
 
 def _no_result(_: Any) -> None:
     """Return None for the result of the outer function: by then the kit's span has ended."""
 
 
-def _building(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    names = ("tool", "function_result", "tool_context")
-    _tool, value, context = (*args, *(kwargs[name] for name in names[len(args) :]))[:3]
-    actions = context.actions
+def _building(invocation: Invocation) -> None:
+    actions = invocation.arg(2, "tool_context").actions
     if not (actions.requested_tool_confirmations or actions.requested_auth_configs):  # it asks a human instead
-        handler.handing_back(_produced(value))
+        handler.handing_back(_produced(invocation.arg(1, "function_result")))
 
 
 def _is_control_flow(error: BaseException) -> bool:

@@ -11,15 +11,13 @@ from agent_otel.core.plain import context_of, fields, is_named, sole
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    given = kwargs["args"] if "args" in kwargs else args[0]
-    function = kwargs["function_to_invoke"] if "function_to_invoke" in kwargs else args[-1]
-    return ToolCall(function.__name__, given)
+def _call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.arg(1, "function_to_invoke").__name__, invocation.arg(0, "args"))
 
 
 def _result(value: Any) -> ToolResult:
@@ -41,15 +39,15 @@ def _told(error: BaseException) -> Any:
     return str(error) if _is_of_the_sdk(error) else None
 
 
-def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into the SDK's exception, or return it as the function's result."""
     if issubclass(type(value), BaseException):
         value.args = (replacement.text,)
     return replacement.text
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return tuple(fields(_call(*asked).arguments))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(_call(invocation).arguments))
 
 
 invoke = ToolReader(

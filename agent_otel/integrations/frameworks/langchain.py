@@ -18,11 +18,11 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "langchain",
@@ -91,21 +91,17 @@ ENTRY = Integration(
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
 
 
-def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
-    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+def _run_call(invocation: Invocation) -> ToolCall:
+    tool, named = invocation.instance, invocation.kwargs
+    arguments = invocation.arg(0, "tool_input")
+    return ToolCall(tool.name, arguments, named.get("tool_call_id"), None, _thread_id(named.get("config")))
 
 
-def _run_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    arguments = args[0] if args else kwargs.get("tool_input")
-    config = kwargs.get("config")
-    return ToolCall(tool.name, arguments, kwargs.get("tool_call_id"), None, _thread_id(config))
-
-
-def _node_call(node: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    del node
-    call = _argument(args, kwargs, 0, "call")
+def _node_call(invocation: Invocation) -> ToolCall:
+    # The node passes its arguments by position: `arg` would be two calls of every tool call.
+    call = invocation.args[0]
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
-    third = args[2] if len(args) > 2 else kwargs.get("tool_runtime") or kwargs.get("config")  # noqa: PLR2004
+    third = invocation.args[2]
     config = third if is_dict(third) else getattr(third, "config", None)
     return ToolCall(
         name=call["name"],
@@ -130,50 +126,52 @@ def _result(output: Any) -> ToolResult:
     return ToolResult(known.get("content"), known.get("artifact"), TOOL_ERROR if flagged else None)
 
 
-def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Put a replacement into what ``BaseTool.run`` returns: a text, a ToolMessage, or what holds one.
 
     An object that the program gets because it has called the tool itself stays what it is.
     """
     if output is None:
-        return _answered(replacement, asked)
+        return _answered(replacement, invocation)
     if type(output) is str:
         return replacement.text
-    if _is_a("ToolMessage", output):
+    if is_named(output, "ToolMessage"):
         status = "error" if replacement.is_error else output.status
         return output.model_copy(update={"content": replacement.text, "status": status})
-    if _is_a("Command", output) and is_dict(output.update):
-        messages = _replace_first(output.update.get("messages"), replacement, asked)
+    if is_named(output, "Command") and is_dict(output.update):
+        messages = _replace_first(output.update.get("messages"), replacement, invocation)
         return dataclasses.replace(output, update={**output.update, "messages": messages})
-    return _replace_first(output, replacement, asked) if type(output) is list else LEFT_ALONE
+    return _replace_first(output, replacement, invocation) if type(output) is list else LEFT_ALONE
 
 
-def _replace_first(messages: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace_first(messages: Any, replacement: Replacement, invocation: Invocation) -> Any:
     found = _tool_message(messages)
     if found is None:
         return LEFT_ALONE
-    return [_replace(found, replacement, asked) if message is found else message for message in messages]
+    return [_replace(found, replacement, invocation) if message is found else message for message in messages]
 
 
-def _answered(replacement: Replacement, asked: WrappedCall) -> Any:
+def _answered(replacement: Replacement, invocation: Invocation) -> Any:
     """Return the replacement for a skipped tool: a message for a call that has an id, else a text."""
-    tool, _, kwargs = asked
-    call_id = kwargs.get("tool_call_id")
+    call_id = invocation.kwargs.get("tool_call_id")
     if call_id is None:
         return replacement.text
     message = sys.modules["langchain_core.messages"].ToolMessage
-    return message(replacement.text, name=tool.name, tool_call_id=call_id, status="error")
+    return message(replacement.text, name=invocation.instance.name, tool_call_id=call_id, status="error")
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    names: Iterable[str] = asked[0].args
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return _parameters_of(invocation.instance)
+
+
+def _node_parameters(invocation: Invocation) -> Iterable[str]:
+    tool = invocation.instance.tools_by_name.get(invocation.arg(0, "call")["name"])
+    return () if tool is None else _parameters_of(tool)
+
+
+def _parameters_of(tool: Any) -> Iterable[str]:
+    names: Iterable[str] = tool.args
     return names
-
-
-def _node_parameters(asked: WrappedCall) -> Iterable[str]:
-    node, args, kwargs = asked
-    tool = node.tools_by_name.get(_argument(args, kwargs, 0, "call")["name"])
-    return () if tool is None else _parameters((tool, (), {}))
 
 
 def _offloads_above() -> int:
@@ -192,18 +190,14 @@ def _tool_message(output: Any) -> Any:
 
     The classes alone decide: reading an attribute of a tool's own object would run its code.
     """
-    if _is_a("ToolMessage", output):
+    if is_named(output, "ToolMessage"):
         return output
-    if _is_a("Command", output):
+    if is_named(output, "Command"):
         update = fields(output).get("update")
         output = fields(update).get("messages") if is_dict(update) else None
     if type(output) is list:
-        return next((item for item in output if _is_a("ToolMessage", item)), None)
+        return next((item for item in output if is_named(item, "ToolMessage")), None)
     return None
-
-
-def _is_a(name: str, value: Any) -> bool:
-    return is_named(value, name)
 
 
 def _is_control_flow(error: BaseException) -> bool:
@@ -235,20 +229,20 @@ tool_node = ToolReader(
 )
 
 
-def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    observer.handler_raised(_argument(args, kwargs, 0, "e"), run)
+def _swallowed(invocation: Invocation) -> None:
+    observer.handler_raised(invocation.arg(0, "e"), run)
 
 
-def _ending(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    observer.handler_finishing(_result, _argument(args, kwargs, 0, "output"))
+def _ending(invocation: Invocation) -> None:
+    observer.handler_finishing(_result, invocation.arg(0, "output"))
 
 
-def _failing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    observer.handler_failing(_argument(args, kwargs, 0, "error"), run)
+def _failing(invocation: Invocation) -> None:
+    observer.handler_failing(invocation.arg(0, "error"), run)
 
 
-def _started(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
-    observer.handler_started(_langfuse_span(manager))
+def _started(invocation: Invocation, value: Any, error: Any) -> None:
+    observer.handler_started(_langfuse_span(invocation.instance))
 
 
 def _langfuse_span(manager: Any) -> Span | None:

@@ -21,7 +21,7 @@ from agent_otel.semconv import TOOL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "mcp",
@@ -83,13 +83,13 @@ def is_called(tool: str) -> bool:
     return tool in _called
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    name = kwargs["name"] if "name" in kwargs else args[0]
+def _call(invocation: Invocation) -> ToolCall:
+    name = invocation.arg(0, "name")
     if type(name) is str and name not in _called:
         _called[name] = None
         if len(_called) > _MOST_CALLED:
             _called.pop(next(iter(_called), ""), None)
-    arguments = kwargs["arguments"] if "arguments" in kwargs else args[1] if len(args) > 1 else None
+    arguments = invocation.arg(1, "arguments")
     return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension")
 
 
@@ -115,7 +115,7 @@ def result(answer: Any) -> ToolResult | None:
     return ToolResult(value, structured, error_type)
 
 
-def _replace(answer: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into an answer, in both of its forms."""
     types = sys.modules["mcp.types"]
     content = [types.TextContent(type="text", text=replacement.text)]
@@ -138,17 +138,16 @@ def _structured(replacement: Replacement, produced: Any) -> Any:
     return {"result": replacement.text} if inner is not produced and is_text(inner) else None
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Iterable[str]:
     """Return the parameters of the tool if the session has listed it, else those of the call."""
-    session, args, kwargs = asked
-    call = _call(None, args, kwargs)
-    return _listed.get(session, {}).get(text(call.name) or "") or tuple(fields(call.arguments))
+    call = _call(invocation)
+    return _listed.get(invocation.instance, {}).get(text(call.name) or "") or tuple(fields(call.arguments))
 
 
-def _listing(session: Any, _: tuple[Any, ...], __: Mapping[str, Any], listed: Any, error: BaseException | None) -> None:
+def _listing(invocation: Invocation, listed: Any, error: BaseException | None) -> None:
     """Remember which parameters the tools of a session have, as long as there is the session."""
     if error is None:
-        known = _listed.setdefault(session, {})
+        known = _listed.setdefault(invocation.instance, {})
         for tool in listed.tools:
             offered = fields(tool)
             schema = fields(offered.get("inputSchema", offered.get("input_schema")))

@@ -19,7 +19,7 @@ from agent_otel.integrations.frameworks import mcp
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 _METHOD = "tools/call"
 #: True in the context of a request that is measured.
@@ -43,19 +43,19 @@ def _nothing(_: Any) -> None:
     """Return no result: the hooks inside the request have read it."""
 
 
-def _handled(server: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    asked = kwargs["req"] if "req" in kwargs else args[1]
+def _handled(invocation: Invocation) -> ToolCall | None:
+    asked = invocation.arg(1, "req")
     known = fields(asked)
-    if text(known.get("method")) != _METHOD or _is_fastmcp(server):
+    if text(known.get("method")) != _METHOD or _is_fastmcp(invocation.instance):
         return None
     given = fields(known.get("params"))
     return _call(given.get("name"), given.get("arguments"))
 
 
-def _responding(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _responding(invocation: Invocation) -> None:
     if not _is_measured.get():
         return
-    known = fields(kwargs["response"] if "response" in kwargs else args[0])
+    known = fields(invocation.arg(0, "response"))
     reading = mcp.result(known.get("root"))
     if reading is None and is_text(known.get("message")):  # an error of the protocol
         reading = ToolResult(known["message"], error_type=TOOL_ERROR, raised=True)
@@ -63,29 +63,29 @@ def _responding(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Non
         handler.handler_returned(reading)
 
 
-def _request(runner: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    method = kwargs["method"] if "method" in kwargs else args[1]
-    if text(method) != _METHOD or _is_fastmcp(fields(runner).get("server")):
+def _request(invocation: Invocation) -> ToolCall | None:
+    method = invocation.arg(1, "method")
+    if text(method) != _METHOD or _is_fastmcp(fields(invocation.instance).get("server")):
         return None
-    given = fields(kwargs["params"] if "params" in kwargs else args[2])
+    given = fields(invocation.arg(2, "params"))
     return _call(given.get("name"), given.get("arguments"))
 
 
-def _looking_up(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    if text(kwargs["method"] if "method" in kwargs else args[0]) == _METHOD and _is_measured.get():
+def _looking_up(invocation: Invocation) -> None:
+    if text(invocation.arg(0, "method")) == _METHOD and _is_measured.get():
         handler.handler_started()
 
 
-def _serialising(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    method = kwargs["method"] if "method" in kwargs else args[0]
+def _serialising(invocation: Invocation) -> None:
+    method = invocation.arg(0, "method")
     if text(method) == _METHOD and _is_measured.get():
-        reading = mcp.result(kwargs["result"] if "result" in kwargs else args[2])
+        reading = mcp.result(invocation.arg(2, "result"))
         if reading is not None:
             handler.handler_returned(reading)
 
 
-def _tool(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    return _call(fields(tool).get("name"), kwargs["arguments"] if "arguments" in kwargs else args[0])
+def _tool(invocation: Invocation) -> ToolCall | None:
+    return _call(fields(invocation.instance).get("name"), invocation.arg(0, "arguments"))
 
 
 def _tool_result(answer: Any) -> ToolResult | None:

@@ -26,9 +26,9 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "openai-agents",
@@ -90,20 +90,21 @@ def _context_call(tool: Any, context: Any, agent: Any = None) -> ToolCall:
     )
 
 
-def _invoke_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    return _context_call(kwargs["function_tool"], kwargs["context"])
+def _invoke_call(invocation: Invocation) -> ToolCall:
+    return _context_call(invocation.kwargs["function_tool"], invocation.kwargs["context"])
 
 
-def _single_call(executor: Any, _: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    call = kwargs["tool_call"]
+def _single_call(invocation: Invocation) -> ToolCall:
+    executor = invocation.instance
+    call = invocation.kwargs["tool_call"]
     # An agent prepared for a run is a copy; the public one is what the program named.
     public = getattr(executor, "public_agent", None)
     agent = getattr(executor, "agent", None) if public is None else public
-    return _call(kwargs["func_tool"], call.arguments, call.call_id, agent, executor.config)
+    return _call(invocation.kwargs["func_tool"], call.arguments, call.call_id, agent, executor.config)
 
 
-def _guarded_call(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    return _context_call(kwargs["func_tool"], kwargs["tool_context"], kwargs["agent"])
+def _guarded_call(invocation: Invocation) -> ToolCall:
+    return _context_call(invocation.kwargs["func_tool"], invocation.kwargs["tool_context"], invocation.kwargs["agent"])
 
 
 def _text(output: Any) -> Any:
@@ -129,14 +130,14 @@ def _handed_back(output: Any) -> ToolResult | None:
     return None if output.output is None else ToolResult(output.output)
 
 
-def _tool(asked: WrappedCall) -> Any:
-    named = asked[2]
+def _tool(invocation: Invocation) -> Any:
+    named = invocation.kwargs
     return named["function_tool"] if "function_tool" in named else named["func_tool"]
 
 
-def _replace(output: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
-    if getattr(_tool(asked), "output_json_schema", None) is not None:
+    if getattr(_tool(invocation), "output_json_schema", None) is not None:
         return LEFT_ALONE
     if is_named(output, "_FunctionToolInvocationResult"):
         return dataclasses.replace(output, output=replacement.text)
@@ -151,8 +152,8 @@ def _answered(replacement: str) -> Any:
     return replacement if kind is None else kind(replacement)
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return fields(fields(_tool(asked).params_json_schema).get("properties"))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return fields(fields(_tool(invocation).params_json_schema).get("properties"))
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -166,39 +167,39 @@ _unguarded = ToolReader(PRODUCED, _guarded_call, _result, replace=_replace, para
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
 
 
-def _swallowed(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    handler.handler_raised(kwargs["error"] if "error" in kwargs else args[0], invoke)
+def _swallowed(invocation: Invocation) -> None:
+    handler.handler_raised(invocation.arg(0, "error"), invoke)
 
 
-def _timed_out(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
+def _timed_out(_: Invocation) -> None:
     error = sys.exc_info()[1]
     if error is not None:
         handler.handler_raised(error, invoke)
 
 
-async def _calling(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
-    _enter(args, kwargs)
-    answer = handler.skipped(_unguarded, (instance, args, kwargs))
-    return await wrapped(*args, **kwargs) if answer is LEFT_ALONE else answer
+    _enter(invocation)
+    answer = handler.skipped(_unguarded, invocation)
+    return await wrapped(*invocation.args, **invocation.kwargs) if answer is LEFT_ALONE else answer
 
 
 @errors.guarded("openai_agents.enter")
-def _enter(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _enter(invocation: Invocation) -> None:
     task = asyncio.current_task()
     before = copy_context()
-    visit = handler.enter_tool(_guarded, None, args, kwargs)
+    visit = handler.enter_tool(_guarded, invocation)
     if isinstance(visit, handler.Visit) and task is not None:
         visit.__enter__()
         handler.handler_started()
         task.add_done_callback(functools.partial(_done, visit), context=before)
 
 
-async def _returned(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Hand a result on to the output guardrails."""
-    result = await handler.aremedied(_unguarded, kwargs["real_result"], (instance, args, kwargs))
+    result = await handler.aremedied(_unguarded, invocation.kwargs["real_result"], invocation)
     handler.handler_left()
-    return await wrapped(*args, **{**kwargs, "real_result": result})
+    return await wrapped(*invocation.args, **{**invocation.kwargs, "real_result": result})
 
 
 @errors.guarded("openai_agents.done")

@@ -14,9 +14,9 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, T
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "pydantic-ai",
@@ -42,12 +42,12 @@ _FILES = ("BinaryContent", "FileUrl", "UploadedFile")
 _ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
 
 
-def _validated(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return kwargs["validated"] if "validated" in kwargs else args[0]
+def _validated(invocation: Invocation) -> Any:
+    return invocation.arg(0, "validated")
 
 
-def _call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    validated = _validated(args, kwargs)
+def _call(invocation: Invocation) -> ToolCall:
+    validated = _validated(invocation)
     call, context = validated.call, validated.ctx
     return ToolCall(
         name=call.tool_name,
@@ -81,7 +81,7 @@ def _told(error: BaseException) -> Any:
     return None if part is None else getattr(error, part).content
 
 
-def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return a replacement for what a tool returns; in the envelope, the text alone is for the model."""
     result = value.return_value if is_named(value, "ToolReturn") else value
     if any(is_named(item, *_FILES) for item in (result, *listed(result))):
@@ -89,7 +89,7 @@ def _replace(value: Any, replacement: Replacement, _: WrappedCall) -> Any:
     return replacement.text if result is value else dataclasses.replace(value, return_value=replacement.text)
 
 
-def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into an exception; what hooks return in its place is a result of their own."""
     part = _answer(error)
     if part is None:
@@ -98,8 +98,8 @@ def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
     return error
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    schema = _validated(*asked[1:]).tool.tool_def.parameters_json_schema
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    schema = _validated(invocation).tool.tool_def.parameters_json_schema
     return fields(fields(schema).get("properties"))
 
 

@@ -23,9 +23,9 @@ from agent_otel.core.types import (
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "smolagents",
@@ -48,24 +48,26 @@ ENTRY = Integration(
 _ANSWER = "final_answer"
 
 
-def _tool_call(tool: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
+def _tool_call(invocation: Invocation) -> ToolCall | None:
+    tool = invocation.instance
     if text(tool.name) == _ANSWER:
         return None
-    arguments = {name: value for name, value in kwargs.items() if name != "sanitize_inputs_outputs"}
-    return ToolCall(tool.name, {**dict(zip(tool.inputs, args, strict=False)), **arguments})
+    arguments = {name: value for name, value in invocation.kwargs.items() if name != "sanitize_inputs_outputs"}
+    return ToolCall(tool.name, {**dict(zip(tool.inputs, invocation.args, strict=False)), **arguments})
 
 
-def _agent_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall | None:
-    name = kwargs["tool_name"] if "tool_name" in kwargs else args[0]
-    arguments = kwargs["arguments"] if "arguments" in kwargs else args[1]
+def _agent_call(invocation: Invocation) -> ToolCall | None:
+    agent = invocation.instance
+    name = invocation.arg(0, "tool_name")
+    arguments = invocation.arg(1, "arguments")
     if (plain := text(name)) == _ANSWER or plain in agent.managed_agents:
         return None
     return ToolCall(name, arguments, agent=agent.name)
 
 
-def _managed_call(agent: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    task = kwargs["task"] if "task" in kwargs else args[0]
-    return ToolCall(agent.name, {"task": task}, is_agent=True)
+def _managed_call(invocation: Invocation) -> ToolCall:
+    task = invocation.arg(0, "task")
+    return ToolCall(invocation.instance.name, {"task": task}, is_agent=True)
 
 
 def _result(value: Any) -> ToolResult:
@@ -78,14 +80,14 @@ def _told(error: BaseException) -> Any:
     return error.message if is_named(error, "AgentError") else None  # type: ignore[attr-defined]
 
 
-def _replace(value: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement for what a tool returns to an agent that calls tools; others compute with results."""
-    if asked[2].get("sanitize_inputs_outputs") is not True:
+    if invocation.kwargs.get("sanitize_inputs_outputs") is not True:
         return NOT_HERE
     return LEFT_ALONE if is_named(value, "AgentImage", "AgentAudio") else replacement.text
 
 
-def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
+def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into the framework's own exception."""
     if not is_named(error, "AgentError"):
         return LEFT_ALONE
@@ -94,8 +96,8 @@ def _replace_told(error: Any, replacement: Replacement, _: WrappedCall) -> Any:
     return error
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return tuple(fields(asked[0].inputs))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(invocation.instance.inputs))
 
 
 tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters)

@@ -20,7 +20,7 @@ from agent_otel.semconv import TOOL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import Replacement, WrappedCall
+    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "strands",
@@ -55,14 +55,14 @@ def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
     )
 
 
-def _run_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    context = kwargs["ctx"] if "ctx" in kwargs else args[0]
+def _run_call(invocation: Invocation) -> ToolCall:
+    context = invocation.arg(0, "ctx")
     return _call(context.agent, context.tool_use)
 
 
-def _stream_call(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ToolCall:
-    agent = kwargs["agent"] if "agent" in kwargs else args[0]
-    return _call(agent, kwargs["tool_use"] if "tool_use" in kwargs else args[1])
+def _stream_call(invocation: Invocation) -> ToolCall:
+    agent = invocation.arg(0, "agent")
+    return _call(agent, invocation.arg(1, "tool_use"))
 
 
 def _result(event: Any) -> ToolResult | None:
@@ -80,12 +80,12 @@ def _read(result: Mapping[str, Any], error: BaseException | None) -> ToolResult:
     return ToolResult(known["content"], error_type=TOOL_ERROR if text(known.get("status")) == "error" else None)
 
 
-def _replace(event: Any, replacement: Replacement, asked: WrappedCall) -> Any:
+def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Put a replacement into the event with a result, which the framework has made; the tool's own object stays."""
     status = {"status": "error"} if replacement.is_error else {}
     content = {"content": [{"text": replacement.text}]}
     if event is None:
-        call = _run_call(*asked)
+        call = _run_call(invocation)
         result = {"toolUseId": call.call_id, **content, **status}
         return sys.modules["strands.types._events"].ToolResultEvent(result)
     known = fields(event.tool_result)
@@ -95,8 +95,8 @@ def _replace(event: Any, replacement: Replacement, asked: WrappedCall) -> Any:
     return event
 
 
-def _parameters(asked: WrappedCall) -> Iterable[str]:
-    return tuple(fields(_run_call(*asked).arguments))
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(_run_call(invocation).arguments))
 
 
 def _is_control_flow(error: BaseException) -> bool:
@@ -116,10 +116,10 @@ stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flo
 stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_is_control_flow, events=True)
 
 
-def _returned(_: Any, __: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    if is_empty(kwargs.get("cancel_message")):
+def _returned(invocation: Invocation) -> None:
+    if is_empty(invocation.kwargs.get("cancel_message")):
         handler.handler_entered()  # and has answered
-        handler.handler_returned(_read(kwargs["result"], kwargs.get("exception")))
+        handler.handler_returned(_read(invocation.kwargs["result"], invocation.kwargs.get("exception")))
 
 
 returned = Before(_returned)

@@ -17,6 +17,8 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from agent_otel.core.types import Invocation
+
 ENTRY = Integration(
     "anthropic",
     distribution="anthropic",
@@ -51,8 +53,8 @@ ENTRY = Integration(
 _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    options = kwargs["options"] if "options" in kwargs else args[1]
+def _request(invocation: Invocation) -> ModelRequest | None:
+    options = invocation.arg(1, "options")
     body = options.json_data
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
@@ -118,8 +120,8 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    options = kwargs["options"] if "options" in kwargs else args[1]
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    options = invocation.arg(1, "options")
     body = options.json_data
     if is_dict(body) and type(fields(body).get("messages")) is list:
         options.json_data = {**body, "messages": view(body["messages"], cached=_is_cached(fields(body)))}

@@ -13,7 +13,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import ResponseVisit
+    from agent_otel.core.types import Invocation, ResponseVisit
 
 ENTRY = Integration(
     "bedrock",
@@ -26,11 +26,11 @@ ENTRY = Integration(
 _OPERATIONS = ("Converse", "ConverseStream")
 
 
-def _request(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    operation = kwargs["operation_name"] if "operation_name" in kwargs else args[0]
-    if operation not in _OPERATIONS or client.meta.service_model.service_name != "bedrock-runtime":
+def _request(invocation: Invocation) -> ModelRequest | None:
+    operation = invocation.arg(0, "operation_name")
+    if operation not in _OPERATIONS or invocation.instance.meta.service_model.service_name != "bedrock-runtime":
         return None
-    params = kwargs["api_params"] if "api_params" in kwargs else args[1]
+    params = invocation.arg(1, "api_params")
     return ModelRequest(_parts(params)) if is_dict(params) else None
 
 
@@ -77,10 +77,10 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-def _rewrite(client: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    params = kwargs["api_params"] if "api_params" in kwargs else args[1]
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    params = invocation.arg(1, "api_params")
     # botocore made this dictionary for this request only, so it is changed in place.
-    if _request(client, args, kwargs) is not None and type(fields(params).get("messages")) is list:
+    if _request(invocation) is not None and type(fields(params).get("messages")) is list:
         messages = params["messages"]
         blocks = (block for message in _list(messages) for block in _list(message.get("content")))
         params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent_otel.core.types import ModelReader, ModelRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
-    context = kwargs["invocation_context"] if "invocation_context" in kwargs else args[0]
+def _request(invocation: Invocation) -> ModelRequest:
+    context = invocation.arg(0, "invocation_context")
     return ModelRequest((), agent=context.agent.name, execution=context.session.id)
 
 

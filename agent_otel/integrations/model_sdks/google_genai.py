@@ -18,6 +18,8 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from agent_otel.core.types import Invocation
+
 ENTRY = Integration(
     "google-genai",
     distribution="google-genai",
@@ -51,9 +53,9 @@ _CALL = re.compile(r'(?<!\\)"functionCall"\s*:')
 _CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    path = kwargs["path"] if "path" in kwargs else args[1]
-    body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
+def _request(invocation: Invocation) -> ModelRequest | None:
+    path = invocation.arg(1, "path")
+    body = invocation.arg(2, "request_dict")
     if not is_dict(body) or not path.partition("?")[0].endswith(_PATHS):
         return None
     return ModelRequest(_parts(body), continued=is_text(fields(body).get("cachedContent")))
@@ -120,8 +122,8 @@ def _cached_tokens(response: Any) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    body = kwargs["request_dict"] if "request_dict" in kwargs else args[2]
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    body = invocation.arg(2, "request_dict")
     # The SDK made this dictionary for this request only, so it is changed in place.
     if is_dict(body) and type(fields(body).get("contents")) is list:
         body["contents"] = view(body["contents"])

@@ -17,6 +17,8 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from agent_otel.core.types import Invocation
+
 _KINDS = {
     "human": USER,
     "user": USER,
@@ -31,24 +33,19 @@ _KINDS = {
 _CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "invalid_tool_call")
 
 
-def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
-    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
+def _generated(invocation: Invocation) -> ModelRequest:
+    manager = invocation.arg(2, "run_manager")
+    return _request(invocation.arg(0, "messages"), invocation.kwargs, None, getattr(manager, "metadata", None))
 
 
-def _generated(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
-    # In the older versions' order: messages, stop, run_manager.
-    manager = _argument(args, kwargs, 2, "run_manager")
-    return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, getattr(manager, "metadata", None))
+def _events(invocation: Invocation) -> ModelRequest:
+    metadata = getattr(invocation.kwargs.get("run_manager"), "metadata", None)
+    return _request(invocation.arg(0, "messages"), invocation.kwargs, None, metadata)
 
 
-def _events(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
-    metadata = getattr(kwargs.get("run_manager"), "metadata", None)
-    return _request(_argument(args, kwargs, 0, "messages"), kwargs, None, metadata)
-
-
-def _streamed(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest:
-    messages = model._convert_input(_argument(args, kwargs, 0, "input")).to_messages()
-    return _request(messages, kwargs, _argument(args, kwargs, 1, "config"), None)
+def _streamed(invocation: Invocation) -> ModelRequest:
+    messages = invocation.instance._convert_input(invocation.arg(0, "input")).to_messages()
+    return _request(messages, invocation.kwargs, invocation.arg(1, "config"), None)
 
 
 def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> ModelRequest:
@@ -117,7 +114,7 @@ def _asks(response: Any) -> bool | None:
     return any(not is_empty(known.get(key)) for key in ("tool_calls", "tool_call_chunks", "invalid_tool_calls"))
 
 
-def _answered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> None:
+def _answered(_: Invocation) -> None:
     handler.model_answered()
 
 

@@ -7,7 +7,7 @@ seen inside of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
@@ -16,7 +16,7 @@ from agent_otel.integrations.model_sdks.openai import asks, chat, responses
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "litellm",
@@ -40,10 +40,10 @@ _CHATS = ("completion", "acompletion")
 _RESPONSES = ("responses", "aresponses")
 
 
-def _announced(logging: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    given = kwargs["input"] if "input" in kwargs else args[0]
-    body = kwargs.get("additional_args", args[3] if len(args) > 3 else {}).get("complete_input_dict")  # noqa: PLR2004
-    kind = text(fields(logging).get("call_type"))
+def _announced(invocation: Invocation) -> None:
+    given = invocation.arg(0, "input")
+    body = invocation.arg(3, "additional_args", {}).get("complete_input_dict")
+    kind = text(fields(invocation.instance).get("call_type"))
     if kind in _CHATS and issubclass(type(given), list):
         tools = fields(body).get("tools")
         handler.model_announced(ModelRequest(chat({"messages": given, "tools": listed(tools)})))
@@ -51,7 +51,7 @@ def _announced(logging: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -
         handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 
 
-def _entered(_: Any, __: tuple[Any, ...], ___: Mapping[str, Any]) -> ModelRequest:
+def _entered(_: Invocation) -> ModelRequest:
     return ModelRequest(())
 
 

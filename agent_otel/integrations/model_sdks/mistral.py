@@ -16,6 +16,8 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from agent_otel.core.types import Invocation
+
 ENTRY = Integration(
     "mistralai",
     distribution="mistralai",
@@ -42,12 +44,9 @@ _COMPLETIONS = ("/v1/chat/completions", "/v1/agents/completions")
 _CONVERSATIONS = "/v1/conversations"
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    # In the signature's order: method, path, base_url, url_variables, request.
-    path = kwargs.get("path") or args[1]
-    body = kwargs.get("request") or (args[4] if len(args) > 4 else None)  # noqa: PLR2004
-    path = path.partition("#")[0]
-    if body is None or (kwargs.get("method") or args[0]) != "POST":
+def _request(invocation: Invocation) -> ModelRequest | None:
+    path, body = invocation.arg(1, "path").partition("#")[0], invocation.arg(4, "request")
+    if body is None or invocation.arg(0, "method") != "POST":
         return None
     if path in _COMPLETIONS:
         return ModelRequest(_completion(body))
@@ -95,9 +94,8 @@ def _plain(tools: list[Any]) -> list[Any]:
     ]
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    path = kwargs.get("path") or args[1]
-    body: Any = kwargs.get("request") or (args[4] if len(args) > 4 else None)  # noqa: PLR2004
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    path, body = invocation.arg(1, "path"), invocation.arg(4, "request")
     messages = fields(body).get("messages")
     # The SDK made this model for this request only; its messages may be the program's own and are copied.
     if path.partition("#")[0] in _COMPLETIONS and type(messages) is list and is_named(body, "BaseModel"):

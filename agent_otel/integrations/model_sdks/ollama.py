@@ -17,6 +17,8 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from agent_otel.core.types import Invocation
+
 ENTRY = Integration(
     "ollama",
     distribution="ollama",
@@ -28,16 +30,16 @@ ENTRY = Integration(
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    body = kwargs.get("json")
+def _request(invocation: Invocation) -> ModelRequest | None:
+    body = invocation.kwargs.get("json")
     if not is_dict(body):
         return None
     body = fields(body)
-    if "/api/chat" in args:
+    if "/api/chat" in invocation.args:
         return ModelRequest(_chat(body))
-    return (
-        ModelRequest(_generate(body), continued=not is_empty(body.get("context"))) if "/api/generate" in args else None
-    )
+    if "/api/generate" in invocation.args:
+        return ModelRequest(_generate(body), continued=not is_empty(body.get("context")))
+    return None
 
 
 def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -71,10 +73,10 @@ def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:
             yield RequestPart(part, body[key])
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    body: Any = kwargs.get("json")
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    body: Any = invocation.kwargs.get("json")
     # The client made this dictionary for this request only, so it is changed in place.
-    if is_dict(body) and "/api/chat" in args and type(fields(body).get("messages")) is list:
+    if is_dict(body) and "/api/chat" in invocation.args and type(fields(body).get("messages")) is list:
         body["messages"] = view(body["messages"])
 
 

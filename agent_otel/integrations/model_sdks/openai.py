@@ -17,7 +17,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import ResponseVisit
+    from agent_otel.core.types import Invocation, ResponseVisit
 
 ENTRY = Integration(
     "openai",
@@ -45,8 +45,8 @@ _ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
 _OWN_IDS = ("msg_", "fc_", "ctc_")
 
 
-def _request(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> ModelRequest | None:
-    options = kwargs["options"] if "options" in kwargs else args[1]
+def _request(invocation: Invocation) -> ModelRequest | None:
+    options = invocation.arg(1, "options")
     body, path = options.json_data, options.url.partition("?")[0]
     if not is_dict(body):
         return None
@@ -146,8 +146,8 @@ def _cached_tokens(response: Any) -> int | None:
     return number(tokens)
 
 
-def _rewrite(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], view: Callable[..., Any]) -> None:
-    options = kwargs["options"] if "options" in kwargs else args[1]
+def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+    options = invocation.arg(1, "options")
     body, path = options.json_data, options.url.partition("?")[0]
     key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
     if is_dict(body) and type(fields(body).get(key)) is list:

@@ -12,18 +12,15 @@ from __future__ import annotations
 import re
 import sys
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of
-from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Around, Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 # The integration's plug-in is an entry point of the SDK's own, too.
 ENTRY = Integration(
@@ -84,15 +81,15 @@ def _error_type(error: Any) -> str | None:
 # --- steps while they run ---------------------------------------------------------------------------------------------
 
 
-def _starting(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    return _step(plugin.execution, args[0])
+def _starting(invocation: Invocation) -> Step:
+    return _step(invocation.instance.execution, invocation.args[0])
 
 
-def _nothing(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: steps have no serialised input."""
 
 
-def _known(plugin: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
+def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -100,7 +97,7 @@ _reader = StepReader(_starting, _nothing, _known)
 
 
 def _enter(plugin: _Hooks, info: Any) -> None:
-    visit = handler.enter_step(_reader, plugin, (info,), {})
+    visit = handler.enter_step(_reader, Invocation(plugin, (info,), {}))
     if visit is not None:
         visit.__enter__()
         _running[plugin.execution, info.operation_id] = visit
@@ -181,15 +178,15 @@ plugin = _Factory()
 # --- what no plug-in hears --------------------------------------------------------------------------------------------
 
 
-def _collected(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], plugins: Any, error: Any) -> None:
+def _collected(_: Invocation, plugins: Any, error: Any) -> None:
     """Add the plug-in to a handler's, unless the handler or the SDK's variable names it."""
     if error is None and not any(each is plugin for each in plugins):
         plugins.append(plugin)
 
 
-def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _beginning(invocation: Invocation) -> None:
     """Report the input of an invocation once per execution, as the service sent it; a resumed one has none."""
-    state, context = kwargs["state"], kwargs["lambda_context"]
+    state, context = invocation.kwargs["state"], invocation.kwargs["lambda_context"]
     execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
     if name:
         handler.execution_named(execution, name)
@@ -202,14 +199,13 @@ def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None
     handler.payload(Step(_RUNTIME, None, name, execution), carried)
 
 
-def _checkpointing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return args[0] if args else kwargs.get("operation_update")
+def _checkpointing(invocation: Invocation) -> Any:
+    return invocation.arg(0, "operation_update")
 
 
-def _checkpointed(  # noqa: PLR0913, PLR0917 - what runs after a wrapped function
-    update: Any, state: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _checkpointed(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     """End the step of a checkpoint, else report its payload; the plug-in has ended the step of an accepted result."""
+    state, update = invocation.instance, invocation.state
     kind, action = update.operation_type.value, update.action.value
     sent = kind == "CHAINED_INVOKE" or (kind == "EXECUTION" and action == "SUCCEED")
     carried = _carried(INPUT if kind == "CHAINED_INVOKE" else OUTPUT, update.payload)

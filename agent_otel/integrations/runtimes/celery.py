@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from opentelemetry import trace
@@ -22,12 +22,9 @@ from opentelemetry import trace
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
-from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ENTRY = Integration(
     "celery",
@@ -85,8 +82,9 @@ def _carried(direction: str, body: Any, *, again: bool = False) -> Payload:
 # --- a task -----------------------------------------------------------------------------------------------------------
 
 
-def _step(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    (task,) = args
+def _step(invocation: Invocation) -> Step:
+    request = invocation.instance
+    (task,) = invocation.args
     root_id = request.root_id or request.id
     workflow = task.name if root_id == request.id else None
     if workflow is not None:
@@ -101,8 +99,9 @@ def _transport_of(app: Any) -> str | None:
     return _transports[app]
 
 
-def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
+def _input(invocation: Invocation) -> Payload | None:
     """Return this task's input if the arguments that this thread decoded are the same object."""
+    request = invocation.instance
     decoded, _thread.decoded = _thread.decoded, None
     if decoded is None or decoded[0] != id(request.args):
         return None
@@ -110,7 +109,7 @@ def _input(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Pa
     return decoded[1]._replace(again=bool(redelivered))
 
 
-def _known(request: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
+def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
@@ -120,7 +119,7 @@ _reader = StepReader(_step, _input, _known, opened_by_handler=True)
 @errors.guarded("celery.prerun")
 def _prerun(task_id: str, task: Any, **_: Any) -> None:
     """Begin; other receivers of the signal may open a span after this."""
-    visit = handler.enter_step(_reader, task.request, (task,), {})
+    visit = handler.enter_step(_reader, Invocation(task.request, (task,), {}))
     if visit is not None:
         visit.__enter__()
     _thread.runs.append(_Run(task_id, visit))
@@ -146,7 +145,7 @@ def _error_class(retval: Any) -> str | None:
     return class_of(error) if issubclass(type(error), BaseException) else None
 
 
-def _connect(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _connect(_: Invocation) -> None:
     """Listen from the first task on that this process can run."""
     if _connected.acquire(blocking=False):
         signals = sys.modules["celery.signals"]
@@ -156,7 +155,7 @@ def _connect(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         receivers.insert(0, receivers.pop())
 
 
-def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _starting(_: Invocation) -> None:
     """Begin the step; OpenTelemetry's instrumentation, already called, sets its span's action only at its end."""
     span: Any = trace.get_current_span()
     scope = getattr(span, "instrumentation_scope", None)
@@ -168,30 +167,30 @@ def _starting(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 # --- what is serialised -----------------------------------------------------------------------------------------------
 
 
-def _decoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _decoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
     parts = listed(value) if error is None else []
     if len(parts) == 3 and is_dict(parts[2]):  # noqa: PLR2004 - they are
-        _thread.decoded = id(parts[0]), _carried(INPUT, args[0] if args else kwargs["data"])
+        _thread.decoded = id(parts[0]), _carried(INPUT, invocation.arg(0, "data"))
 
 
-def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Keep the encoded record of the running task if it succeeded, for a backend or in a message."""
-    given = args[0] if args else next(iter(kwargs.values()), None)
+    given = invocation.args[0] if invocation.args else next(iter(invocation.kwargs.values()), None)
     runs = _thread.runs
     record = fields(given) if error is None and runs and is_dict(given) else {}
     if text(record.get("status")) == _SUCCESS and text(record.get("task_id")) == runs[-1].task_id:
         runs[-1].outcome = _carried(OUTPUT, value[0] if type(value) is tuple else value)
 
 
-def _published(producer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _published(invocation: Invocation, value: Any, error: Any) -> None:
     """Report a message that the broker refused as too large; it arrives nowhere, so it is counted here."""
     if error is None or not _TOO_LARGE.search(str(error)):
         return
-    body, _priority, _content_type, _encoding, headers = args[:5]
+    body, _priority, _content_type, _encoding, headers = invocation.args[:5]
     root_id, name = headers.get("root_id"), headers["task"]
     workflow = name if root_id == headers["id"] else None
-    transport = producer.connection.transport.driver_type
+    transport = invocation.instance.connection.transport.driver_type
     step = Step(_RUNTIME, name, workflow, root_id, (headers.get("retries") or 0) + 1, variant=transport)
     handler.payload(step, _carried(INPUT, body), None, str(error))
 

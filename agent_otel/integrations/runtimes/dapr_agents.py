@@ -14,7 +14,7 @@ from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 
 # Bytes of the entries that were refused last, by key: the same is sent again up to thirty times.
@@ -22,9 +22,8 @@ _refused: dict[str, int] = {}
 _MAX_REFUSED = 1_000
 
 
-def _saved(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-    key = kwargs["key"] if "key" in kwargs else args[0]
-    value = kwargs["value"] if "value" in kwargs else args[1]
+def _saved(invocation: Invocation, result: Any, error: Any) -> None:
+    key, value = invocation.arg(0, "key"), invocation.arg(1, "value")
     step = handler.current_step()
     execution = (step.execution or "").lower() if step is not None else ""
     if step is None or not execution or not key.endswith(execution):

@@ -20,7 +20,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "dbos",
@@ -101,12 +101,12 @@ def _current() -> _Running | None:
     return _running.get(context) if context is not None and context.is_step() else None
 
 
-def _entered(manager: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], context: Any, error: Any) -> None:
+def _entered(invocation: Invocation, context: Any, error: Any) -> None:
     if error is None:
-        _running[context] = _Running(manager.attributes["name"], context.function_id)
+        _running[context] = _Running(invocation.instance.attributes["name"], context.function_id)
 
 
-def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
+def _step(_: Invocation) -> Step | None:
     running = _current()
     if running is None:
         return None
@@ -114,11 +114,11 @@ def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | No
     return Step(_RUNTIME, running.name, execution=_context().workflow_id, variant=_known.get("variant"))
 
 
-def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: DBOS stores the results of steps, not their inputs."""
 
 
-def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
+def _outcome(_: Invocation, result: Any) -> StepOutcome | None:
     carried, _refused = _taken()
     if carried is None:
         return None
@@ -140,16 +140,16 @@ def _taken() -> tuple[Payload | None, str | None]:
     return written
 
 
-def _asked(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorded: Any, error: Any) -> None:
+def _asked(_: Invocation, recorded: Any, error: Any) -> None:
     """Begin a step that has no result yet; an asynchronous step asks the database from another thread."""
     running = _current()
     if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
         handler.step_started()
 
 
-def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _: Any, error: Any) -> None:
+def _recorded(invocation: Invocation, _: Any, error: Any) -> None:
     """Read the result of a step, or of an operation of DBOS's own that it records like one."""
-    result = args[0] if args else kwargs["result"]
+    result = invocation.arg(0, "result")
     refused = _refusal(error)
     if result["output"] is None or (error is not None and refused is None):
         return
@@ -158,18 +158,19 @@ def _recorded(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], _
     if running is not None and running.watched and running.step_id == result["function_id"]:
         running.carried, running.refused = carried, refused
         return
-    step = Step(_RUNTIME, result["function_name"], execution=result["workflow_uuid"], variant=_variant(database))
+    variant = _variant(invocation.instance)
+    step = Step(_RUNTIME, result["function_name"], execution=result["workflow_uuid"], variant=variant)
     handler.payload(step, carried, refused=refused)
 
 
-def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+def _started(invocation: Invocation, result: Any, error: Any) -> None:
     """Report the input of a workflow whose row was written, unless it is resumed or has ended."""
-    status, refused = args[0] if args else kwargs["status"], _refusal(error)
+    status, refused = invocation.arg(0, "status"), _refusal(error)
     if error is not None and refused is None:
         return
     workflow_id = status["workflow_uuid"]
     handler.execution_named(workflow_id, status["name"])
-    variant = _variant(database)
+    variant = _variant(invocation.instance)
     if workflow_id in _resumed:
         _resumed.discard(workflow_id)
     elif error is not None or not (result[0] in _DONE or result[-1] is False):
@@ -177,24 +178,26 @@ def _started(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], re
         handler.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
 
 
-def _dequeued(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    _variant(args[0]._sys_db)
-    handler.execution_named(args[1]["workflow_uuid"], args[1]["name"])
+def _dequeued(invocation: Invocation) -> None:
+    _variant(invocation.arg(0, "dbos")._sys_db)
+    status = invocation.arg(1, "status")
+    handler.execution_named(status["workflow_uuid"], status["name"])
 
 
-def _resumes(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    _resumed.add(args[1])
+def _resumes(invocation: Invocation) -> None:
+    _resumed.add(invocation.arg(1, "workflow_id"))
 
 
-def _ended(database: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Any, error: Any) -> None:
+def _ended(invocation: Invocation, written: Any, error: Any) -> None:
     """Report the outcome of a workflow after it was written, unless another process has the workflow now."""
-    text, refused = kwargs.get("output"), _refusal(error)
+    text, refused = invocation.kwargs.get("output"), _refusal(error)
     if text is None or written is False or (error is not None and refused is None):
         return
-    step = Step(_RUNTIME, execution=args[0], variant=_variant(database))
+    workflow_id = invocation.arg(0, "workflow_id")
+    step = Step(_RUNTIME, execution=workflow_id, variant=_variant(invocation.instance))
     handler.payload(step, _carried(OUTPUT, text), refused=refused)
     if refused is None:
-        handler.execution_ended(args[0])
+        handler.execution_ended(workflow_id)
 
 
 def _carried(direction: str, text: str) -> Payload:

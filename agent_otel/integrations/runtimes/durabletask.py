@@ -10,7 +10,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "durabletask",
@@ -36,8 +36,9 @@ _PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_ou
 _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"))
 
 
-def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+def _worker_made(invocation: Invocation, result: Any, error: Any) -> None:
     """Read a worker's limit for received messages, and its payload store's limit for one payload, if it has a store."""
+    worker = invocation.instance
     if error is not None:
         return
     options = worker._channel_options
@@ -51,10 +52,10 @@ def _worker_made(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], 
             payload_cap.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
 
 
-def _externalized(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+def _externalized(invocation: Invocation, result: Any, error: Any) -> None:
     """Report a payload above the store's limit: the worker checks it before it sends, and only logs the refusal."""
     if issubclass(type(error), ValueError):
-        message = args[0]
+        message = invocation.arg(0, "msg")
         if message.DESCRIPTOR.name == "ActivityResponse":
             _hub.result_sent(message, refused=True)
         elif message.DESCRIPTOR.name == "OrchestratorResponse":

@@ -8,16 +8,13 @@ that is sent. Batches and ``mock_run`` are passed over.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_empty
-from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Around, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ENTRY = Integration(
     "hatchet",
@@ -43,16 +40,14 @@ _begun: dict[str, Any] = {}
 _action: ContextVar[Any] = ContextVar("agent_otel_hatchet_action", default=None)
 
 
-def _beginning(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    action = args[0] if args else kwargs["action"]
+def _beginning(invocation: Invocation) -> Any:
+    action = invocation.arg(0, "action")
     _begun[action.key] = None
     return action, _action.set(action)
 
 
-def _over(  # what is left has been cancelled
-    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
-    action, token = entered
+def _over(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    action, token = invocation.state
     _action.reset(token)
     _finish(action, StepOutcome(error_type="CancelledError"))
     _begun.pop(action.key, None)
@@ -69,27 +64,27 @@ def _finish(action: Any, outcome: StepOutcome) -> None:
 # --- a task -----------------------------------------------------------------------------------------------------------
 
 
-def _step(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    (action,) = args
+def _step(invocation: Invocation) -> Step:
+    task, (action,) = invocation.instance, invocation.args
     return Step(_RUNTIME, task.name, task.workflow.name, action.workflow_run_id, action.retry_count + 1)
 
 
-def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: the input is reported when the step has begun."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
+def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
 _reader = StepReader(_step, _nothing, _known)
 
 
-def _calling(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    action = (args[0] if args else kwargs["ctx"]).action
+def _calling(invocation: Invocation) -> Any:
+    action = invocation.arg(0, "ctx").action
     if action.key not in _begun:
         return None
-    visit = handler.enter_step(_reader, task, (action,), {})
+    visit = handler.enter_step(_reader, Invocation(invocation.instance, (action,), {}))
     if visit is None:
         return None
     visit.__enter__()
@@ -100,17 +95,15 @@ def _calling(task: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any
     return action, visit
 
 
-def _called(
-    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
-    action, visit = entered
+def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    action, visit = invocation.state
     visit.leave()
     _begun[action.key] = visit
     if error is not None:
         _finish(action, StepOutcome(error_type=class_of(error)))
 
 
-def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: Any, error: Any) -> None:
+def _serialised(_: Invocation, text: Any, error: Any) -> None:
     """Report the serialised output; an output that is no JSON object is an error of the task."""
     action = _action.get()
     if action is None:

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_named, text
-from agent_otel.core.types import Around, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Around, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 ENTRY = Integration(
     "inngest",
@@ -83,17 +80,17 @@ def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
 # --- a call -----------------------------------------------------------------------------------------------------------
 
 
-def _received(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], request: Any, error: Any) -> None:
+def _received(invocation: Invocation, request: Any, error: Any) -> None:
     if error is None and getattr(request, "use_api", True) is False:
-        _keep(_bodies, request, args[0] if args else kwargs["raw"])
+        _keep(_bodies, request, invocation.arg(0, "raw"))
 
 
-def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _called(invocation: Invocation) -> Any:
     """Read the state before the function runs or is replayed; a retry and a planned step get the same state again."""
-    context = args[1]
+    context = invocation.arg(1, "ctx")
     execution = context.step._execution
     body = _take(_bodies, execution._request)
-    step = Step(_RUNTIME, None, function.local_id, context.run_id, context.attempt + 1)
+    step = Step(_RUNTIME, None, invocation.instance.local_id, context.run_id, context.attempt + 1)
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:
         handler.object_carried(step, INPUT, context.event.data)
@@ -101,11 +98,9 @@ def _called(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     return call, _call.set(call)
 
 
-def _answered(
-    entered: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: BaseException | None
-) -> None:
+def _answered(invocation: Invocation, result: Any, error: BaseException | None) -> None:
     """After it: the state is one of those that led to the same step."""
-    call, token = entered
+    call, token = invocation.state
     _call.reset(token)
     steps = [item.step.display_name for item in (getattr(result, "multi", None) or ()) if item.step is not None]
     if call.state is not None:
@@ -117,43 +112,44 @@ def _answered(
 # --- a step -----------------------------------------------------------------------------------------------------------
 
 
-def _reads(call: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    step: Step = call.step._replace(activity=args[0].display_name)
+def _reads(invocation: Invocation) -> Step:
+    step: Step = invocation.instance.step._replace(activity=invocation.args[0].display_name)
     return step
 
 
-def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: steps have no serialised input."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
+def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
 _reader = StepReader(_reads, _nothing, _known)
 
 
-def _reported(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], reported: Any, error: Any) -> None:
+def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
     """Begin a step, unless it has a result, an error or a reason to skip it."""
     call = _call.get()
-    info = args[0] if args else kwargs["step_info"]
+    info = invocation.arg(0, "step_info")
     if call is None or error is not None or reported.error is not None or reported.skip:
         return
     if not is_named(reported.output, "EmptySentinel") or info.op.value != "StepRun":
         return
-    visit = handler.enter_step(_reader, call, (info,), {})
+    visit = handler.enter_step(_reader, Invocation(call, (info,), {}))
     if visit is not None:
         visit.__enter__()
         _keep(_ran, info, visit)
 
 
-def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _ended(invocation: Invocation, value: Any, error: Any) -> None:
     """End the timing of the step's own code; the answer carries its result or its error."""
+    reported = invocation.instance
     visit = _take(_ran, reported.info)
     if visit is None:
         return
     visit.leave()
-    interrupt = args[1]
+    interrupt = invocation.args[1]
     responses = interrupt.responses if is_named(interrupt, "ResponseInterrupt") else None
     failed = (responses[0].original_error if responses else interrupt) if interrupt is not None else None
     if responses and failed is None:
@@ -166,25 +162,23 @@ def _ended(reported: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], valu
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _preparing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return _result.set(args[0])
+def _preparing(invocation: Invocation) -> Any:
+    return _result.set(invocation.arg(0, "call_res"))
 
 
-def _prepared(
-    token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     """End a step whose result could not be serialised, with that error."""
-    _result.reset(token)
-    visit = _take(_ran, args[0].step)
+    _result.reset(invocation.state)
+    visit = _take(_ran, invocation.arg(0, "call_res").step)
     if visit is not None:
         failed = class_of(value) if issubclass(type(value), Exception) else None
         visit.returned(StepOutcome(error_type=failed))
         visit.__exit__(None, None, None)
 
 
-def _serialised(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
     result, written = _result.get(), text(value)
-    if result is None or written is None or not args or args[0] is not result.output:
+    if result is None or written is None or invocation.arg(0, "obj") is not result.output:
         return
     carried = Payload(OUTPUT, len(written), written)  # escaped: a byte is a character
     visit, step = _take(_ran, result.step), _take(_returned, result)

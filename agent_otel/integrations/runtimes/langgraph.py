@@ -22,6 +22,8 @@ from agent_otel.semconv import OUTPUT, STATE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from agent_otel.core.types import Invocation
+
 ENTRY = Integration(
     "langgraph",
     distribution="langgraph",
@@ -95,14 +97,11 @@ _saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", 
 _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
 
 
-def _argument(args: tuple[Any, ...], kwargs: Mapping[str, Any], position: int, name: str) -> Any:
-    return kwargs[name] if name in kwargs else args[position] if len(args) > position else None
-
-
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def _begin(saver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Saving | None:
+def _begin(invocation: Invocation) -> _Saving | None:
+    saver = invocation.instance
     saving = _saving.get()
     if saving is not None:
         # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
@@ -113,22 +112,22 @@ def _begin(saver: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> _Sav
     return saving
 
 
-def _serialized(serializer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
     saving = _saving.get()
     # Count only the saver's own serializer: it may wrap another one, whose calls come in between.
-    if saving is not None and error is None and serializer is saving.saver.serde:
-        given = _argument(args, kwargs, 0, "obj")
+    if saving is not None and error is None and invocation.instance is saving.saver.serde:
+        given = invocation.arg(0, "obj")
         saving.seen = True
         saving.blobs += len(value[1])
         saving.whole = saving.whole or (type(given) is dict and "channel_values" in fields(given))
 
 
-def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _inlined(invocation: Invocation) -> None:
     """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
     saving = _saving.get()
     if saving is not None:
         saving.seen = True
-        given = _argument(args, kwargs, 0, "obj")
+        given = invocation.arg(0, "obj")
         values = fields(fields(given).get("channel_values")) if is_dict(given) else {}
         saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
 
@@ -136,13 +135,12 @@ def _inlined(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
 # --- payloads --------------------------------------------------------------------------------------------------------
 
 
-def _put(
-    saving: _Saving, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     _saving.set(None)
-    config, checkpoint = _argument(args, kwargs, 0, "config"), _argument(args, kwargs, 1, "checkpoint")
-    metadata = _argument(args, kwargs, 2, "metadata") or {}
-    new_versions = _argument(args, kwargs, 3, "new_versions") or {}
+    saving: _Saving = invocation.state
+    config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
+    metadata = invocation.arg(2, "metadata") or {}
+    new_versions = invocation.arg(3, "new_versions") or {}
     channels = checkpoint["channel_values"]
     stored = channels
     if not saving.whole:
@@ -150,17 +148,16 @@ def _put(
     _report(saving, STATE, config, None, stored, _kind(config, channels, metadata, new_versions), error)
 
 
-def _put_writes(
-    saving: _Saving, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     _saving.set(None)
-    config, writes = _argument(args, kwargs, 0, "config"), _argument(args, kwargs, 1, "writes")
-    task_id = _argument(args, kwargs, 2, "task_id")
+    saving: _Saving = invocation.state
+    config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
+    task_id = invocation.arg(2, "task_id")
     written: dict[str, list[Any]] = {}
     for channel, each in writes:
         written.setdefault(channel, []).append(each)
     stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
-    node = _node(task_id, _argument(args, kwargs, 3, "task_path") or "")
+    node = _node(task_id, invocation.arg(3, "task_path") or "")
     _report(saving, OUTPUT, config, node, stored, _namespace(config), error)
 
 
@@ -235,17 +232,18 @@ def _node(task_id: str, task_path: str) -> str | None:
     return pulled[1] if pulled else None
 
 
-def _writing(loop: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _writing(invocation: Invocation) -> None:
     """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
-    task_id = _argument(args, kwargs, 0, "task_id")
-    task = getattr(loop, "tasks", {}).get(task_id)
+    task_id = invocation.arg(0, "task_id")
+    task = getattr(invocation.instance, "tasks", {}).get(task_id)
     if task is not None:
         _task.set((task_id, task.name))
 
 
-def _running(graph: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _running(invocation: Invocation) -> None:
     """Report the graph's name for the thread that its savers and those of its subgraphs write to."""
-    for config in (_argument(args, kwargs, 1, "config"), graph.config):
+    graph = invocation.instance
+    for config in (invocation.arg(1, "config"), graph.config):
         configurable = fields(fields(config).get("configurable"))
         if text(configurable.get("checkpoint_ns")):
             return

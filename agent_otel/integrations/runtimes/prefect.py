@@ -19,7 +19,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "prefect",
@@ -89,43 +89,42 @@ _ending: ContextVar[Step | None] = ContextVar("agent_otel_prefect_flow", default
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _step(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
+def _step(invocation: Invocation) -> Step | None:
     """Return the step of a task run; None if its transaction is committed, since the task does not run then."""
-    if _transaction(args, kwargs).is_committed():
+    engine = invocation.instance
+    if _transaction(invocation).is_committed():
         return None
     run = engine.task_run
     execution = identity(run.flow_run_id) or identity(run.id)
     return Step(_RUNTIME, engine.task.name, None, execution, max(run.run_count, 1))
 
 
-def _transaction(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return args[0] if args else kwargs["transaction"]
+def _transaction(invocation: Invocation) -> Any:
+    return invocation.arg(0, "transaction")
 
 
-def _nothing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: tasks have no serialised input."""
 
 
-def _known(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], outcome: StepOutcome) -> StepOutcome:
+def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
     return outcome
 
 
 _reader = StepReader(_step, _nothing, _known)
 
 
-def _calling(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    visit = handler.enter_step(_reader, engine, args, kwargs)
+def _calling(invocation: Invocation) -> Any:
+    visit = handler.enter_step(_reader, invocation)
     if visit is not None:
         visit.__enter__()
     return visit
 
 
-def _called(
-    visit: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     """End a task that returned or raised; if its transaction stores the result, wait for the serialised bytes."""
+    visit, transaction = invocation.state, _transaction(invocation)
     visit.leave()
-    transaction = _transaction(args, kwargs)
     record = getattr(transaction, "_staged_value", None)
     if error is None and record is not None and transaction.write_on_commit and transaction.key and transaction.store:
         _unstored[id(record)] = _Unstored(record, visit)
@@ -143,8 +142,9 @@ def _of(engine: Any) -> Step:
     return Step(_RUNTIME, None, engine.flow.name, identity(engine.flow_run.id), max(engine.flow_run.run_count, 1))
 
 
-def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _running(invocation: Invocation) -> None:
     """Report the parameters of a flow's first run; later runs of it have the same ones."""
+    engine = invocation.instance
     step = _of(engine)
     if step.execution is not None:
         handler.execution_named(step.execution, engine.flow.name)
@@ -152,49 +152,46 @@ def _running(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> N
         handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
-def _succeeding(engine: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    return _ending.set(_of(engine))
+def _succeeding(invocation: Invocation) -> Any:
+    return _ending.set(_of(invocation.instance))
 
 
-def _succeeded(
-    token: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
-    _ending.reset(token)
+def _succeeded(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    _ending.reset(invocation.state)
 
 
-def _created(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Any, error: Any) -> None:
+def _created(invocation: Invocation, run: Any, error: Any) -> None:
     """Report that the server refused to create a run, with the size from its message."""
     said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
     if said is None:
         return
-    flow = kwargs["flow"] if "flow" in kwargs else args[0] if args else None
+    flow = invocation.arg(0, "flow")
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
-    handler.payload(step, Payload(INPUT, size, value=kwargs.get("parameters")), None, said[0])
+    handler.payload(step, Payload(INPUT, size, value=invocation.kwargs.get("parameters")), None, said[0])
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def _storing(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _storing(invocation: Invocation) -> Any:
     """Return the result to measure: a task's, or the flow's own if it is stored while the flow ends."""
-    record = args[0] if args else kwargs["result_record"]
+    record = invocation.arg(0, "result_record")
     flow = _ending.get()
     if id(record) not in _unstored and flow is not None:
         _unstored[id(record)] = _Unstored(record, step=flow)
     return _unstored.get(id(record))
 
 
-def _stored(
-    unstored: Any, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: BaseException | None
-) -> None:
+def _stored(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    unstored: _Unstored = invocation.state
     _unstored.pop(id(unstored.record), None)
     unstored.finish()
 
 
-def _serialised(record: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], data: Any, error: Any) -> None:
+def _serialised(invocation: Invocation, data: Any, error: Any) -> None:
     """Keep the serialised bytes: those of the result, then those of the record that contains it, if it is stored."""
-    unstored = _unstored.get(id(record))
+    unstored = _unstored.get(id(invocation.instance))
     if unstored is not None and error is None:
         result = unstored.carried.data if unstored.carried is not None else data
         unstored.carried = Payload(OUTPUT, len(data), result)

@@ -23,7 +23,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from agent_otel.core.types import Invocation
 
     _Key = tuple[str | None, int | None]
 
@@ -88,25 +88,26 @@ _attempts: WeakKeyDictionary[Any, _Attempt] = WeakKeyDictionary()
 _begun, _proposed = _Recent(), _Recent()
 
 
-def _begins(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _begins(invocation: Invocation) -> None:
     """Begin an attempt and report its input, if the journal contains nothing else yet."""
-    handler, invocation = context.handler, context.invocation
-    step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", invocation.invocation_id)
+    context = invocation.instance
+    handler, begun = context.handler, context.invocation
+    step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", begun.invocation_id)
     _attempts[context.vm] = _Attempt(step)
-    given = invocation.input_buffer
+    given = begun.input_buffer
     if given and not context.vm.is_replaying():
         key = (step.execution, None)
         observer.payload(step, Payload(INPUT, len(given), given, again=_begun.count(key) > 0))
         _begun.note(key)
 
 
-def _registered(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], registered: Any, error: Any) -> None:
+def _registered(invocation: Invocation, registered: Any, error: Any) -> None:
     if error is None and not registered.replayed:
-        _attempts[vm].names[registered.handle] = args[0] if args else kwargs["name"]
+        _attempts[invocation.instance].names[registered.handle] = invocation.arg(0, "name")
 
 
-def _step(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    attempt, handle = _attempts[context.vm], args[0]
+def _step(invocation: Invocation) -> Step:
+    attempt, handle = _attempts[invocation.instance.vm], invocation.arg(0, "handle")
     step = attempt.step._replace(activity=attempt.names.pop(handle))
     refused = _proposed.count((step.execution, handle))
     if refused:
@@ -114,12 +115,12 @@ def _step(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Ste
     return step._replace(attempt=refused + 1)
 
 
-def _nothing(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _nothing(_: Invocation) -> None:
     """Return None: a run's inputs are Python references, and the journal contains none of them."""
 
 
-def _outcome(context: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
-    return _attempts[context.vm].outcomes.pop(args[0], None)
+def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
+    return _attempts[invocation.instance.vm].outcomes.pop(invocation.arg(0, "handle"), None)
 
 
 def _raised(error: BaseException) -> StepOutcome:
@@ -128,23 +129,24 @@ def _raised(error: BaseException) -> StepOutcome:
     return StepOutcome(error_type=class_of(error if own is None else own))
 
 
-def _succeeds(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    attempt, (handle, output) = _attempts[vm], args
+def _succeeds(invocation: Invocation) -> None:
+    attempt = _attempts[invocation.instance]
+    handle, output = invocation.arg(0, "handle"), invocation.arg(1, "output")
     attempt.outcomes[handle] = StepOutcome(Payload(OUTPUT, len(output), output))
     _hand_over(attempt, handle, output)
 
 
-def _fails(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _fails(invocation: Invocation) -> None:
     """Keep the failure that the SDK proposes for a step; the server may lose this attempt's other proposals."""
-    attempt = _attempts[vm]
-    attempt.outcomes[args[0]] = StepOutcome(error_type=class_of(sys.exc_info()[1]))
+    attempt = _attempts[invocation.instance]
+    attempt.outcomes[invocation.arg(0, "handle")] = StepOutcome(error_type=class_of(sys.exc_info()[1]))
     for key in attempt.large:
         _proposed.forget(key)
 
 
-def _returned(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], output: Any, error: Any) -> None:
+def _returned(invocation: Invocation, output: Any, error: Any) -> None:
     if error is None:
-        attempt = _attempts[kwargs["ctx"].vm]
+        attempt = _attempts[invocation.arg(1, "ctx").vm]
         if _proposed.count((attempt.step.execution, None)):
             observer.payload_refused(attempt.step, OUTPUT)
         observer.payload(attempt.step, Payload(OUTPUT, len(output), output))
@@ -158,9 +160,10 @@ def _hand_over(attempt: _Attempt, handle: int | None, output: bytes) -> None:
         _proposed.note(key)
 
 
-def _stores(vm: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _stores(invocation: Invocation) -> None:
+    vm = invocation.instance
     if not vm.is_replaying():
-        name, value = args[:2]
+        name, value = invocation.arg(0, "name"), invocation.arg(1, "value")
         observer.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 

@@ -20,7 +20,9 @@ from agent_otel.integrations import wrappers
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from agent_otel.core.types import Invocation
 
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000
@@ -69,34 +71,34 @@ class TaskHub:
 
     # --- activities -----------------------------------------------------------------------------------------------
 
-    def step(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    def step(self, invocation: Invocation) -> Step:
         """Read which activity runs."""
-        instance_id, name = args[self._first : self._first + 2]
+        instance_id, name = invocation.args[self._first : self._first + 2]
         return Step(self._runtime, name, execution=instance_id)
 
-    def input(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
+    def input(self, invocation: Invocation) -> Payload | None:
         """Read what it is given."""
-        instance_id, _name, task_id, text = args[self._first : self._first + 4]
+        instance_id, _name, task_id, text = invocation.args[self._first : self._first + 4]
         run = self._runs.get(instance_id)
         return _carried(INPUT, text, again=run is not None and task_id in run.unsendable)
 
-    def output(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], text: str | None) -> StepOutcome:
+    def output(self, invocation: Invocation, text: str | None) -> StepOutcome:
         """Read what it returns, and remember whose it is until it is sent."""
-        instance_id, _name, task_id = args[self._first : self._first + 3]
+        instance_id, _name, task_id = invocation.args[self._first : self._first + 3]
         with self._lock:
-            self._results[instance_id, task_id] = self.step(instance, args, kwargs)
+            self._results[instance_id, task_id] = self.step(invocation)
             if len(self._results) > _MAX_RESULTS:
                 self._results.popitem(last=False)
         return StepOutcome(_carried(OUTPUT, text))
 
     # --- workflows ------------------------------------------------------------------------------------------------
 
-    def turn(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    def turn(self, invocation: Invocation, result: Any, error: Any) -> None:
         """Read a turn of a workflow, unless it has been read before.
 
         The run's first event names the workflow and carries its input; it is new once, then part of every replay.
         """
-        instance_id, old_events, new_events = args[:3]
+        instance_id, old_events, new_events = invocation.args[:3]
         start = next((event for event in chain(old_events, new_events) if event.HasField("executionStarted")), None)
         if start is None:
             return
@@ -178,19 +180,20 @@ class TaskHub:
 
     # --- what is sent ---------------------------------------------------------------------------------------------
 
-    def stub_made(self, stub: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    def stub_made(self, invocation: Invocation, result: Any, error: Any) -> None:
         """Wrap a connection's stub, to see the hub's answers to results: the worker does not pass them on."""
+        stub = invocation.instance
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
                 call = getattr(stub, method)
                 setattr(stub, method, wrapt.FunctionWrapper(call, wrappers.wrapper_for(Watch(hook), call)))
 
-    def _sent(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
-        self.result_sent(args[0], refused=is_refusal(error))
+    def _sent(self, invocation: Invocation, result: Any, error: Any) -> None:
+        self.result_sent(invocation.args[0], refused=is_refusal(error))
 
-    def _turn_sent(self, _: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any, error: Any) -> None:
+    def _turn_sent(self, invocation: Invocation, result: Any, error: Any) -> None:
         if is_refusal(error):
-            self.turn_refused(args[0])
+            self.turn_refused(invocation.args[0])
 
     def result_sent(self, response: Any, *, refused: bool) -> None:
         """Forget the step of a result that was sent; report it if the hub ``refused`` the result."""

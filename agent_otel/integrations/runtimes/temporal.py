@@ -22,7 +22,9 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Wra
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "temporal",
@@ -129,24 +131,24 @@ def _refused(carried: Payload | None, limit: int) -> str | None:
 # --- the activity side ------------------------------------------------------------------------------------------------
 
 
-def _step(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-    start = args[1]
+def _step(invocation: Invocation) -> Step:
+    start = invocation.arg(1, "start")
     run_id = start.workflow_execution.run_id or getattr(start, "run_id", None)
     return Step(_RUNTIME, start.activity_type, start.workflow_type or None, run_id or None, start.attempt)
 
 
-def _input(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Payload | None:
-    start = args[1]
+def _input(invocation: Invocation) -> Payload | None:
+    start = invocation.arg(1, "start")
     return _carried(INPUT, start.input, again=start.attempt > 1)  # the history has it once
 
 
-def _completing_activity(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    _completed.set((args[0], _limits.get(worker, _DEFAULT_LIMIT_BYTES)))
+def _completing_activity(invocation: Invocation) -> None:
+    _completed.set((invocation.arg(0, "comp"), _limits.get(invocation.instance, _DEFAULT_LIMIT_BYTES)))
 
 
-def _outcome(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], result: Any) -> StepOutcome | None:
+def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
     completion, limit = _completed.get() or (None, 0)
-    if completion is None or completion.task_token != args[0]:
+    if completion is None or completion.task_token != invocation.arg(0, "task_token"):
         return None
     status = completion.result.WhichOneof("status")
     if status == "completed":
@@ -168,9 +170,9 @@ def _failed(failure: Any) -> StepOutcome:
 # --- the workflow side ------------------------------------------------------------------------------------------------
 
 
-def _activating(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _activating(invocation: Invocation) -> None:
     """Read an activation before payloads are decoded, and before workflow code runs."""
-    activation = args[0]
+    activation = invocation.arg(0, "act")
     _activation.set(activation)
     for job in activation.jobs:
         if job.HasField("initialize_workflow"):
@@ -201,15 +203,15 @@ def _report(step: Step, carried: Payload | None, refused: str | None = None) -> 
         observer.payload(step, carried, refused=refused)
 
 
-def _completing_workflow(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    _read_commands(args[0], _limits.get(worker, _DEFAULT_LIMIT_BYTES))
+def _completing_workflow(invocation: Invocation) -> None:
+    _read_commands(invocation.arg(0, "comp"), _limits.get(invocation.instance, _DEFAULT_LIMIT_BYTES))
 
 
-def _encoded(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Read the commands that the SDK's Python side refused as too large; it sends a completion without commands."""
     said = _SAID_TOO_LARGE.search(str(error)) if error is not None else None
     if said is not None:
-        _read_commands(args[0], int(said[2]))
+        _read_commands(invocation.arg(0, "completion"), int(said[2]))
 
 
 def _read_commands(completion: Any, limit: int) -> None:
@@ -251,18 +253,18 @@ def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: 
 # --- the worker -------------------------------------------------------------------------------------------------------
 
 
-def _validated(worker: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], value: Any, error: Any) -> None:
+def _validated(invocation: Invocation, value: Any, error: Any) -> None:
     """Read the namespace's limits when a worker has validated it with the server."""
     limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
     if limit > 0:
-        _limits[worker] = limit
+        _limits[invocation.instance] = limit
         for boundary in _BOUNDARIES:
             payload_cap.discover(_RUNTIME, boundary, limit)
 
 
-def _workflow_worker_made(_: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+def _workflow_worker_made(invocation: Invocation) -> None:
     """Exclude this package from the sandbox's reloading: loaded again for each run it would measure nothing."""
-    modules = getattr(getattr(kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
+    modules = getattr(getattr(invocation.kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
     if type(modules) is set:
         modules.add("agent_otel")
 

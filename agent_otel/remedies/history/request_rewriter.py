@@ -12,7 +12,7 @@ from agent_otel.remedies.history.argument_marks import parsed
 from agent_otel.remedies.history.views import Views
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import ModelReader, WrappedCall
+    from agent_otel.core.types import Invocation, ModelReader
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -37,7 +37,7 @@ class Requests:
         if self._large is not None:
             self._large.add(parsed(arguments))
 
-    def rewrite(self, out: Telemetry, reader: ModelReader, asked: WrappedCall) -> None:
+    def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
 
         def view(messages: Any, *, cached: bool = True) -> Any:
@@ -47,5 +47,5 @@ class Requests:
             return made.messages if made.removed_bytes else messages
 
         if reader.rewrite is not None:
-            reader.rewrite(*asked, view)
+            reader.rewrite(invocation, view)
             message_ids.set(())

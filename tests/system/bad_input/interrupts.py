@@ -19,7 +19,16 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import agent_otel
 from agent_otel.core import handler, tool_visit
-from agent_otel.core.types import ModelReader, ModelRequest, Payload, RequestPart, Step, StepOutcome, StepReader
+from agent_otel.core.types import (
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    Payload,
+    RequestPart,
+    Step,
+    StepOutcome,
+    StepReader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -79,7 +88,7 @@ _requests = ModelReader(lambda *_: ModelRequest([RequestPart("user", "text")], e
 
 def step(size: int) -> None:
     """Run a step of a durable runtime."""
-    visit = handler.enter_step(_steps, None, (), {})
+    visit = handler.enter_step(_steps, Invocation(None, (), {}))
     if visit is not None:
         with visit:
             visit.returned(tool(size))
@@ -87,7 +96,7 @@ def step(size: int) -> None:
 
 def model(_: int) -> None:
     """Send a request to a model."""
-    visit = handler.enter_model(_requests, None, (), {})
+    visit = handler.enter_model(_requests, Invocation(None, (), {}))
     if visit is not None:
         with visit:
             visit.returned(None)

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import agent_otel
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.types import ModelReader, RequestPart, ModelRequest, Step, StepReader
+from agent_otel.core.types import ModelReader, RequestPart, ModelRequest, Step, StepReader, Invocation
 
 exporter = InMemorySpanExporter()
 provider = TracerProvider()
@@ -50,7 +50,7 @@ for odd in (mock.Mock(), mock.MagicMock(), Unhashable(), 7, b"name", ["name"], L
         call.result("four")
     step = Step("temporal", odd, odd, odd)
     reader = StepReader(lambda *_: step, lambda *_: None, lambda *_: None)
-    with handler.enter_step(reader, None, (), {}):
+    with handler.enter_step(reader, Invocation(None, (), {})):
         pass
     agent_otel.payload("four", runtime="temporal", direction="input", workflow=odd, activity=odd, execution=odd)
     handler.execution_named(odd, odd)
@@ -58,7 +58,7 @@ for odd in (mock.Mock(), mock.MagicMock(), Unhashable(), 7, b"name", ["name"], L
     part = RequestPart("tool_results", "four", odd, odd, odd)
     request = ModelRequest([part, part], agent=odd, execution=odd)
     for outermost in (False, True):
-        with handler.enter_model(ModelReader(lambda *_: request, outermost=outermost), None, (), {}):
+        with handler.enter_model(ModelReader(lambda *_: request, outermost=outermost), Invocation(None, (), {})):
             pass
     handler.model_announced(request)
     handler.result_delivered(part)

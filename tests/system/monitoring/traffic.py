@@ -20,7 +20,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 import agent_otel
 from agent_otel import semconv
 from agent_otel.core import handler
-from agent_otel.core.types import ModelReader
+from agent_otel.core.types import Invocation, ModelReader
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader
@@ -209,7 +209,7 @@ def mishap(number: int) -> Work:
         yield
         talk.forget()
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.
-        handler.enter_model(ModelReader(_fail), None, (), {})
+        handler.enter_model(ModelReader(_fail), Invocation(None, (), {}))
         yield
 
 

@@ -15,6 +15,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import (
     HANDED_BACK,
     PRODUCED,
+    Invocation,
     ModelReader,
     ModelRequest,
     Payload,
@@ -28,10 +29,10 @@ from agent_otel.core.types import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_INNER = ToolReader(PRODUCED, lambda _, args, __: args[0], ToolResult)
-_OUTER = ToolReader(HANDED_BACK, lambda _, args, __: args[0], ToolResult, awaits=_INNER)
+_INNER = ToolReader(PRODUCED, lambda invocation: invocation.args[0], ToolResult)
+_OUTER = ToolReader(HANDED_BACK, lambda invocation: invocation.args[0], ToolResult, awaits=_INNER)
 _MODEL = ModelReader(
-    lambda _, args, __: args[0], lambda response: int(response["cached_tokens"]), lambda r: bool(r["asks"])
+    lambda invocation: invocation.args[0], lambda response: int(response["cached_tokens"]), lambda r: bool(r["asks"])
 )
 _TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
 
@@ -86,10 +87,10 @@ class Transcript:
     def use_framework(self, tool: str, arguments: dict[str, Any], produced: str, handed_back: str) -> None:
         """Call a tool through a framework that keeps less of its result than there was."""
         call = ToolCall(tool, arguments, self._next_id(), self._agent)
-        outer = handler.enter_tool(_OUTER, None, (call,), {})
+        outer = handler.enter_tool(_OUTER, Invocation(None, (call,), {}))
         assert isinstance(outer, handler.Visit)
         with outer:
-            inner = handler.enter_tool(_INNER, None, (call,), {})
+            inner = handler.enter_tool(_INNER, Invocation(None, (call,), {}))
             assert isinstance(inner, handler.Visit)
             with inner:
                 inner.returned(produced)
@@ -151,7 +152,7 @@ class Transcript:
         self.state["messages"].append({"role": "tool", "tool_call_id": call_id, "name": tool, "content": text})
 
     def _request(self, request: ModelRequest, cached_tokens: int, *, is_final: bool = False) -> None:
-        visit = handler.enter_model(_MODEL, None, (request,), {})
+        visit = handler.enter_model(_MODEL, Invocation(None, (request,), {}))
         assert visit is not None
         with visit:
             visit.returned({"cached_tokens": cached_tokens, "asks": not is_final})

@@ -190,11 +190,11 @@ def test_the_first_request_of_a_step_shows_no_call_of_another_process(told: Call
     report = told(
         f"""
 from agent_otel.core import handler
-from agent_otel.core.types import Step, StepOutcome, StepReader
+from agent_otel.core.types import Step, StepOutcome, StepReader, Invocation
 
 def step(function):
     reader = StepReader(lambda *_: Step("{runtime}", "a"), lambda *_: None, lambda *_: StepOutcome())
-    with handler.enter_step(reader, None, (), {{}}):
+    with handler.enter_step(reader, Invocation(None, (), {{}})):
         function()
 
 def answer():  # a step that runs the model alone

@@ -11,7 +11,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.remedies import result_ceiling
 from agent_otel.remedies.claim_check import policy
@@ -76,11 +76,14 @@ def test_a_structured_result_is_read_up_to_twice_the_ceiling(
 ) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_RESULT_CEILING_BYTES="60000")
     flat = [10_000_000] * numbers
-    reader = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found.data)
-    visit = handler.enter_tool(reader, ToolCall("search", {}, "call_1"), (), {})
+    reader = ToolReader(
+        PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found.data
+    )
+    visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
-        put = asyncio.run(visit.aremedied(flat, (None, (), {}))) if is_async else visit.remedied(flat, (None, (), {}))
+        call = Invocation(None, (), {})
+        put = asyncio.run(visit.aremedied(flat, call)) if is_async else visit.remedied(flat, call)
     if told is None:
         assert put is flat
     else:
@@ -166,13 +169,15 @@ def test_no_event_loop_waits_for_a_size(set_variables: Callable[..., None], reme
     set_variables(AGENT_OTEL="1", **(ceiling if remedy == "ceiling" else broken))
     policy.current.cache_clear()
     Slow.threads.clear()
-    reader = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
+    reader = ToolReader(
+        PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found
+    )
     value = [Slow() for _ in range(20_000)]
     with agent_otel.execution("run-1"):
-        visit = handler.enter_tool(reader, ToolCall("search", {}, "call_1"), (), {})
+        visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
         assert isinstance(visit, handler.Visit)
         with visit:
-            asyncio.run(visit.aremedied(value, (None, (), {})))
+            asyncio.run(visit.aremedied(value, Invocation(None, (), {})))
     policy.current.cache_clear()
     assert Slow.threads
     assert all(name.startswith("agent_otel-") for name in Slow.threads)

@@ -12,7 +12,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, LimitReached, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, LimitReached, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies import limits
 from agent_otel.remedies.limits import Limits, answer
 from agent_otel.settings import Settings
@@ -117,26 +117,26 @@ def test_tokens_are_estimated_or_counted_by_the_program() -> None:
 def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_RESULT_TOKENS="3")
     agent_otel.remedies.token_counter(lambda text: len(text.split()))
-    read = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
+    read = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
     found = []
     with agent_otel.execution("run-counted"):
         for _ in range(2):
-            visit = handler.enter_tool(read, ToolCall("search", {}), (), {})
+            visit = handler.enter_tool(read, Invocation(ToolCall("search", {}), (), {}))
             assert isinstance(visit, handler.Visit)
             with visit:
-                found.append(visit.skipped((None, (), {})))
-                visit.remedied("a b c", (None, (), {}))
+                found.append(visit.skipped(Invocation(None, (), {})))
+                visit.remedied("a b c", Invocation(None, (), {}))
         assert [isinstance(each, Replacement) for each in found] == [False, True]
         assert json.loads(found[1].text)["limit"] == "result_tokens"
 
 
 def test_a_call_that_is_tried_again_is_one_call(set_variables: Callable[..., None]) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_TOOL_CALLS="2", AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS="1")
-    read = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
+    read = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
     with agent_otel.execution("run-again"):
         for _ in range(2):
-            visit = handler.enter_tool(read, ToolCall("search", {}), (), {})
+            visit = handler.enter_tool(read, Invocation(ToolCall("search", {}), (), {}))
             assert isinstance(visit, handler.Visit)
             with visit:
-                tries = [visit.skipped((None, (), {})) for _ in range(3)]
+                tries = [visit.skipped(Invocation(None, (), {})) for _ in range(3)]
             assert not any(isinstance(each, Replacement) for each in tries)

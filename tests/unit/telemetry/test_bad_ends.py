@@ -284,7 +284,7 @@ _STEPS = (
     CALL
     + """
 from agent_otel.core import handler
-from agent_otel.core.types import Payload, Step, StepReader
+from agent_otel.core.types import Payload, Step, StepReader, Invocation
 
 bad = "\\ud800"
 
@@ -296,9 +296,9 @@ def step_reader(activity):
     )
 
 
-with handler.enter_step(step_reader("step" + bad), None, (), {}) as visit:
+with handler.enter_step(step_reader("step" + bad), Invocation(None, (), {})) as visit:
     visit.returned(None)
-with handler.enter_step(step_reader(7), None, (), {}) as visit:
+with handler.enter_step(step_reader(7), Invocation(None, (), {})) as visit:
     visit.returned(None)
 big = '{"' + "k" * 10 + '": "' + "x" * 2_000_000 + '"}'
 agent_otel.payload(big, runtime="temporal" + bad, direction="output" + bad, workflow="w" + bad, activity="sent" + bad)

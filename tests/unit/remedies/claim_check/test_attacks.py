@@ -15,7 +15,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import execution_context, handler, tool_invocation
-from agent_otel.core.types import PRODUCED, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.payload_store import Payloads
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 KEY = "the secret of this test"
 REFUSAL = {"error": "tool_result_unavailable", "hint": "there is no such result"}
 ALICE = "thread-1"
-_READER = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
-_ASKED: Any = (None, (), {})
+_READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+_ASKED: Any = Invocation(None, (), {})
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def _store(set_variables: Callable[..., None]) -> None:
 
 def _asks(thread: str, value: object = "s" * 100_000, tool: str = "search") -> Any:
     """What a framework hands to the model, in a thread that a client has named."""
-    visit = handler.enter_tool(_READER, ToolCall(tool, {}, "call_1", execution=thread), (), {})
+    visit = handler.enter_tool(_READER, Invocation(ToolCall(tool, {}, "call_1", execution=thread), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
         return visit.remedied(value, _ASKED)
@@ -63,7 +63,7 @@ def _stored(thread: str) -> str:
 
 def _read_by(thread: str, ref: str) -> Any:
     """The answer to a model that was told to read a reference, in a thread that a client has named."""
-    visit = handler.enter_tool(_READER, ToolCall("get_tool_result", {}, "call_2", execution=thread), (), {})
+    visit = handler.enter_tool(_READER, Invocation(ToolCall("get_tool_result", {}, "call_2", execution=thread), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
         return agent_otel.remedies.get_tool_result(ref)

@@ -12,7 +12,17 @@ import pytest
 
 import agent_otel
 from agent_otel.core import execution_context, handler
-from agent_otel.core.types import PRODUCED, Payload, Replacement, Step, StepReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import (
+    PRODUCED,
+    Invocation,
+    Payload,
+    Replacement,
+    Step,
+    StepReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.stores import NotFoundError
@@ -20,9 +30,9 @@ from agent_otel.remedies.claim_check.stores import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-READER = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
+READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 REF = re.compile(r'ref="(claim:[^"]+)"')
-ASKED: Any = (None, (), {})
+ASKED: Any = Invocation(None, (), {})
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +47,7 @@ def store(set_variables: Callable[..., None]) -> None:
 
 def goes_on(value: object, call: ToolCall | None = None) -> Any:
     """What goes on instead of a result: a Replacement, or the result itself."""
-    visit = handler.enter_tool(READER, call or ToolCall("search", {}, "call_1"), (), {})
+    visit = handler.enter_tool(READER, Invocation(call or ToolCall("search", {}, "call_1"), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
         return visit.remedied(value, ASKED)
@@ -186,9 +196,9 @@ def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut(
 
 @pytest.mark.usefixtures("_dead")
 def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_step() -> None:
-    reader = StepReader(lambda step, _, __: step, lambda _, __, ___: None, lambda _, __, ___, ____: None)
+    reader = StepReader(lambda invocation: invocation.instance, lambda _: None, lambda _, __: None)
     with _running("run-new") as step:
-        visit = handler.enter_step(reader, step, (), {})
+        visit = handler.enter_step(reader, Invocation(step, (), {}))
         assert visit is not None
         with visit:
             found = [goes_on("x" * 400_000, ToolCall("search", {}, f"call_{number}")) for number in range(3)]
@@ -235,14 +245,14 @@ def test_what_is_nested_deeply_is_above_the_ceiling(set_variables: Callable[...,
 def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
     reader = ToolReader(
         PRODUCED,
-        lambda call, _, __: call,
+        lambda invocation: invocation.instance,
         ToolResult,
         replace=lambda _, found, __: found,
         offloads_above=lambda: 80_000,
     )
     with agent_otel.execution("run-offload"):
         for size, is_stored in ((80_000, False), (80_001, True)):
-            visit = handler.enter_tool(reader, ToolCall("search", {}, "call_1"), (), {})
+            visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
             assert isinstance(visit, handler.Visit)
             with visit:
                 assert isinstance(visit.remedied("x" * size, ASKED), Replacement) == is_stored

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy, selections
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES
 from agent_otel.remedies.claim_check.selections import Selections
@@ -23,7 +23,7 @@ from agent_otel.remedies.json_path import at_path
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-READER = ToolReader(PRODUCED, lambda call, _, __: call, ToolResult, replace=lambda _, found, __: found)
+READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 
 
 class Counting(MemoryStore):
@@ -64,10 +64,10 @@ def store(set_variables: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -
 
 def stored(text: str) -> str:
     """The reference of a result."""
-    visit = handler.enter_tool(READER, ToolCall("search", {}, "call_1"), (), {})
+    visit = handler.enter_tool(READER, Invocation(ToolCall("search", {}, "call_1"), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
-        found: Any = visit.remedied(text, (None, (), {}))
+        found: Any = visit.remedied(text, Invocation(None, (), {}))
     assert isinstance(found, Replacement)
     return str(found.data["ref"])
 
