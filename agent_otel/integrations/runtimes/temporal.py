@@ -17,14 +17,12 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap
-from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Around, Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "temporal",
@@ -270,11 +268,11 @@ def _workflow_worker_made(invocation: Invocation) -> None:
 
 
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
-handler = Before(lambda *_: observer.step_started())
+handler = Before(lambda _: observer.step_started())
 completing_activity = Before(_completing_activity)
 activating = Before(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
-workflow_code = Around(lambda *_: observer.muted.set(True), lambda token, *_: observer.muted.reset(token))
+workflow_code = Around(lambda _: observer.muted.set(True), lambda call, *_: observer.muted.reset(call.state))
 completing_workflow = Before(_completing_workflow)
 encoded = Watch(_encoded)
 validated = Watch(_validated)
