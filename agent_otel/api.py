@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Inside, Visit
     from agent_otel.core.types import Replacement
-    from agent_otel.integrations.wrappers import Wrapper
+    from agent_otel.integrations.stand_ins import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")

@@ -70,9 +70,13 @@ def deactivate() -> None:
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415
 
     import_hook.uninstall()
-    wrapping = sys.modules.get("agent_otel.integrations.wrappers")
-    if wrapping is not None:
-        wrapping.restore()
+    if "agent_otel.core.switches" in sys.modules:
+        from agent_otel.core import switches  # noqa: PLC0415
+
+        switches.enabled = False
+    patching = sys.modules.get("agent_otel.integrations.patching")
+    if patching is not None:
+        patching.restore()
 
 
 def _described(error: BaseException) -> str:

@@ -213,13 +213,6 @@ class ModelReader:
     rewrite: Callable[[Invocation, Callable[..., Any]], None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """A function of this package that runs before a wrapped one and gets its call."""
-
-    run: Callable[[Invocation], None]
-
-
 class Step(NamedTuple):
     """An activity, step, task or node of a durable runtime, with the runtime's names for it.
 
@@ -280,65 +273,3 @@ class StepReader:
     outcome: Callable[[Invocation, Any], StepOutcome | None]
     failed: Callable[[BaseException], StepOutcome | None] | None = None
     opened_by_handler: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """A function of this package that runs after a wrapped one, async or not, has returned or raised.
-
-    It gets the call, the value and the exception; one of the two is None.
-    """
-
-    run: Callable[[Invocation, Any, BaseException | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Around:
-    """Functions of this package that run before and after a wrapped one, async or not.
-
-    ``before`` returns the state of the call, or None to leave ``after`` out. The arguments of ``after`` are those of
-    `Watch.run`. ``after`` also runs when the call is cancelled.
-    """
-
-    before: Callable[[Invocation], Any]
-    after: Callable[[Invocation, Any, BaseException | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Door:
-    """A function of this package that enters a wrapped function of a tool call in its own way.
-
-    It returns what `agent_otel.core.tool_visit.enter_tool` returns, or an object with the same methods.
-    """
-
-    enter: Callable[[Invocation], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Passing:
-    """A function of this package that calls a wrapped one and returns what the framework hands on in its place.
-
-    It gets the wrapped function and the call, and is async where that is. It raises nothing of its own.
-    """
-
-    run: Callable[[Callable[..., Any], Invocation], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class InThread:
-    """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
-
-    The wrapper passes the context of the decoration on to that thread, so that tool calls there belong to the agent's
-    run.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """Methods that subclasses override, the program's subclasses included; they are wrapped at the first instance.
-
-    The wrapped function is the base class's ``__init__``. ``methods`` returns, for a new instance, the classes, the
-    names of their methods to wrap, and the readers.
-    """
-
-    methods: Callable[[Any], Iterable[tuple[type, str, Around | Watch | ToolReader]]]

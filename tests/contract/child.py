@@ -170,7 +170,7 @@ def _unlike(before: dict[str, Json], now: dict[str, Json]) -> list[str]:
 
 def depths(places: dict[str, Any], originals: dict[str, Any] | None = None) -> dict[str, Any]:
     """How often each function is wrapped; with the originals, whether the innermost is the very same."""
-    from agent_otel.integrations.wrappers import _MARK
+    from agent_otel.integrations.patching import _MARK
 
     found: dict[str, Any] = {}
     for target, (parent, attribute) in places.items():

@@ -16,8 +16,9 @@ import pytest
 from agent_otel._internal import errors
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import handler
-from agent_otel.core.types import Around, Before, Family, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import runtimes
+from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, prefect, restate
 from agent_otel.semconv import INPUT
 from tests.unit.measure import hostile
@@ -41,28 +42,38 @@ def _visit(runtime: str) -> handler.carried.StepVisit:  # type: ignore[name-defi
     return visit
 
 
+def _before(hook: Hook, invocation: Invocation) -> Any:
+    assert hook.before is not None
+    return hook.before(invocation)
+
+
+def _after(hook: Hook, invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    assert hook.after is not None
+    hook.after(invocation, value, error)
+
+
 def _celery_encoded(value: Any) -> None:
     for record in (value, {"status": value}, {"status": "SUCCESS", "task_id": value}):
         celery._thread.runs = [celery._Run("t", None)]
-        celery.encoded.run(Invocation(None, (record,), {}), value, None)
+        _after(celery.encoded, Invocation(None, (record,), {}), value, None)
 
 
 def _celery_decoded(value: Any) -> None:
     for decoded in (value, [value, {}, {}], [[], {}, value]):
-        celery.decoded.run(Invocation(None, (b"body",), {}), decoded, None)
+        _after(celery.decoded, Invocation(None, (b"body",), {}), decoded, None)
 
 
 def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
     langgraph._saving.set(langgraph._Saving(saver))
     for given in (value, {"channel_values": value}):
-        langgraph.serialized.run(Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
+        _after(langgraph.serialized, Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
 
 
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
         langgraph._saving.set(langgraph._Saving(None))
-        langgraph.inlined.run(Invocation(None, (given,), {}))
+        _before(langgraph.inlined, Invocation(None, (given,), {}))
 
 
 def _saving(value: Any) -> tuple[Any, Any]:
@@ -75,57 +86,57 @@ def _saving(value: Any) -> tuple[Any, Any]:
 def _langgraph_put(value: Any) -> None:
     saving, config = _saving(value)
     checkpoint = {"channel_values": {"a": value, "__pregel_tasks": [_space(node=value)]}}
-    langgraph.put.after(Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, None)
-    langgraph.put.after(Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, _error())
+    _after(langgraph.put, Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, None)
+    _after(langgraph.put, Invocation(None, (config, checkpoint, {}, {"a": 1}), {}, saving), None, _error())
 
 
 def _langgraph_put_writes(value: Any) -> None:
     saving, config = _saving(value)
-    langgraph.put_writes.after(Invocation(None, (config, [("a", value)], "t"), {}, saving), None, None)
+    _after(langgraph.put_writes, Invocation(None, (config, [("a", value)], "t"), {}, saving), None, None)
 
 
 def _langgraph_running(value: Any) -> None:
     for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}}):
-        langgraph.running.run(Invocation(_space(config=None, name=value), (None, config), {}))
+        _before(langgraph.running, Invocation(_space(config=None, name=value), (None, config), {}))
 
 
 def _inngest_call(value: Any) -> None:
     execution = _space(_request=None, _target_hashed_id=None, _memos=_space(size=0))
     context = _space(step=_space(_execution=execution), run_id=value, attempt=0, event=_space(data=value))
-    inngest.call.before(Invocation(_space(local_id=value), (None, context), {}))
+    _before(inngest.call, Invocation(_space(local_id=value), (None, context), {}))
 
 
 def _inngest_reported(value: Any) -> None:
     inngest._call.set(inngest._Call(Step("inngest"), None))
     info = _space(op=_space(value="StepRun"), display_name=value)
-    inngest.reported.run(Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
+    _after(inngest.reported, Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
 
 
 def _inngest_ended(_: Any) -> None:
     info = _space()
     inngest._keep(inngest._ran, info, _visit("inngest"))
-    inngest.ended.run(Invocation(_space(info=info), (None, _error()), {}), None, None)
+    _after(inngest.ended, Invocation(_space(info=info), (None, _error()), {}), None, None)
 
 
 def _inngest_preparing(value: Any) -> None:
     for prepared in (value, _error()):
         step = _space()
         inngest._keep(inngest._ran, step, _visit("inngest"))
-        inngest.preparing.after(Invocation(None, (_space(step=step),), {}, inngest._result.set(None)), prepared, None)
+        _after(inngest.preparing, Invocation(None, (_space(step=step),), {}, inngest._result.set(None)), prepared, None)
 
 
 def _inngest_serialised(value: Any) -> None:
     inngest._result.set(_space(output=value, step=_space()))
-    inngest.serialised.run(Invocation(None, (value,), {}), value, None)
+    _after(inngest.serialised, Invocation(None, (value,), {}), value, None)
 
 
 def _prefect_task(_: Any) -> None:
-    prefect.task.after(Invocation(None, (_space(),), {}, _visit("prefect")), None, _error())
+    _after(prefect.task, Invocation(None, (_space(),), {}, _visit("prefect")), None, _error())
 
 
 def _prefect_flow(value: Any) -> None:
     run = _space(id=value, run_count=1, parameters=value)
-    prefect.flow.run(Invocation(_space(flow=_space(name=value), flow_run=run), (), {}))
+    _before(prefect.flow, Invocation(_space(flow=_space(name=value), flow_run=run), (), {}))
 
 
 def _hatchet_task(value: Any) -> None:
@@ -133,16 +144,15 @@ def _hatchet_task(value: Any) -> None:
     names = {"key": "k", "workflow_run_id": "w", "retry_count": 0, "durable_task_invocation_count": 1}
     action = _space(action_payload=payload, **names)
     hatchet._begun["k"] = None
-    entered = hatchet.task.before(
-        Invocation(_space(name=value, workflow=_space(name=value)), (_space(action=action),), {})
-    )
-    hatchet.task.after(Invocation(None, (), {}, entered), value, _error())
+    call = Invocation(_space(name=value, workflow=_space(name=value)), (_space(action=action),), {})
+    call.state = _before(hatchet.task, call)
+    _after(hatchet.task, call, value, _error())
 
 
 def _hatchet_serialised(_: Any) -> None:
     hatchet._begun["k"] = _visit("hatchet")
     hatchet._action.set(_space(key="k"))
-    hatchet.serialised.run(Invocation(None, (), {}), None, _error())
+    _after(hatchet.serialised, Invocation(None, (), {}), None, _error())
 
 
 def _restate_run(_: Any) -> None:
@@ -196,7 +206,7 @@ each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
 
 
 def test_each_function_of_an_adapter_has_a_row() -> None:
-    kinds = (Around, Before, Family, StepReader, Watch)
+    kinds = (Family, Hook, StepReader)
     found = set()
     for module in pkgutil.iter_modules(runtimes.__path__):
         members = vars(importlib.import_module(f"{runtimes.__name__}.{module.name}"))

@@ -18,18 +18,9 @@ from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, tool_visit
 from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
-from agent_otel.core.types import (
-    PRODUCED,
-    Around,
-    Before,
-    Invocation,
-    ModelReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-    Watch,
-)
+from agent_otel.core.types import PRODUCED, Invocation, ModelReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks
+from agent_otel.integrations.hooks import Hook
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
@@ -457,7 +448,7 @@ def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
 
 MODEL_READERS = _readers(model_sdks, ModelReader)
 TOOL_READERS = _readers(frameworks, ToolReader)
-HOOKS = {name: hook for kind in (Around, Before, Watch) for name, hook in _readers(frameworks, kind).items()}
+HOOKS = _readers(frameworks, Hook)
 pytestmark = pytest.mark.usefixtures("nothing_ran")
 each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
 
@@ -538,9 +529,8 @@ def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
     running = tool_visit._begin(_PROBED, ToolCall("probed"))
     assert running is not None
     with running, contextlib.suppress(AttributeError, KeyError, TypeError, LookupError):
-        run = hook.after if type(hook) is Around else hook.run
         instance, args, kwargs, *outcome = BESIDE[door](value)
-        run(Invocation(instance, args, kwargs), *outcome)
+        (hook.after or hook.before)(Invocation(instance, args, kwargs), *outcome)
 
 
 @pytest.mark.parametrize("door", list(TOOL_READERS))

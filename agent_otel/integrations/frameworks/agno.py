@@ -16,7 +16,8 @@ from weakref import finalize
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
-from agent_otel.core.types import PRODUCED, Before, Door, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Door, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -203,5 +204,5 @@ def _message(invocation: Invocation) -> None:
 
 
 execute = Door(_enter)
-logged = Before(_log)
-message = Before(_message)
+logged = Hook(_log)
+message = Hook(_message)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, listed, text
-from agent_otel.core.types import PRODUCED, Before, Family, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -81,6 +82,6 @@ def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:
         yield type(tool), "call", _call
 
 
-swallowed = Before(_swallowed)
-asked = Watch(_take_note)
+swallowed = Hook(_swallowed)
+asked = Hook(after=_take_note)
 tools = Family(_methods)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
-from agent_otel.core.types import PRODUCED, Before, RequestPart, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, RequestPart, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
@@ -78,4 +79,4 @@ def _parsing(invocation: Invocation) -> None:
 
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace)
-parsing = Before(_parsing)
+parsing = Hook(_parsing)

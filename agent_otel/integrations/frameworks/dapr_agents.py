@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, listed, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -87,4 +88,4 @@ def _wrapping(invocation: Invocation) -> None:
     handler.handler_raised(invocation.arg(0, "error"), run_tool)
 
 
-wrapping_error = Before(_wrapping)
+wrapping_error = Hook(_wrapping)

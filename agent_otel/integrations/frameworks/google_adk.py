@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, sole, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
@@ -149,5 +150,5 @@ prepared_call = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
 )
 single_call = dataclasses.replace(prepared_call, call=_single_call)
-building = Before(_building)
+building = Hook(_building)
 answering = Passing(_answering)

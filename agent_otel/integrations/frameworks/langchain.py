@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import fields, identity, is_dict, is_named, modules_of, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -254,7 +255,7 @@ def _langfuse_span(manager: Any) -> Span | None:
     return None
 
 
-swallowed = Before(_swallowed)
-started = Watch(_started)
-ending = Before(_ending)
-failing = Before(_failing)
+swallowed = Hook(_swallowed)
+started = Hook(after=_started)
+ending = Hook(_ending)
+failing = Hook(_failing)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult, Watch
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -162,4 +163,4 @@ def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:
 
 session = ToolReader(PRODUCED, _call, result, replace=_replace, parameters=_parameters)
 client = ToolReader(HANDED_BACK, _call, result, session)
-listing = Watch(_listing)
+listing = Hook(after=_listing)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_text, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp
+from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -94,8 +95,8 @@ def _tool_result(answer: Any) -> ToolResult | None:
 
 
 handled = ToolReader(PRODUCED, _handled, _nothing)
-responding = Before(_responding)
+responding = Hook(_responding)
 request = ToolReader(HANDED_BACK, _request, _nothing)
-looking_up = Before(_looking_up)
-serialising = Before(_serialising)
+looking_up = Hook(_looking_up)
+serialising = Hook(_serialising)
 tool = ToolReader(PRODUCED, _tool, _tool_result)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, Passing, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -213,7 +214,7 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
         visit.__exit__(type(error), error, None)
 
 
-swallowed = Before(_swallowed)
-timed_out = Before(_timed_out)
+swallowed = Hook(_swallowed)
+timed_out = Hook(_timed_out)
 calling = Passing(_calling)
 returned = Passing(_returned)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, listed, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Before, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -122,4 +123,4 @@ def _returned(invocation: Invocation) -> None:
         handler.handler_returned(_read(invocation.kwargs["result"], invocation.kwargs.get("exception")))
 
 
-returned = Before(_returned)
+returned = Hook(_returned)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, identity, is_empty, listed, number, text
-from agent_otel.core.types import Before, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -121,4 +122,4 @@ def _answered(_: Invocation) -> None:
 generated = ModelReader(_generated, _cached_tokens, _asks, outermost=True)
 events = ModelReader(_events, None, _asks, outermost=True)
 streamed = ModelReader(_streamed, None, _asks, outermost=True)
-answered = Before(_answered)
+answered = Hook(_answered)

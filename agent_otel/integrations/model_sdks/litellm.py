@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
-from agent_otel.core.types import Before, ModelReader, ModelRequest
+from agent_otel.core.types import ModelReader, ModelRequest
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, responses
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
@@ -55,5 +56,5 @@ def _entered(_: Invocation) -> ModelRequest:
     return ModelRequest(())
 
 
-announced = Before(_announced)
+announced = Hook(_announced)
 entered = ModelReader(_entered, None, asks, outermost=True)

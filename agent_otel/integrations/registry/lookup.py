@@ -80,7 +80,7 @@ def _applier(waiting: _Sites) -> Callable[[str], None]:
     def apply(module: str) -> None:
         """Load the wrapping and apply; this runs inside the user's import and must not raise."""
         try:
-            from agent_otel.integrations import wrappers  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
+            from agent_otel.integrations import patching  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
         except Exception as error:
             from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
 
@@ -92,7 +92,7 @@ def _applier(waiting: _Sites) -> Callable[[str], None]:
             return
         _check_disabled()
         for integration, site in waiting:
-            wrappers.apply(integration, site, module)
+            patching.apply(integration, site, module)
 
     return apply
 

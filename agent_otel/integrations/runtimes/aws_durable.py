@@ -18,7 +18,8 @@ from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of
-from agent_otel.core.types import Around, Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
@@ -235,6 +236,6 @@ def _refusal(error: BaseException | None, carried: Payload | None) -> str | None
     return said if limit is not None and carried.bytes > int(limit[1]) else None
 
 
-collected = Watch(_collected)
-invocation = Before(_beginning)
-checkpoint = Around(_checkpointing, _checkpointed)
+collected = Hook(after=_collected)
+invocation = Hook(_beginning)
+checkpoint = Hook(_checkpointing, _checkpointed)

@@ -22,7 +22,8 @@ from opentelemetry import trace
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
-from agent_otel.core.types import Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -195,8 +196,8 @@ def _published(invocation: Invocation, value: Any, error: Any) -> None:
     handler.payload(step, _carried(INPUT, body), None, str(error))
 
 
-tracer = Before(_connect)
-starting = Before(_starting)
-decoded = Watch(_decoded)
-encoded = Watch(_encoded)
-published = Watch(_published)
+tracer = Hook(_connect)
+starting = Hook(_starting)
+decoded = Hook(after=_decoded)
+encoded = Hook(after=_encoded)
+published = Hook(after=_published)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agent_otel.core.types import StepReader, Watch
+from agent_otel.core.types import StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -27,5 +28,5 @@ ENTRY = Integration(
 _hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), first=1)
 
 activity = StepReader(_hub.step, _hub.input, _hub.output)
-workflow = Watch(_hub.turn)
-stub = Watch(_hub.stub_made)
+workflow = Hook(after=_hub.turn)
+stub = Hook(after=_hub.stub_made)

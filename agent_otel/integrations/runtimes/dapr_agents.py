@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import is_text
-from agent_otel.core.types import Payload, Watch
+from agent_otel.core.types import Payload
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE
 
@@ -38,4 +39,4 @@ def _saved(invocation: Invocation, result: Any, error: Any) -> None:
     handler.payload(step, Payload(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
 
 
-saved = Watch(_saved)
+saved = Hook(after=_saved)

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler
-from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -218,12 +219,12 @@ def _variant(database: Any) -> str:
     return found
 
 
-entered = Watch(_entered)
+entered = Hook(after=_entered)
 step = StepReader(_step, _nothing, _outcome, _failed, opened_by_handler=True)
 asynchronous_step = StepReader(_step, _nothing, _outcome, _failed)
-asked = Watch(_asked)
-recorded = Watch(_recorded)
-started = Watch(_started)
-dequeued = Before(_dequeued)
-resumes = Before(_resumes)
-ended = Watch(_ended)
+asked = Hook(after=_asked)
+recorded = Hook(after=_recorded)
+started = Hook(after=_started)
+dequeued = Hook(_dequeued)
+resumes = Hook(_resumes)
+ended = Hook(after=_ended)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import payload_cap
-from agent_otel.core.types import StepReader, Watch
+from agent_otel.core.types import StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -63,7 +64,7 @@ def _externalized(invocation: Invocation, result: Any, error: Any) -> None:
 
 
 activity = StepReader(_hub.step, _hub.input, _hub.output)
-orchestrator = Watch(_hub.turn)
-stub = Watch(_hub.stub_made)
-worker = Watch(_worker_made)
-externalized = Watch(_externalized)
+orchestrator = Hook(after=_hub.turn)
+stub = Hook(after=_hub.stub_made)
+worker = Hook(after=_worker_made)
+externalized = Hook(after=_externalized)

@@ -12,7 +12,8 @@ from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_empty
-from agent_otel.core.types import Around, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -114,6 +115,6 @@ def _serialised(_: Invocation, text: Any, error: Any) -> None:
     _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
 
 
-step_run = Around(_beginning, _over)
-task = Around(_calling, _called)
-serialised = Watch(_serialised)
+step_run = Hook(_beginning, _over)
+task = Hook(_calling, _called)
+serialised = Hook(after=_serialised)

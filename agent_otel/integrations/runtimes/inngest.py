@@ -16,7 +16,8 @@ from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_named, text
-from agent_otel.core.types import Around, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -189,9 +190,9 @@ def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
         handler.payload(step, carried)
 
 
-received = Watch(_received)
-call = Around(_called, _answered)
-reported = Watch(_reported)
-ended = Watch(_ended)
-preparing = Around(_preparing, _prepared)
-serialised = Watch(_serialised)
+received = Hook(after=_received)
+call = Hook(_called, _answered)
+reported = Hook(after=_reported)
+ended = Hook(after=_ended)
+preparing = Hook(_preparing, _prepared)
+serialised = Hook(after=_serialised)

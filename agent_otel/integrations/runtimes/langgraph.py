@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_dict, is_named, is_text, listed, modules_of, text
-from agent_otel.core.types import Around, Before, Family, Payload, Step, Watch
+from agent_otel.core.types import Payload, Step
+from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import OUTPUT, STATE
 
@@ -255,15 +256,15 @@ def _running(invocation: Invocation) -> None:
 
 # --- what is wrapped -------------------------------------------------------------------------------------------------
 
-put = Around(_begin, _put)
-put_writes = Around(_begin, _put_writes)
-serialized = Watch(_serialized)
-inlined = Before(_inlined)
-writing = Before(_writing)
-running = Before(_running)
+put = Hook(_begin, _put)
+put_writes = Hook(_begin, _put_writes)
+serialized = Hook(after=_serialized)
+inlined = Hook(_inlined)
+writing = Hook(_writing)
+running = Hook(_running)
 
 
-def _methods(saver: Any) -> Iterable[tuple[type, str, Around | Watch]]:
+def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:
     for name, reader in (("put", put), ("aput", put), ("put_writes", put_writes), ("aput_writes", put_writes)):
         yield type(saver), name, reader
     yield type(saver.serde), "dumps_typed", serialized

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, identity, is_empty
-from agent_otel.core.types import Around, Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -197,9 +198,9 @@ def _serialised(invocation: Invocation, data: Any, error: Any) -> None:
         unstored.carried = Payload(OUTPUT, len(data), result)
 
 
-task = Around(_calling, _called)
-flow = Before(_running)
-flow_success = Around(_succeeding, _succeeded)
-created = Watch(_created)
-storing = Around(_storing, _stored)
-serialised = Watch(_serialised)
+task = Hook(_calling, _called)
+flow = Hook(_running)
+flow_success = Hook(_succeeding, _succeeded)
+created = Hook(after=_created)
+storing = Hook(_storing, _stored)
+serialised = Hook(after=_serialised)

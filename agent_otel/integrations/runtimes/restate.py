@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import class_of, context_of
-from agent_otel.core.types import Before, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -167,10 +168,10 @@ def _stores(invocation: Invocation) -> None:
         observer.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 
-invocation = Before(_begins)
-registered = Watch(_registered)
+invocation = Hook(_begins)
+registered = Hook(after=_registered)
 run = StepReader(_step, _nothing, _outcome, _raised)
-success = Before(_succeeds)
-failure = Before(_fails)
-handler = Watch(_returned)
-state = Before(_stores)
+success = Hook(_succeeds)
+failure = Hook(_fails)
+handler = Hook(after=_returned)
+state = Hook(_stores)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import handler
-from agent_otel.core.types import Payload, Step, StepOutcome, Watch
+from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
+from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class TaskHub:
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
                 call = getattr(stub, method)
-                setattr(stub, method, wrapt.FunctionWrapper(call, wrappers.wrapper_for(Watch(hook), call)))
+                setattr(stub, method, wrapt.FunctionWrapper(call, wrappers.wrapper_for(Hook(after=hook), call)))
 
     def _sent(self, invocation: Invocation, result: Any, error: Any) -> None:
         self.result_sent(invocation.args[0], refused=is_refusal(error))

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap
-from agent_otel.core.types import Around, Before, Invocation, Payload, Step, StepOutcome, StepReader, Watch
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -104,8 +105,7 @@ def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) ->
 
     protobuf's own ByteSize serialises.
     """
-    total = 0
-    text: bytes = b""
+    total, text = 0, b""
     for payload in payloads:
         data = payload.data
         size = _field_bytes(len(data)) if data else 0
@@ -268,12 +268,12 @@ def _workflow_worker_made(invocation: Invocation) -> None:
 
 
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
-handler = Before(lambda _: observer.step_started())
-completing_activity = Before(_completing_activity)
-activating = Before(_activating)
+handler = Hook(lambda _: observer.step_started())
+completing_activity = Hook(_completing_activity)
+activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
-workflow_code = Around(lambda _: observer.muted.set(True), lambda call, *_: observer.muted.reset(call.state))
-completing_workflow = Before(_completing_workflow)
-encoded = Watch(_encoded)
-validated = Watch(_validated)
-workflow_worker = Before(_workflow_worker_made)
+workflow_code = Hook(lambda _: observer.muted.set(True), lambda call, *_: observer.muted.reset(call.state))
+completing_workflow = Hook(_completing_workflow)
+encoded = Hook(after=_encoded)
+validated = Hook(after=_validated)
+workflow_worker = Hook(_workflow_worker_made)

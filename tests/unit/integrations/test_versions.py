@@ -165,4 +165,9 @@ importlib.metadata.version = refuse
 
     assert {"langgraph.checkpoint": [], "langchain_core": []} == logged
     assert "agent_otel.integrations.versions" in loaded
-    assert {"agent_otel.integrations.wrappers", "agent_otel.telemetry", "agent_otel.semconv"}.isdisjoint(loaded)
+    assert {
+        "agent_otel.integrations.patching",
+        "agent_otel.integrations.wrappers",
+        "agent_otel.telemetry",
+        "agent_otel.semconv",
+    }.isdisjoint(loaded)

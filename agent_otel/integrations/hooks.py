@@ -1,0 +1,164 @@
+"""Functions that an adapter runs beside a wrapped one: before and after it, in its place, or in its threads."""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import errors
+from agent_otel.core import switches
+from agent_otel.core.types import Invocation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from agent_otel.core.types import ToolReader
+    from agent_otel.integrations.stand_ins import Wrapper
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """Functions of this package that run before and after a wrapped one, async or not.
+
+    ``before`` gets the call and returns its ``state``, or None to leave ``after`` out. ``after`` gets the call, the
+    returned value and the exception; one of the two is None. It also runs when the call is cancelled.
+    """
+
+    before: Callable[[Invocation], Any] | None = None
+    after: Callable[[Invocation, Any, BaseException | None], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A function of this package that enters a wrapped function of a tool call in its own way.
+
+    It returns what `agent_otel.core.tool_visit.enter_tool` returns, or an object with the same methods.
+    """
+
+    enter: Callable[[Invocation], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """An async function of this package that calls a wrapped one, async too, and returns what the framework hands on.
+
+    It gets the wrapped function and the call. It raises nothing of its own.
+    """
+
+    run: Callable[[Callable[..., Any], Invocation], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InThread:
+    """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
+
+    The wrapper passes the context of the decoration on to that thread, so that tool calls there belong to the agent's
+    run.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Methods that subclasses override, the program's subclasses included; they are wrapped at the first instance.
+
+    The wrapped function is the base class's ``__init__``. ``methods`` returns, for a new instance, the classes, the
+    names of their methods to wrap, and the readers.
+    """
+
+    methods: Callable[[Any], Iterable[tuple[type, str, Hook | ToolReader]]]
+
+
+def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
+    """Return the wrapper that runs a hook."""
+    if hook.after is None:
+        return _hooked_before(hook)
+    return _hooked_async(hook, hook.after) if is_async else _hooked(hook, hook.after)
+
+
+def _hooked_before(hook: Hook) -> Wrapper:
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        _run_before(hook, Invocation(instance, args, kwargs))
+        return wrapped(*args, **kwargs)
+
+    return wrapper
+
+
+def _hooked(hook: Hook, after: Callable[..., None]) -> Wrapper:
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        invocation = Invocation(instance, args, kwargs)
+        if hook.before is not None and not _run_before(hook, invocation):
+            return wrapped(*args, **kwargs)
+        value, has_returned = None, False
+        try:
+            value = wrapped(*args, **kwargs)
+            has_returned = True
+            return value
+        finally:
+            _run_after(after, invocation, value, None if has_returned else sys.exc_info()[1])
+
+    return wrapper
+
+
+def _hooked_async(hook: Hook, after: Callable[..., None]) -> Wrapper:
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        invocation = Invocation(instance, args, kwargs)
+        if hook.before is not None and not _run_before(hook, invocation):
+            return await wrapped(*args, **kwargs)
+        value, has_returned = None, False
+        try:
+            value = await wrapped(*args, **kwargs)
+            has_returned = True
+            return value
+        finally:
+            _run_after(after, invocation, value, None if has_returned else sys.exc_info()[1])
+
+    return wrapper
+
+
+def _run_before(hook: Hook, invocation: Invocation) -> bool:
+    """Return true when the call has a state, for which ``after`` runs."""
+    try:
+        if hook.before is not None:
+            invocation.state = hook.before(invocation)
+    except Exception:
+        errors.report_error("hook.before")
+    return invocation.state is not None
+
+
+def _run_after(after: Callable[..., None], invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    try:
+        after(invocation, value, error)
+    except Exception:
+        errors.report_error("hook.after")
+
+
+def passing(hook: Passing) -> Wrapper:
+    """Return the wrapper that lets a function call the wrapped one."""
+
+    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await hook.run(wrapped, Invocation(instance, args, kwargs))
+
+    return wrapper
+
+
+def in_thread(_: InThread) -> Wrapper:
+    """Return the wrapper that passes the context on to the decorated function's thread."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
+        decorate = wrapped(*args, **kwargs)
+        return functools.partial(_decorate_in_context, decorate) if switches.enabled else decorate
+
+    return wrapper
+
+
+def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    here = contextvars.copy_context()
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return here.copy().run(function, *args, **kwargs)
+
+    return decorate(run)

@@ -1,0 +1,125 @@
+"""Applies and restores wrappers: candidates for versions, marks against a second wrapping, and the way back."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import settings
+from agent_otel._internal import errors
+from agent_otel.core import handler, switches
+from agent_otel.integrations import preload, versions, wrappers
+from agent_otel.integrations.hooks import Family
+from agent_otel.integrations.stand_ins import stand_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+    from agent_otel.integrations.stand_ins import Wrapper
+
+# A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
+_MARK = "_self_agent_otel_wrapped"
+_wrapped: list[tuple[Any, str, Any, Any]] = []
+_matched: set[Site] = set()
+
+
+def apply(integration: Integration, site: Site, module_name: str) -> None:
+    """Wrap what a site of an integration names in a module that has just been imported; nothing is raised."""
+    try:
+        _apply(integration, site, module_name)
+    except Exception:
+        errors.report_error(f"integration.{integration.name}")
+
+
+def _apply(integration: Integration, site: Site, module_name: str) -> None:
+    if site in _matched or integration.is_disabled(settings.current().disabled_integrations):
+        return
+    version = versions.installed(integration.distribution)
+    minimum = site.minimum or integration.minimum
+    if version is not None and versions.is_older(version, minimum):
+        versions.say_unmatched(integration, version, f"older than {minimum}, the oldest supported")
+        return
+    adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
+    module = sys.modules[module_name]
+    for candidate in site.candidates:
+        if candidate.module == module_name and _resolves(module, candidate):
+            for wrap in candidate.wraps:
+                _wrap(module, wrap.target, getattr(adapter, wrap.reader))
+            _matched.add(site)
+            switches.hooked.update([integration.name] if site.beside else [])
+            handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
+            preload.load()
+            return
+    # Without a version, the program's own module has the name; `agents.tool` is not so rare.
+    versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
+
+
+def _resolves(module: ModuleType, candidate: Candidate) -> bool:
+    return all(_find(module, wrap.target) is not None for wrap in candidate.wraps)
+
+
+def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
+    """Return (parent, attribute, value) of ``Class.method`` or ``function``; the value as stored, unbound."""
+    parent: Any = module
+    *path, attribute = target.split(".")
+    for name in path:
+        parent = getattr(parent, name, None)
+    value = inspect.getattr_static(parent, attribute, None) if parent is not None else None
+    return None if value is None else (parent, attribute, value)
+
+
+def _wrap(module: ModuleType, target: str, reader: Family | wrappers.Measured) -> None:
+    found = _find(module, target)
+    if found is not None:
+        _wrap_found(*found, reader)
+
+
+def _wrap_found(parent: Any, attribute: str, original: Any, reader: Family | wrappers.Measured) -> None:
+    if getattr(original, _MARK, False):
+        return
+    plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
+    wrapper = _family(reader) if isinstance(reader, Family) else wrappers.wrapper_for(reader, plain)
+    wrapped = stand_in(original, wrapper, parent, attribute)
+    setattr(wrapped, _MARK, True)
+    inherited = attribute not in vars(parent)
+    setattr(parent, attribute, wrapped)
+    _wrapped.append((parent, attribute, wrapped, None if inherited else original))
+
+
+def _family(hook: Family) -> Wrapper:
+    adopt = errors.guarded("hook.family")(_adopt)
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        result = wrapped(*args, **kwargs)
+        if switches.enabled:
+            adopt(hook, instance)
+        return result
+
+    return wrapper
+
+
+def _adopt(hook: Family, instance: Any) -> None:
+    """Wrap methods where they are defined: what a method overrides and may call is another's until it has instances."""
+    for kind, name, reader in hook.methods(instance):
+        for owner in kind.__mro__:
+            if name in vars(owner):
+                _wrap_found(owner, name, vars(owner)[name], reader)
+                break
+
+
+def restore() -> None:
+    """Put back every original that is still where we left it; where others have wrapped ours, ours stays silent."""
+    while _wrapped:
+        parent, attribute, wrapped, original = _wrapped.pop()
+        if vars(parent).get(attribute) is not wrapped:
+            continue
+        if original is None:
+            delattr(parent, attribute)
+        else:
+            setattr(parent, attribute, original)
+    _matched.clear()
+    switches.hooked.clear()
