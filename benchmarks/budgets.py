@@ -25,7 +25,7 @@ from rich.table import Table
 import agent_otel
 import agent_otel.auto
 from agent_otel import settings
-from agent_otel.core import tool_visit
+from agent_otel.core import remedy_hooks
 from agent_otel.core.executions import Executions
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
@@ -84,7 +84,7 @@ def overheads(measured_tool: Callable[[str], str], measured_large: Callable[[str
 def remedied(measured_tool: Callable[[str], str]) -> float:
     """What a ceiling that is not met adds to the measuring of a call; the tool has been called before."""
     os.environ["AGENT_OTEL_RESULT_CEILING_BYTES"] = "64KiB"
-    cached = (settings.current, tool_visit.remedies)
+    cached = (settings.current, remedy_hooks.result_remedies)
     for each in cached:
         each.cache_clear()
     with_ceiling = agent_otel.tool(bare)

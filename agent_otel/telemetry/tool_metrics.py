@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import deque
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.sinks.base import Series, Sink
     from agent_otel.telemetry.spans import Exemplar
-
-    _Waiting = tuple["ToolSeries", Series | None, float, int, int | None, Exemplar | None]
-
-_BATCH = 64  # calls; recording so many takes a tenth of a millisecond
 
 
 class ToolSeries:
@@ -76,21 +71,15 @@ class ToolSeries:
     ) -> None:
         """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result."""
         duration = self.duration if error_type is None else self.failed_duration(error_type)
-        waiting = self._metrics.waiting
-        if waiting is None:
-            with recording.held:
-                self.add(duration, seconds, args_bytes, result_bytes, exemplar)
-        else:
-            waiting.append((self, duration, seconds, args_bytes, result_bytes, exemplar))
-            if len(waiting) >= _BATCH:
-                self._metrics.settle()
+        with recording.held:
+            self._add(duration, seconds, args_bytes, result_bytes, exemplar)
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
     def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
         with recording.held:
-            self.add(None, 0, args_bytes, result_bytes, exemplar)
+            self._add(None, 0, args_bytes, result_bytes, exemplar)
         self.count_large(result_bytes, exemplar)
 
     def count_large(self, text_bytes: int, exemplar: Exemplar | None) -> None:
@@ -98,7 +87,7 @@ class ToolSeries:
         if text_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
-    def add(
+    def _add(
         self,
         duration: Series | None,
         seconds: float,
@@ -142,27 +131,10 @@ class Metrics:
         #: Remedies that may replace a result: `ceiling`, `claim_check`.
         self.remedies = remedies
         self._sinks = sinks
-        #: Buffered calls, where the sink calls `settle` before it is read; else None.
-        self.waiting: deque[_Waiting] | None = None
-        if len(sinks) == 1 and sinks[0].settles(self.settle):
-            self.waiting = deque()
         self._limiters = limiters()
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
         #: Series by the label values of the tool and the agent.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
-
-    def settle(self) -> None:
-        """Record the buffered calls on their series; a batch costs a fraction of so many single calls."""
-        waiting = self.waiting
-        if waiting is None:
-            return
-        with recording.held:
-            while True:
-                try:
-                    series, duration, seconds, args_bytes, result_bytes, exemplar = waiting.popleft()
-                except IndexError:
-                    return
-                series.add(duration, seconds, args_bytes, result_bytes, exemplar)
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it."""

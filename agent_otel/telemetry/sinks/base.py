@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 from agent_otel._internal import fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.spans import Exemplar
 
@@ -51,9 +49,6 @@ class Sink(Protocol):
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Return the series with these label values; an empty value means that the label is absent."""
-
-    def settles(self, settle: Callable[[], None]) -> bool:
-        """Return true when the sink will call ``settle`` before each read, so that calls may be buffered until then."""
 
 
 class Fan:

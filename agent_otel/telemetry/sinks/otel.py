@@ -66,10 +66,6 @@ class OTelSink:
             record = self._instruments[metric.name] = self._make(metric)
         return _OTelSeries(record, {key: value for key, value in zip(metric.labels, values, strict=True) if value})
 
-    def settles(self, settle: Callable[[], None]) -> bool:  # noqa: ARG002 - the SDK calls nothing before a collection
-        """Return False: the SDK does not call ``settle`` before a collection."""
-        return False
-
     def _make(self, metric: Metric) -> Callable[..., None]:
         arguments: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}
         if metric.kind == HISTOGRAM:

@@ -1,0 +1,71 @@
+"""The worth of our own cells beside the Prometheus client's metrics, in a whole tool call and alone.
+
+``python -m benchmarks.sinks`` from the root of the repository, in an environment that has the package and rich
+(``scripts/benchmark sinks``). The two are interleaved in one process; times are minima, in U.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+from rich.console import Console
+from rich.table import Table
+
+import agent_otel
+from agent_otel.telemetry import setup
+from agent_otel.telemetry.sinks.prometheus import PrometheusSink, _ClientMetric
+from agent_otel.telemetry.tool_metrics import Metrics
+from benchmarks import budgets, clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.semconv_types import Metric
+
+
+class ClientSink(PrometheusSink):
+    """The sink on the client's own metrics, as in multiprocess mode, but without its files."""
+
+    def _make(self, metric: Metric) -> _ClientMetric:
+        return _ClientMetric(metric, self._registry)
+
+
+def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
+    """Return what measuring adds to a tool call with each of these, and the cost of the metrics alone."""
+    tool, out = agent_otel.tool(budgets.bare), setup.telemetry()
+
+    def with_metrics(chosen: Metrics) -> Callable[[], object]:
+        def call() -> object:
+            out.metrics = chosen
+            return tool("where is it")
+
+        return call
+
+    cases: dict[str, Callable[[], object]] = {"bare": lambda: budgets.bare("where is it")}
+    cases |= {name: with_metrics(one) for name, one in metrics.items()}
+    series = {name: one.tool("bare", None) for name, one in metrics.items()}
+    cases |= {f"{name}, alone": lambda s=one: s.call(0.001, 20, 200, None, None) for name, one in series.items()}
+    took = clock.measure(cases, rounds=200)
+    return {name: took[name] - (0 if "alone" in name else took["bare"]) for name in cases if name != "bare"}
+
+
+def main() -> int:
+    """Measure without a recorded span, then with one."""
+    metrics = {
+        name: Metrics([sink(CollectorRegistry())], 10**6)
+        for name, sink in (("cells", PrometheusSink), ("client", ClientSink))
+    }
+    silent = measured(metrics)
+    budgets.record_spans()
+    spanned = measured(metrics)
+    table = Table("sink", "no span recorded, U", "span recorded, U")
+    for name, took in silent.items():
+        table.add_row(name, f"{took:.2f}", f"{spanned[name]:.2f}")
+    Console(width=110).print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
