@@ -19,7 +19,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import runtimes
 from agent_otel.integrations.hooks import Family, Hook
-from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, prefect, restate
+from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, langgraph_postgres, prefect, restate
 from agent_otel.semconv import INPUT
 from tests.unit.measure import hostile
 
@@ -65,15 +65,15 @@ def _celery_decoded(value: Any) -> None:
 
 def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
-    langgraph._saving.set(langgraph._Saving(saver))
+    langgraph.open_saving.set(langgraph._Saving(saver))
     for given in (value, {"channel_values": value}):
         _after(langgraph.serialized, Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
 
 
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
-        langgraph._saving.set(langgraph._Saving(None))
-        _before(langgraph.inlined, Invocation(None, (given,), {}))
+        langgraph.open_saving.set(langgraph._Saving(None))
+        _before(langgraph_postgres.inlined, Invocation(None, (given,), {}))
 
 
 def _saving(value: Any) -> tuple[Any, Any]:
@@ -171,7 +171,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
     "inngest.preparing": _inngest_preparing,
     "inngest.reported": _inngest_reported,
     "inngest.serialised": _inngest_serialised,
-    "langgraph.inlined": _langgraph_inlined,
+    "langgraph_postgres.inlined": _langgraph_inlined,
     "langgraph.put": _langgraph_put,
     "langgraph.put_writes": _langgraph_put_writes,
     "langgraph.running": _langgraph_running,

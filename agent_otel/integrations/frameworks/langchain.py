@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import fields, identity, is_dict, is_named, modules_of, text
+from agent_otel.core.plain import fields, identity, is_dict, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -20,8 +20,6 @@ from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from opentelemetry.trace import Span
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -38,9 +36,7 @@ ENTRY = Integration(
             Wrap("_handle_tool_error", "swallowed"),
             Wrap("_handle_validation_error", "swallowed"),
         ),
-        # The callbacks between which another instrumentation's span of the same call is open. These make it current, or
-        # hold it where it can be found, so that the numbers can be set on it. get_child is what a tool calls first when
-        # all have heard of its start.
+        # get_child is what a tool calls first when all handlers have heard of its start.
         Site(
             Candidate(
                 "langchain_core.callbacks.manager",
@@ -51,6 +47,7 @@ ENTRY = Integration(
                 Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
                 Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
             ),
+            adapter="frameworks.langchain_callbacks",
             beside=(
                 "langfuse.langchain.CallbackHandler",
                 "opentelemetry.instrumentation.genai.langchain",
@@ -117,7 +114,7 @@ def _thread_id(config: Any) -> str | None:
     return identity(fields(fields(config).get("configurable")).get("thread_id"))
 
 
-def _result(output: Any) -> ToolResult:
+def read_result(output: Any) -> ToolResult:
     """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
     message = None if type(output) is str else _tool_message(output)
     if message is None:
@@ -182,7 +179,7 @@ def _offloads_above() -> int:
 
 def _handed_back(output: Any) -> ToolResult:
     """Read what the node returns: an error status there means that an exception was converted."""
-    reading = _result(output)
+    reading = read_result(output)
     return ToolResult(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
 
 
@@ -209,7 +206,7 @@ def _is_control_flow(error: BaseException) -> bool:
 run = ToolReader(
     PRODUCED,
     _run_call,
-    _result,
+    read_result,
     opened_by="langchain",
     is_control_flow=_is_control_flow,
     also_timed_by=_ALSO_TIMED_BY,
@@ -234,28 +231,4 @@ def _swallowed(invocation: Invocation) -> None:
     observer.handler_raised(invocation.arg(0, "e"), run)
 
 
-def _ending(invocation: Invocation) -> None:
-    observer.handler_finishing(_result, invocation.arg(0, "output"))
-
-
-def _failing(invocation: Invocation) -> None:
-    observer.handler_failing(invocation.arg(0, "error"), run)
-
-
-def _started(invocation: Invocation, value: Any, error: Any) -> None:
-    observer.handler_started(_langfuse_span(invocation.instance))
-
-
-def _langfuse_span(manager: Any) -> Span | None:
-    """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
-    for handler in manager.handlers:
-        if "langfuse.langchain.CallbackHandler" in modules_of(handler):
-            runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
-            return getattr(runs.get(manager.run_id), "_otel_span", None)
-    return None
-
-
 swallowed = Hook(_swallowed)
-started = Hook(after=_started)
-ending = Hook(_ending)
-failing = Hook(_failing)

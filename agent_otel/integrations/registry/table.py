@@ -90,7 +90,7 @@ INTEGRATIONS = (
         ),
         Site(
             Candidate('langchain_core.callbacks.manager', Wrap('CallbackManagerForToolRun.get_child', 'started'), Wrap('AsyncCallbackManagerForToolRun.get_child', 'started'), Wrap('CallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('CallbackManagerForToolRun.on_tool_error', 'failing'), Wrap('AsyncCallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('AsyncCallbackManagerForToolRun.on_tool_error', 'failing')),
-            adapter='frameworks.langchain', beside=('langfuse.langchain.CallbackHandler', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain'),
+            adapter='frameworks.langchain_callbacks', beside=('langfuse.langchain.CallbackHandler', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain'),
         ),
         Site(
             Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._iter_v2_events', 'events'), Wrap('BaseChatModel._aiter_v2_events', 'events'), Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')),
@@ -328,7 +328,7 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', sites=(
         Site(
             Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')),
-            adapter='runtimes.langgraph',
+            adapter='runtimes.langgraph_postgres',
         ),
     )),
     Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), sites=(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_dict, is_named, is_text, listed, modules_of, text
+from agent_otel.core.plain import fields, identity, is_named, is_text, listed, modules_of, text
 from agent_otel.core.types import Payload, Step
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -32,9 +32,8 @@ ENTRY = Integration(
     tested="0.2.76 to 1.2",
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
-        Site(
+        Site(  # the second one up to 0.4
             Candidate("langgraph.pregel.main", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
-            # up to 0.4
             Candidate("langgraph.pregel", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
         ),
         # The node of a task.
@@ -61,16 +60,6 @@ CHECKPOINT_ENTRY = Integration(
     packages=("langgraph.checkpoint.base",),
     sites=(Candidate("langgraph.checkpoint.base", Wrap("BaseCheckpointSaver.__init__", "savers")),),
 )
-# The values that PostgreSQL's savers put into a column of its own instead of giving them to the serializer.
-POSTGRES_ENTRY = Integration(
-    "langgraph-checkpoint-postgres",
-    product="langgraph",
-    distribution="langgraph-checkpoint-postgres",
-    minimum="2.0",
-    tested="2.0 to 3.2",
-    packages=("langgraph.checkpoint.postgres",),
-    sites=(Candidate("langgraph.checkpoint.postgres.base", Wrap("Jsonb.__init__", "inlined")),),
-)
 
 _RUNTIME = "langgraph"
 _PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
@@ -94,7 +83,7 @@ class _Saving:
         self.whole = False
 
 
-_saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", default=None)
+open_saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", default=None)
 _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
 
 
@@ -103,18 +92,18 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 
 def _begin(invocation: Invocation) -> _Saving | None:
     saver = invocation.instance
-    saving = _saving.get()
+    saving = open_saving.get()
     if saving is not None:
         # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
         saving.saver = saver
         return None
     saving = _Saving(saver)
-    _saving.set(saving)
+    open_saving.set(saving)
     return saving
 
 
 def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
-    saving = _saving.get()
+    saving = open_saving.get()
     # Count only the saver's own serializer: it may wrap another one, whose calls come in between.
     if saving is not None and error is None and invocation.instance is saving.saver.serde:
         given = invocation.arg(0, "obj")
@@ -123,21 +112,11 @@ def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
         saving.whole = saving.whole or (type(given) is dict and "channel_values" in fields(given))
 
 
-def _inlined(invocation: Invocation) -> None:
-    """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
-    saving = _saving.get()
-    if saving is not None:
-        saving.seen = True
-        given = invocation.arg(0, "obj")
-        values = fields(fields(given).get("channel_values")) if is_dict(given) else {}
-        saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
-
-
 # --- payloads --------------------------------------------------------------------------------------------------------
 
 
 def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    _saving.set(None)
+    open_saving.set(None)
     saving: _Saving = invocation.state
     config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
     metadata = invocation.arg(2, "metadata") or {}
@@ -150,7 +129,7 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    _saving.set(None)
+    open_saving.set(None)
     saving: _Saving = invocation.state
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
     task_id = invocation.arg(2, "task_id")
@@ -254,12 +233,9 @@ def _running(invocation: Invocation) -> None:
             return
 
 
-# --- what is wrapped -------------------------------------------------------------------------------------------------
-
 put = Hook(_begin, _put)
 put_writes = Hook(_begin, _put_writes)
 serialized = Hook(after=_serialized)
-inlined = Hook(_inlined)
 writing = Hook(_writing)
 running = Hook(_running)
 

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core import payload_cap
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes.temporal_payloads import (
+    RUNTIME,
+    field_bytes,
+    keep_limit,
+    limit_of,
+    payload_of,
+    refusal_of,
+)
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ENTRY = Integration(
     "temporal",
@@ -53,9 +56,6 @@ ENTRY = Integration(
     ),
 )
 
-_RUNTIME = "temporal"
-_BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")
-_DEFAULT_LIMIT_BYTES = 2 * 1024 * 1024
 _TOO_LARGE = "PayloadsTooLarge"
 _SAID_TOO_LARGE = re.compile(r"\[TMPRL1103\].*payloads.*Size: (\d+) bytes, Limit: (\d+) bytes")
 _WORKFLOW_ENDED = 10  # RemoveFromCache.EvictionReason.WORKFLOW_EXECUTION_ENDING
@@ -89,41 +89,9 @@ class _Run:
 
 
 _runs: dict[str, _Run] = {}
-_limits: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 # Each task of a worker is an asyncio task of its own, and so are these.
 _activation: ContextVar[Any] = ContextVar("agent_otel_temporal_activation", default=None)
 _completed: ContextVar[tuple[Any, int] | None] = ContextVar("agent_otel_temporal_completed", default=None)
-
-
-def _field_bytes(size: int) -> int:
-    """Bytes of a protobuf field with so many bytes in it: a tag, the length in seven bits a byte, and those."""
-    return 1 + max(1, (size.bit_length() + 6) // 7) + size
-
-
-def _carried(direction: str, payloads: Iterable[Any], *, again: bool = False) -> Payload | None:
-    """Weigh a ``Payloads`` message without building one; the largest JSON text stands for what is inside.
-
-    protobuf's own ByteSize serialises.
-    """
-    total, text = 0, b""
-    for payload in payloads:
-        data = payload.data
-        size = _field_bytes(len(data)) if data else 0
-        for key, value in payload.metadata.items():
-            size += _field_bytes(_field_bytes(len(key.encode())) + _field_bytes(len(value)))
-            if value.startswith(b"json/") and key == "encoding" and len(data) > len(text):
-                text = data
-        for stored in getattr(payload, "external_payloads", ()):
-            size += _field_bytes(stored.ByteSize())
-        total += _field_bytes(size)
-    return Payload(direction, total, text or None, again=again) if total else None
-
-
-def _refused(carried: Payload | None, limit: int) -> str | None:
-    """Return the error message for a payload above the limit."""
-    if carried is None or carried.bytes <= limit:
-        return None
-    return f"{carried.bytes} bytes exceed the limit of {limit}"
 
 
 # --- the activity side ------------------------------------------------------------------------------------------------
@@ -132,16 +100,16 @@ def _refused(carried: Payload | None, limit: int) -> str | None:
 def _step(invocation: Invocation) -> Step:
     start = invocation.arg(1, "start")
     run_id = start.workflow_execution.run_id or getattr(start, "run_id", None)
-    return Step(_RUNTIME, start.activity_type, start.workflow_type or None, run_id or None, start.attempt)
+    return Step(RUNTIME, start.activity_type, start.workflow_type or None, run_id or None, start.attempt)
 
 
 def _input(invocation: Invocation) -> Payload | None:
     start = invocation.arg(1, "start")
-    return _carried(INPUT, start.input, again=start.attempt > 1)  # the history has it once
+    return payload_of(INPUT, start.input, again=start.attempt > 1)  # the history has it once
 
 
 def _completing_activity(invocation: Invocation) -> None:
-    _completed.set((invocation.arg(0, "comp"), _limits.get(invocation.instance, _DEFAULT_LIMIT_BYTES)))
+    _completed.set((invocation.arg(0, "comp"), limit_of(invocation.instance)))
 
 
 def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
@@ -150,8 +118,8 @@ def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
         return None
     status = completion.result.WhichOneof("status")
     if status == "completed":
-        carried = _carried(OUTPUT, (completion.result.completed.result,))
-        refused = _refused(carried, limit)
+        carried = payload_of(OUTPUT, (completion.result.completed.result,))
+        refused = refusal_of(carried, limit)
         return StepOutcome(carried, _TOO_LARGE if refused else None, refused)
     if status == "cancelled":
         return StepOutcome(error_type="CancelledError")
@@ -161,7 +129,7 @@ def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
 def _failed(failure: Any) -> StepOutcome:
     said = _SAID_TOO_LARGE.search(failure.message)
     if said is not None:
-        return StepOutcome(Payload(OUTPUT, _field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
+        return StepOutcome(Payload(OUTPUT, field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
     return StepOutcome(error_type=failure.application_failure_info.type or "ApplicationError")
 
 
@@ -177,7 +145,7 @@ def _activating(invocation: Invocation) -> None:
             started = job.initialize_workflow
             run = _run(activation.run_id, started.workflow_type)
             if not activation.is_replaying:
-                _report(_of(activation, run), _carried(INPUT, started.arguments, again=run.again(INPUT)))
+                _report(_of(activation, run), payload_of(INPUT, started.arguments, again=run.again(INPUT)))
         elif job.HasField("remove_from_cache") and job.remove_from_cache.reason == _WORKFLOW_ENDED:
             _runs.pop(activation.run_id, None)
             observer.execution_ended(activation.run_id)
@@ -193,7 +161,7 @@ def _run(run_id: str, workflow: str | None = None) -> _Run:
 
 
 def _of(activation: Any, run: _Run) -> Step:
-    return Step(_RUNTIME, workflow=run.workflow, execution=activation.run_id)
+    return Step(RUNTIME, workflow=run.workflow, execution=activation.run_id)
 
 
 def _report(step: Step, carried: Payload | None, refused: str | None = None) -> None:
@@ -202,7 +170,7 @@ def _report(step: Step, carried: Payload | None, refused: str | None = None) -> 
 
 
 def _completing_workflow(invocation: Invocation) -> None:
-    _read_commands(invocation.arg(0, "comp"), _limits.get(invocation.instance, _DEFAULT_LIMIT_BYTES))
+    _read_commands(invocation.arg(0, "comp"), limit_of(invocation.instance))
 
 
 def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
@@ -222,10 +190,10 @@ def _read_commands(completion: Any, limit: int) -> None:
         variant = command.WhichOneof("variant")
         sent = getattr(command, variant)
         if variant == "complete_workflow_execution" and sent.HasField("result"):
-            carried = _carried(OUTPUT, (sent.result,))
+            carried = payload_of(OUTPUT, (sent.result,))
             if carried is not None:
                 again = run.again(OUTPUT, carried.bytes)
-                _report(_of(activation, run), carried._replace(again=again), _refused(carried, limit))
+                _report(_of(activation, run), carried._replace(again=again), refusal_of(carried, limit))
         if variant in _SENT_ON:
             _report_refused(activation, run, variant, sent, limit)
         seq = getattr(sent, "seq", 0)
@@ -240,8 +208,8 @@ def _read_commands(completion: Any, limit: int) -> None:
 
 
 def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: int) -> None:
-    carried = _carried(INPUT, getattr(sent, _SENT_ON[variant]))
-    refused = _refused(carried, limit)
+    carried = payload_of(INPUT, getattr(sent, _SENT_ON[variant]))
+    refused = refusal_of(carried, limit)
     if carried is not None and refused is not None:
         step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
         again = run.again(variant, getattr(sent, "seq", 0), carried.bytes)
@@ -253,11 +221,7 @@ def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: 
 
 def _validated(invocation: Invocation, value: Any, error: Any) -> None:
     """Read the namespace's limits when a worker has validated it with the server."""
-    limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
-    if limit > 0:
-        _limits[invocation.instance] = limit
-        for boundary in _BOUNDARIES:
-            payload_cap.discover(_RUNTIME, boundary, limit)
+    keep_limit(invocation.instance, getattr(value, "limits", None))
 
 
 def _workflow_worker_made(invocation: Invocation) -> None:

@@ -1,0 +1,44 @@
+"""LangChain's callbacks, between which another instrumentation's span of the same call is open.
+
+The hooks make that span current, or hold it where it can be found, so that the numbers can be set on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler as observer
+from agent_otel.core.plain import modules_of
+from agent_otel.integrations.frameworks import langchain
+from agent_otel.integrations.hooks import Hook
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.types import Invocation
+
+
+def _ending(invocation: Invocation) -> None:
+    observer.handler_finishing(langchain.read_result, invocation.arg(0, "output"))
+
+
+def _failing(invocation: Invocation) -> None:
+    observer.handler_failing(invocation.arg(0, "error"), langchain.run)
+
+
+def _started(invocation: Invocation, value: Any, error: Any) -> None:
+    observer.handler_started(_langfuse_span(invocation.instance))
+
+
+def _langfuse_span(manager: Any) -> Span | None:
+    """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
+    for handler in manager.handlers:
+        if "langfuse.langchain.CallbackHandler" in modules_of(handler):
+            runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
+            return getattr(runs.get(manager.run_id), "_otel_span", None)
+    return None
+
+
+started = Hook(after=_started)
+ending = Hook(_ending)
+failing = Hook(_failing)
