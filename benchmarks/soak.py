@@ -104,7 +104,7 @@ def soak(plan: Plan) -> Report:
     title = f"{plan.calls:,} calls in {seconds:,.0f} s, {scrapes} scrapes"
     cells = [(name, f"{planned:,.0f}", f"{counted:,.0f}") for name, (planned, counted) in rows.items()]
     sizes = said["resident"]
-    memory = "Resident MB at each tenth: " + ", ".join(f"{size / 1e6:.1f}" for size in sizes)
+    memory = f"Resident MB in each tenth (median of ten readings): {', '.join(f'{size / 1e6:.1f}' for size in sizes)}"
     text = _table(title, ("figure", "planned", "counted"), cells) + f"\n{memory}.\n"
     _console.print(memory)
     failures = [f"{name}: {counted:,.0f}, not {planned:,.0f}" for name, (planned, counted) in rows.items()

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import statistics
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ TOOLS = 5_000
 EXECUTIONS = 10_000
 _TEXT = "x" * 20_000
 _PAUSE_SECONDS = 0.001
+_SWITCH_SECONDS = 0.0005
 _WARM = 200
 
 
@@ -76,20 +78,26 @@ def _share(plan: Plan, first: int, step: int, tenths: _Tenths) -> Iterator[int]:
 
 
 class _Tenths:
-    """Resident memory at each tenth of the calls."""
+    """Resident memory in each tenth of the calls: the median of ten readings: a scrape takes 3 MB for a moment."""
 
     def __init__(self, calls: int) -> None:
         self._lock = threading.Lock()
-        self._left = calls
-        self._tenth = max(1, calls // 10)
-        self.resident: list[int] = []
+        self._made = 0
+        self._hundredth = max(1, calls // 100)
+        self._readings: list[int] = []
 
     def made(self) -> None:
         """Count a call."""
         with self._lock:
-            self._left -= 1
-            if self._left % self._tenth == 0:
-                self.resident.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+            self._made += 1
+            if self._made % self._hundredth == 0:
+                self._readings.append(int(Path("/proc/self/statm").read_text().split()[1]) * 4096)
+
+    @property
+    def resident(self) -> list[int]:
+        """Return the bytes of each tenth."""
+        tenths = (self._readings[start : start + 10] for start in range(0, len(self._readings), 10))
+        return [int(statistics.median(readings)) for readings in tenths]
 
 
 def soak(calls: int) -> None:
@@ -143,9 +151,11 @@ def _count_spans() -> dict[str, int]:
 def paced(calls: int) -> None:
     """Make calls from four threads, as far apart as tools make them, and report how long each took.
 
-    A full garbage collection takes 20 to 80 ms after the imports of start-up, in whichever call allocates next: what is
-    there by then is moved to the permanent generation.
+    Two delays are Python's own. A full garbage collection takes 20 to 80 ms after the imports of start-up, in whichever
+    call allocates next: what is there by then is moved to the permanent generation. And a thread that computes keeps the
+    interpreter for 5 ms before another gets its turn: turns of 0.5 ms leave the waits for an exporter.
     """
+    sys.setswitchinterval(_SWITCH_SECONDS)
     delays: list[float] = []
     for number in range(_WARM):
         with contextlib.suppress(ToolError):
