@@ -152,8 +152,8 @@ def paced(calls: int) -> None:
     """Make calls from four threads, as far apart as tools make them, and report how long each took.
 
     Two delays are Python's own. A full garbage collection takes 20 to 80 ms after the imports of start-up, in whichever
-    call allocates next: what is there by then is moved to the permanent generation. And a thread that computes keeps the
-    interpreter for 5 ms before another gets its turn: turns of 0.5 ms leave the waits for an exporter.
+    call allocates next: what is there by then is moved to the permanent generation. And a thread that computes keeps
+    the interpreter for 5 ms before another gets its turn: turns of 0.5 ms leave the waits for an exporter.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     delays: list[float] = []

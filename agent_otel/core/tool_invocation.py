@@ -67,6 +67,8 @@ class ToolInvocation:
     followup: str | None = None
     handed: int | None = None
     invites = False
+    #: What `budget` has returned, None until it is asked.
+    known_budget: Budget | None = None
     #: Limits that count this call as running; the end of the call releases them.
     limits: LimitsInUse | None = None
     #: Returns the bytes above which the framework stores the result itself.
@@ -89,7 +91,6 @@ class ToolInvocation:
     visit: Any = staticmethod(lambda: None)  # by a weak reference
     #: True when the span has the attributes of the result.
     written = False
-    _budget: Budget | None = None
 
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
@@ -236,9 +237,9 @@ class ToolInvocation:
 
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
-        if self._budget is None:
-            self._budget = budget_of(self.state, self.out.settings, self.offloads_above)
-        return self._budget
+        if self.known_budget is None:
+            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above)
+        return self.known_budget
 
 
 def start_attributes(call: ToolInvocation) -> dict[str, Any]:
@@ -317,7 +318,7 @@ def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | No
 
 def _record_bytes(call: ToolInvocation, read_bytes: int, exemplar: Exemplar | None) -> None:
     """Record the bytes of a result, or of a failure's text, that go on to the model."""
-    limit_bytes, layer = call.budget()
+    limit_bytes, layer = call.known_budget or call.budget()
     if (read_bytes if call.remedied is None else call.remedied.bytes) > limit_bytes:
         call.series.over_budget(layer).record(1, exemplar)
     if read_bytes > call.out.settings.large_result_bytes and call.out.settings.log_large_results:

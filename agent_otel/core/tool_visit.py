@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 
+#: The module that sets the key by which a program suppresses instrumentation.
+_SUPPRESSING = "opentelemetry.instrumentation.utils"
+
 
 def running() -> ToolInvocation | None:
     """Return the tool call that runs in this context.
@@ -283,8 +286,8 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
     if not switches.enabled or switches.muted.get():
         return None
     try:
-        current = running()
-        if current is not None:
+        current = _current.get()
+        if current is not None and (current := running()) is not None:
             return _enter_within(current, reader, invocation)
         return _begin(reader, _plain_call(reader.call(invocation)))
     except Exception:
@@ -294,7 +297,7 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
 
 def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
-    if call is None or is_suppressed():
+    if call is None or (_SUPPRESSING in sys.modules and is_suppressed()):
         return None
     if (
         reader.replace is None
@@ -308,8 +311,8 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
 
 
 def is_suppressed() -> bool:
-    """Return true when the program suppresses instrumentation, by a key that only this module of OpenTelemetry sets."""
-    return "opentelemetry.instrumentation.utils" in sys.modules and bool(context.get_value("suppress_instrumentation"))
+    """Return true when the program suppresses instrumentation."""
+    return _SUPPRESSING in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
 def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
