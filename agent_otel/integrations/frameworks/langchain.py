@@ -96,10 +96,10 @@ def _run_call(invocation: Invocation) -> ToolCall:
 
 
 def _node_call(invocation: Invocation) -> ToolCall:
-    # The node passes its arguments by position: `arg` would be two calls of every tool call.
-    call = invocation.args[0]
+    args, named = invocation.args, invocation.kwargs
+    call = args[0] if args else named["call"]
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
-    third = invocation.args[2]
+    third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
     config = third if is_dict(third) else getattr(third, "config", None)
     return ToolCall(
         name=call["name"],
