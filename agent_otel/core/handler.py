@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
-from agent_otel.core import delivery, execution_context, model_request, remedy_hooks, switches
-from agent_otel.core import payload as carried
+from agent_otel.core import delivery, execution_context, model_request, remedy_hooks, step_visit, switches
+from agent_otel.core import payload as payloads
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import request_remedies, result_remedies
@@ -42,6 +42,7 @@ __all__ = [
     "Visit",
     "aremedied",
     "as_stream",
+    "begin_step",
     "current_step",
     "enter_model",
     "enter_step",
@@ -152,22 +153,38 @@ def model_answered() -> None:
     model_request.answered()
 
 
-def enter_step(reader: StepReader, invocation: Invocation) -> carried.StepVisit | None:
+def enter_step(reader: StepReader, invocation: Invocation) -> step_visit.WrappedStep | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
     if not switches.enabled or switches.muted.get():
         return None
     try:
         step = reader.step(invocation)
-        return None if step is None else carried.StepVisit(reader, carried.named(step), invocation)
+        return None if step is None else step_visit.WrappedStep(reader, payloads.named(step), invocation)
     except Exception:
         errors.report_error("step.enter")
         return None
 
 
+@errors.guarded("step.enter")
+def begin_step(
+    step: Step, carried: Payload | None = None, *, opened_by_handler: bool = False
+) -> step_visit.StepVisit | None:
+    """Begin a step whose end the adapter learns of elsewhere: it calls the visit's ``finish``.
+
+    ``carried`` is the step's input. Where ``opened_by_handler`` is true, `step_started` opens the span. Return None
+    when nothing is to be recorded.
+    """
+    if not switches.enabled or switches.muted.get():
+        return None
+    visit = step_visit.StepVisit(payloads.named(step), opened_by_handler=opened_by_handler)
+    visit.begin(carried)
+    return visit
+
+
 @errors.guarded("step.start")
 def step_started() -> None:
     """Open the step's span: the runtime is about to run the step's code, and all interceptors have opened theirs."""
-    carried.step_started()
+    step_visit.step_started()
 
 
 @errors.guarded("execution.named")
@@ -186,20 +203,20 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
     """
     if switches.enabled:
         try:
-            carried.payload(carried.named(step), reading, started_ns, refused)
+            step_visit.payload(payloads.named(step), reading, started_ns, refused)
         except Exception:
             errors.report_error("payload")
 
 
 def current_step() -> Step | None:
     """Return the step that runs in this context, for payloads that its own code hands on."""
-    return carried.current_step() if switches.enabled else None
+    return step_visit.current_step() if switches.enabled else None
 
 
 @errors.guarded("payload")
 def is_over_cap(step: Step, reading: Payload) -> bool:
     """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
-    return switches.enabled and carried.is_over_cap(step, reading)
+    return switches.enabled and payloads.is_over_cap(step, reading)
 
 
 @errors.guarded("payload")
@@ -213,14 +230,14 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
         reading = Payload(direction, size(value).bytes, data=value)
     else:
         reading = Payload(direction, size(value).bytes, value=value)
-    carried.payload(carried.named(step), reading)
+    step_visit.payload(payloads.named(step), reading)
 
 
 @errors.guarded("payload.refused")
 def payload_refused(step: Step, direction: str) -> None:
     """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
     if switches.enabled:
-        carried.refused(carried.named(step), direction)
+        payloads.refused(payloads.named(step), direction)
 
 
 def handler_started(within: Span | None = None) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, payload, tool_names
+from agent_otel.core import execution_context, fragments, step_visit, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
@@ -124,7 +124,7 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
 def _is_first_of(carrier: execution_context.Carrier) -> bool:
     """Return true for the first request of a step; LangGraph's steps run in one process, so theirs are no matter."""
     carrier.has_requested = True
-    step = payload.current_step()
+    step = step_visit.current_step()
     return step is not None and step.runtime != _LANGGRAPH
 
 

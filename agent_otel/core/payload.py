@@ -1,19 +1,15 @@
 """The carried stage: each payload that a durable runtime carries is compared with its cap.
 
-A step's input and output share one span, which shows the payload nearer to its cap. From the warn ratio up a payload is
-also analysed (``payload_analysis``); below it, a payload costs two histograms and a look-up of its execution.
+From the warn ratio up a payload is also analysed (``payload_analysis``); below it, a payload costs two histograms and a
+look-up of its execution. ``step_visit`` has the steps that carry payloads.
 """
 
 from __future__ import annotations
 
-import functools
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from opentelemetry import trace
-
 from agent_otel import semconv
-from agent_otel._internal import errors, failures
 from agent_otel.core import execution_context, payload_analysis
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
@@ -25,15 +21,11 @@ from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from contextvars import Token
-    from types import TracebackType
-
     from opentelemetry.trace import Span
-    from typing_extensions import Self
 
     from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.payload_cap import EffectiveCap
-    from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+    from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
@@ -78,142 +70,6 @@ class MeasuredPayload(NamedTuple):
         if self.turns_left is not None:
             found[semconv.PAYLOAD_TURNS_TO_CAP] = self.turns_left
         return found
-
-
-class StepVisit:
-    """A wrapped function that runs a step, as a context manager around the user's call."""
-
-    __slots__ = (
-        *("__weakref__", "_carrier", "_invocation", "_out", "_reader", "_started_ns", "_token"),
-        *("outcome", "refused", "span", "step", "weighed"),
-    )
-
-    def __init__(self, reader: StepReader, step: Step, invocation: Invocation) -> None:
-        self._reader = reader
-        self._invocation = invocation
-        self._out = telemetry()
-        self._started_ns = time.time_ns()
-        self._carrier = execution_context.Carrier(step.execution, self)
-        self._token: Token[execution_context.Carrier | None] | None = None
-        self.step = step
-        self.span: spans.OpenSpan | None = None
-        self.outcome: StepOutcome | None = None
-        self.refused = False
-        self.weighed: MeasuredPayload | None = None
-
-    def __enter__(self) -> Self:
-        try:
-            self._token = execution_context.runtime.set(self._carrier)
-            if not self._reader.opened_by_handler:
-                self.open_span()
-            carried = self._reader.carried(self._invocation)
-            if carried is not None:
-                self.take(weigh(self._out, self.step, carried))
-        except Exception:
-            errors.report_error("step.enter")
-        return self
-
-    def open_span(self) -> None:
-        """Open the span, or find the runtime's own, and make it current."""
-        out, current = self._out, spans.current_span()
-        if self.span is None and out.tracer is not None and current is not None:
-            attributes = step_attributes(self.step)
-            mode, name = out.settings.spans, self.step.activity or ""
-            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current)
-        if self.span is not None:
-            if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
-                self.span.write(self.weighed.attributes(), None, None)
-            if self._carrier.let_go is None:
-                self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
-            self.span.attach()
-
-    def take(self, weighed: MeasuredPayload) -> None:
-        """Keep the payload that is nearer to its cap."""
-        if self.weighed is None or _rank(weighed) >= _rank(self.weighed):
-            self.weighed = weighed
-
-    def returned(self, value: Any) -> None:
-        """Read the output of the step."""
-        try:
-            self.outcome = self._reader.outcome(self._invocation, value)
-        except Exception:
-            errors.report_error("step.outcome")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self.leave()
-            if error is not None and self.outcome is None and self._reader.failed is not None:
-                self.outcome = self._reader.failed(error)
-            error_type = failures.class_name(type(error)) if error is not None else None
-            outcome = self.outcome
-            if outcome is not None:
-                error_type = outcome.error_type or error_type
-                if outcome.carried is not None:
-                    self.take(weigh(self._out, self.step, outcome.carried))
-                if outcome.refused is not None:
-                    self.refused = True
-                    reject(self._out, self.step, outcome.refused_direction)
-            finish(self._out, self.step, self.span, self.weighed, error_type, refused=self.refused)
-        except Exception:
-            errors.report_error("step.finish")
-
-    def leave(self) -> None:
-        """Leave the step's context when its own code has ended; its output may be read later, in another context."""
-        if self.span is not None:
-            self.span.detach()
-        token, self._token = self._token, None
-        if token is not None:
-            try:  # noqa: SIM105 - suppress() costs on every call
-                execution_context.runtime.reset(token)
-            except ValueError:
-                pass  # the step ends in another context than it began in; that context is no longer used
-        self._carrier.is_over = True
-
-
-def _running() -> StepVisit | None:
-    """Return the visit of the step that runs in this context."""
-    carrier = execution_context.running_step()
-    visit = carrier.visit() if carrier is not None else None
-    return visit if isinstance(visit, StepVisit) else None
-
-
-def current_step() -> Step | None:
-    """Return the step that runs in this context."""
-    visit = _running()
-    return visit.step if visit is not None else None
-
-
-def step_started() -> None:
-    """Open the step's span: the runtime is about to run the step's code, and other spans around it are open."""
-    visit = _running()
-    if visit is not None:
-        visit.open_span()
-
-
-def payload(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
-    """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
-    out = telemetry()
-    weighed = weigh(out, step, carried)
-    if refused is not None:
-        reject(out, step, carried.direction, carried.kind)
-    visit = _running()
-    if visit is not None and visit.step.execution == step.execution and visit.step.activity == step.activity:
-        visit.take(weighed)
-        visit.refused = visit.refused or refused is not None
-        return
-    if started_ns is None and refused is None and not weighed.notable:
-        return
-    if spans.current_span() is None or out.tracer is None:
-        finish(out, step, None, weighed, None, refused=refused is not None)
-        return
-    span = None
-    # No span for a retry: some runtimes retry a rejected payload a dozen times a second.
-    if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
-        name = step.activity or step.workflow or ""
-        span = spans.open_payload_span(out.tracer, name, step_attributes(step), started_ns)
-    finish(out, step, span, weighed, None, refused=refused is not None)
 
 
 def refused(step: Step, direction: str) -> None:
@@ -388,10 +244,6 @@ def step_attributes(step: Step) -> dict[str, Any]:
     if step.attempt > 1:
         found[semconv.ACTIVITY_ATTEMPT] = step.attempt
     return found
-
-
-def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
-    return weighed.utilization, weighed.carried.bytes
 
 
 def _exemplar() -> Any:

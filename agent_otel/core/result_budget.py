@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, payload
+from agent_otel.core import execution_context, payload, step_visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def room_of(execution: ExecutionState | None) -> Room:
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
         return Room(payload_bytes + handed_bytes * execution.copies, cap_bytes, execution.copies)
-    step = payload.current_step() if execution_context.runtime.get() is not None else None
+    step = step_visit.current_step() if execution_context.runtime.get() is not None else None
     cap = payload.cap_of(step, semconv.OUTPUT) if step is not None else None
     return Room(handed_bytes, cap.bytes if cap is not None else None)
 

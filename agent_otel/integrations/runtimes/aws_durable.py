@@ -18,7 +18,7 @@ from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
@@ -82,25 +82,9 @@ def _error_type(error: Any) -> str | None:
 # --- steps while they run ---------------------------------------------------------------------------------------------
 
 
-def _starting(invocation: Invocation) -> Step:
-    return _step(invocation.instance.execution, invocation.args[0])
-
-
-def _nothing(_: Invocation) -> None:
-    """Return None: steps have no serialised input."""
-
-
-def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
-    return outcome
-
-
-_reader = StepReader(_starting, _nothing, _known)
-
-
 def _enter(plugin: _Hooks, info: Any) -> None:
-    visit = handler.enter_step(_reader, Invocation(plugin, (info,), {}))
+    visit = handler.begin_step(_step(plugin.execution, info))
     if visit is not None:
-        visit.__enter__()
         _running[plugin.execution, info.operation_id] = visit
 
 
@@ -109,8 +93,7 @@ def _end(execution: str, operation_id: str, outcome: StepOutcome) -> bool:
     visit = _running.pop((execution, operation_id), None)
     if visit is None:
         return False
-    visit.returned(outcome)
-    visit.__exit__(None, None, None)
+    visit.finish(outcome)
     return True
 
 

@@ -22,7 +22,7 @@ from opentelemetry import trace
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
@@ -83,13 +83,10 @@ def _carried(direction: str, body: Any, *, again: bool = False) -> Payload:
 # --- a task -----------------------------------------------------------------------------------------------------------
 
 
-def _step(invocation: Invocation) -> Step:
-    request = invocation.instance
-    (task,) = invocation.args
+def _step(task: Any) -> Step:
+    request = task.request
     root_id = request.root_id or request.id
     workflow = task.name if root_id == request.id else None
-    if workflow is not None:
-        handler.execution_named(root_id, workflow)
     return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=_transport_of(task.app))
 
 
@@ -100,9 +97,8 @@ def _transport_of(app: Any) -> str | None:
     return _transports[app]
 
 
-def _input(invocation: Invocation) -> Payload | None:
+def _input(request: Any) -> Payload | None:
     """Return this task's input if the arguments that this thread decoded are the same object."""
-    request = invocation.instance
     decoded, _thread.decoded = _thread.decoded, None
     if decoded is None or decoded[0] != id(request.args):
         return None
@@ -110,19 +106,13 @@ def _input(invocation: Invocation) -> Payload | None:
     return decoded[1]._replace(again=bool(redelivered))
 
 
-def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
-    return outcome
-
-
-_reader = StepReader(_step, _input, _known, opened_by_handler=True)
-
-
 @errors.guarded("celery.prerun")
 def _prerun(task_id: str, task: Any, **_: Any) -> None:
     """Begin; other receivers of the signal may open a span after this."""
-    visit = handler.enter_step(_reader, Invocation(task.request, (task,), {}))
-    if visit is not None:
-        visit.__enter__()
+    step = _step(task)
+    visit = handler.begin_step(step, _input(task.request), opened_by_handler=True)
+    if visit is not None and step.workflow is not None and step.execution is not None:
+        handler.execution_named(step.execution, step.workflow)
     _thread.runs.append(_Run(task_id, visit))
 
 
@@ -135,8 +125,7 @@ def _postrun(task_id: str, retval: Any, state: str, **_: Any) -> None:
     run = runs.pop()
     if run.visit is not None:
         failed = _error_class(retval) if state in _FAILED else None
-        run.visit.returned(StepOutcome(run.outcome, failed))
-        run.visit.__exit__(None, None, None)
+        run.visit.finish(StepOutcome(run.outcome, failed))
 
 
 def _error_class(retval: Any) -> str | None:

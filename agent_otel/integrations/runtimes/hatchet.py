@@ -12,7 +12,7 @@ from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_empty
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
@@ -58,37 +58,23 @@ def _finish(action: Any, outcome: StepOutcome) -> None:
     visit = _begun.get(action.key)
     if visit is not None:
         _begun[action.key] = None
-        visit.returned(outcome)
-        visit.__exit__(None, None, None)
+        visit.finish(outcome)
 
 
 # --- a task -----------------------------------------------------------------------------------------------------------
 
 
-def _step(invocation: Invocation) -> Step:
-    task, (action,) = invocation.instance, invocation.args
+def _step(task: Any, action: Any) -> Step:
     return Step(_RUNTIME, task.name, task.workflow.name, action.workflow_run_id, action.retry_count + 1)
-
-
-def _nothing(_: Invocation) -> None:
-    """Return None: the input is reported when the step has begun."""
-
-
-def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
-    return outcome
-
-
-_reader = StepReader(_step, _nothing, _known)
 
 
 def _calling(invocation: Invocation) -> Any:
     action = invocation.arg(0, "ctx").action
     if action.key not in _begun:
         return None
-    visit = handler.enter_step(_reader, Invocation(invocation.instance, (action,), {}))
+    visit = handler.begin_step(_step(invocation.instance, action))
     if visit is None:
         return None
-    visit.__enter__()
     if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
         payload = action.action_payload
         given = {"input": payload.input, **({} if is_empty(payload.parents) else {"parents": payload.parents})}

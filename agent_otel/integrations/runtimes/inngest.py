@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_named, text
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
@@ -113,22 +113,6 @@ def _answered(invocation: Invocation, result: Any, error: BaseException | None) 
 # --- a step -----------------------------------------------------------------------------------------------------------
 
 
-def _reads(invocation: Invocation) -> Step:
-    step: Step = invocation.instance.step._replace(activity=invocation.args[0].display_name)
-    return step
-
-
-def _nothing(_: Invocation) -> None:
-    """Return None: steps have no serialised input."""
-
-
-def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
-    return outcome
-
-
-_reader = StepReader(_reads, _nothing, _known)
-
-
 def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
     """Begin a step, unless it has a result, an error or a reason to skip it."""
     call = _call.get()
@@ -137,9 +121,8 @@ def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
         return
     if not is_named(reported.output, "EmptySentinel") or info.op.value != "StepRun":
         return
-    visit = handler.enter_step(_reader, Invocation(call, (info,), {}))
+    visit = handler.begin_step(call.step._replace(activity=info.display_name))
     if visit is not None:
-        visit.__enter__()
         _keep(_ran, info, visit)
 
 
@@ -156,8 +139,7 @@ def _ended(invocation: Invocation, value: Any, error: Any) -> None:
     if responses and failed is None:
         _keep(_ran, reported.info, visit)
         return
-    visit.returned(StepOutcome(error_type=None if failed is None else class_of(failed)))
-    visit.__exit__(None, None, None)
+    visit.finish(error_type=None if failed is None else class_of(failed))
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -173,8 +155,7 @@ def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -
     visit = _take(_ran, invocation.arg(0, "call_res").step)
     if visit is not None:
         failed = class_of(value) if issubclass(type(value), Exception) else None
-        visit.returned(StepOutcome(error_type=failed))
-        visit.__exit__(None, None, None)
+        visit.finish(error_type=failed)
 
 
 def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
@@ -184,8 +165,7 @@ def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
     carried = Payload(OUTPUT, len(written), written)  # escaped: a byte is a character
     visit, step = _take(_ran, result.step), _take(_returned, result)
     if visit is not None:
-        visit.returned(StepOutcome(carried))
-        visit.__exit__(None, None, None)
+        visit.finish(StepOutcome(carried))
     elif step is not None:
         handler.payload(step, carried)
 

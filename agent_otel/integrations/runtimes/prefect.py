@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, identity, is_empty
-from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
@@ -76,8 +76,7 @@ class _Unstored:
 
     def finish(self) -> None:
         if self.visit is not None:
-            self.visit.returned(StepOutcome(self.carried))
-            self.visit.__exit__(None, None, None)
+            self.visit.finish(StepOutcome(self.carried))
         elif self.step is not None and self.carried is not None:
             handler.payload(self.step, self.carried)
 
@@ -104,22 +103,9 @@ def _transaction(invocation: Invocation) -> Any:
     return invocation.arg(0, "transaction")
 
 
-def _nothing(_: Invocation) -> None:
-    """Return None: tasks have no serialised input."""
-
-
-def _known(_: Invocation, outcome: StepOutcome) -> StepOutcome:
-    return outcome
-
-
-_reader = StepReader(_step, _nothing, _known)
-
-
 def _calling(invocation: Invocation) -> Any:
-    visit = handler.enter_step(_reader, invocation)
-    if visit is not None:
-        visit.__enter__()
-    return visit
+    step = _step(invocation)
+    return None if step is None else handler.begin_step(step)
 
 
 def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:
@@ -132,8 +118,7 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
         if len(_unstored) > _REMEMBERED:
             _unstored.popitem(last=False)[1].finish()
         return
-    visit.returned(StepOutcome(error_type=None if error is None else class_of(error)))
-    visit.__exit__(None, None, None)
+    visit.finish(error_type=None if error is None else class_of(error))
 
 
 # --- flows ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel.core import payload, remedy_hooks
+from agent_otel.core import remedy_hooks, step_visit
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -158,7 +158,7 @@ def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: 
 
 def _origin(record: ToolInvocation) -> Origin:
     """Return the owner and the place of a result, from this process's data, never from the model's."""
-    step = payload.current_step()
+    step = step_visit.current_step()
     owner = current_owner() or record.call.execution or ""
     place = (step.activity if step is not None else None) or record.agent or "agent"
     # Call ids are not unique: some models restart them in each turn, some send none. The writer adds a digest of the
