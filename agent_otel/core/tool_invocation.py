@@ -67,7 +67,7 @@ class ToolInvocation:
     followup: str | None = None
     handed: int | None = None
     invites = False
-    #: What `budget` has returned, None until it is asked.
+    #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
     #: Limits that count this call as running; the end of the call releases them.
     limits: LimitsInUse | None = None
