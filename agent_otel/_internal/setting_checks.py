@@ -121,11 +121,23 @@ def _runtimes(configured: Collection[str]) -> None:
 def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
     """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
     framework = adapter.rpartition(".")[2]
-    variables = [
-        item.metadata["variable"] for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name)
-    ]
     errors.warn_once(
         f"remedies in {adapter}",
-        f"{', '.join(variables)}: without effect on calls through {framework}, in this version of it or of agent_otel; "
-        "they go on whole and unlimited.",
+        f"{_in_use(chosen, remedies)}: without effect on calls through {framework}, in this version of it or of "
+        "agent_otel; they go on whole and unlimited.",
     )
+
+
+def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], tool: str) -> None:
+    """Warn once for a tool that is a generator: its items have gone on before their sum is known."""
+    errors.warn_once(
+        f"remedies on items of {tool}",
+        f"{_in_use(chosen, remedies)}: without effect on {tool}, which is a generator; its items go on whole and "
+        "unlimited.",
+    )
+
+
+def _in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:
+    """Return the variables of the remedies that are set."""
+    found = (item for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name))
+    return ", ".join(item.metadata["variable"] for item in found)

@@ -80,7 +80,11 @@ __all__ = [
 def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | None:
     """Begin to measure a generator tool at its first step; return None when this is not a tool call of its own."""
     visit = enter_tool(reader, invocation)
-    return as_stream(visit) if isinstance(visit, Visit) else None
+    if not isinstance(visit, Visit):
+        return None
+    if not reader.events and result_remedies() is not None:
+        setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_RESULTS, visit.record.name)
+    return as_stream(visit)
 
 
 @errors.guarded("execution.finish")

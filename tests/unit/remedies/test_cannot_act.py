@@ -38,6 +38,25 @@ def search(query: str) -> str:
 for _ in range(3):
     assert "result_too_large" in search.invoke({"query": "x"})
 """
+_GENERATORS = """
+import asyncio
+import agent_otel
+
+@agent_otel.tool
+def lines(query):
+    yield from [query * 100] * 3
+
+@agent_otel.tool(name="pages")
+async def read_pages(query):
+    yield query * 100
+
+async def read():
+    return [page async for page in read_pages("x")]
+
+for _ in range(2):
+    assert list(lines("x")) == ["x" * 100] * 3
+    assert asyncio.run(read()) == ["x" * 100]
+"""
 _CEILING = {"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "50"}
 
 
@@ -61,6 +80,12 @@ def test_results_of_a_framework_that_takes_no_replacement(
             "whole and unlimited."
         )
     ] == warnings
+
+
+def test_items_of_a_generator(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(_GENERATORS, env=_CEILING, check=True)
+    expected = "AGENT_OTEL_RESULT_CEILING_BYTES: without effect on {}, which is a generator; its items go on whole and "
+    assert [expected.format(tool) + "unlimited." for tool in ("lines", "pages")] == child.stderr.splitlines()
 
 
 @pytest.mark.parametrize(
