@@ -5,6 +5,8 @@ of a turn are made in one function, so that there it is the tools' own ``call`` 
 runner is given; it gets the model's input, and by that very object it is known which call this is.
 
 The runner turns exceptions into text for the model; which exception it was is read on the way to that text.
+
+The entry is in ``model_sdks/anthropic.py``.
 """
 
 from __future__ import annotations

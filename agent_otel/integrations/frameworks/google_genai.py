@@ -1,6 +1,8 @@
 """Automatic function calling of Google's Gen AI SDK, which knows no ids of calls.
 
 The SDK raises an error of its own for what a function raises, and makes text of that; the function's own is read.
+
+The entry is in ``model_sdks/google_genai.py``.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Produced is read at ``BaseTool.run`` and ``arun``, which every tool passes (a sync tool called from async code goes
 through ``run`` only). Handed back is read at LangGraph's ``ToolNode._run_one`` and ``_arun_one``, which stand outside
 of middleware and error conversion. LangChain has made the text by then, so that nothing is serialised twice.
+
+The entry of LangGraph is in ``runtimes/langgraph.py``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """LangChain's callbacks, between which another instrumentation's span of the same call is open.
 
 The hooks make that span current, or hold it where it can be found, so that the numbers can be set on it.
+
+The entry is in ``langchain.py``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ before the transport, so that one adapter serves all of them. mcp 2 traces each 
 handler is inside its span, which the call is written onto. FastMCP's span is around ``Tool._run``, which is read alone.
 
 A tool that a client in this process has called is left to the client, whose call contains the server's.
+
+The entry is in ``mcp.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends."""
+"""Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends.
+
+The entry is in ``frameworks/google_adk.py``.
+"""
 
 from __future__ import annotations
 

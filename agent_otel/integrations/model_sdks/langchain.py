@@ -2,6 +2,8 @@
 
 They stand above the providers' SDKs: where one is read, its request counts, and learns here whose it is (a graph's
 thread, an agent) and whether messages stand in it twice, since only LangChain's have ids.
+
+The entry is in ``frameworks/langchain.py``.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The table of integrations, strings only."""
+"""Entries of integrations: their types, the generated table, and its look-up."""

@@ -1,6 +1,8 @@
 """Dapr Agents: an agent's state entry, which its activities rewrite whole, each time with the full conversation.
 
 Its workflow and activities are Dapr's. The entry goes to a state store under a key that ends with the workflow's id.
+
+The entry is in ``frameworks/dapr_agents.py``.
 """
 
 from __future__ import annotations

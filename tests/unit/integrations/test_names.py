@@ -7,6 +7,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agent_otel.integrations.registry import collection
 from agent_otel.integrations.registry.table import INTEGRATIONS
 from tests.environments import ROOT
@@ -52,6 +54,26 @@ series = prometheus_client.generate_latest().decode().splitlines()
 info = sorted(line for line in series if line.startswith("agent_otel_instrumentation_info{"))
 wrapped = sorted(name for name in found if name.startswith("langgraph"))
 print(json.dumps([wrapped, [line for line in info if 'integration="langgraph' in line], lines]))
+"""
+#: Imports modules; prints which of the functions named after ``:`` are wrapped, and the integrations with a series.
+_WRAPPED = """
+import contextlib
+import importlib
+import inspect
+import json
+import sys
+
+wrapped = []
+for place in sys.argv[1:]:
+    module, _, target = place.partition(":")
+    with contextlib.suppress(ImportError):
+        found = importlib.import_module(module)
+        for name in target.split("."):
+            parent, found = found, inspect.getattr_static(found, name, None)
+        if getattr(found, "_self_agent_otel_wrapped", False):
+            wrapped.append(place)
+published = sys.modules.get("agent_otel.telemetry.setup")
+print(json.dumps([wrapped, sorted(published.integrations()) if published else []]))
 """
 _INIT = "langgraph.checkpoint.base:BaseCheckpointSaver.__init__"
 _JSONB = "langgraph.checkpoint.postgres.base:Jsonb.__init__"
@@ -132,3 +154,27 @@ def test_a_name_that_there_is_not_is_one_warning(environment: Callable[[str], En
 
     assert logged == ["AGENT_OTEL_DISABLED_INTEGRATIONS names what there is not: langgraph-savers, langgraph-tasks"]
     assert len(info) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "python", "sites"),
+    [("anthropic", "anthropic", 2), ("celery", "celery", 5), ("langchain", "langchain", 2), ("mcp", "mcp-2", 4)],
+)
+def test_a_disabled_integration_is_left_alone_at_each_site(
+    environment: Callable[[str], Environment], name: str, python: str, sites: int
+) -> None:
+    (integration,) = (entry for entry in INTEGRATIONS if entry.name == name)
+    candidates = [candidate for site in integration.sites for candidate in site.candidates]
+    places = [f"{candidate.module}:{wrap.target}" for candidate in candidates for wrap in candidate.wraps]
+
+    reports = []
+    for disabled in ("", name):
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_DISABLED_INTEGRATIONS": disabled}
+        child = environment(python).run(_WRAPPED, *places, env=env, check=True)
+        reports.append(json.loads(child.stdout.splitlines()[-1]))
+    (wrapped, published), (left, silent) = reports
+
+    assert len({place.partition(":")[0] for place in wrapped}) == sites
+    assert name in published
+    assert left == []
+    assert name not in silent
