@@ -9,6 +9,7 @@ from __future__ import annotations
 from agent_otel._internal.failures import context_of, traceback_of
 from agent_otel.measure.object_kinds import (
     class_of,
+    dictionaries,
     fields,
     given,
     identity,
@@ -26,6 +27,7 @@ from agent_otel.measure.object_kinds import plain_text as text
 __all__ = [
     "class_of",
     "context_of",
+    "dictionaries",
     "fields",
     "given",
     "identity",

@@ -315,6 +315,11 @@ def listed(value: Any) -> list[Any]:
     return list(tuple.__iter__(value)) if issubclass(cls, tuple) else []
 
 
+def dictionaries(value: Any) -> list[dict[str, Any]]:
+    """Return the fields of the dictionaries in a list; a provider rejects other items."""
+    return [fields(item) for item in listed(value) if is_dict(item)]
+
+
 def number(value: object) -> int | None:
     """Return a plain whole number, or nothing."""
     return value if type(value) is int else None

@@ -72,36 +72,26 @@ class ToolSeries:
         """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result."""
         duration = self.duration if error_type is None else self.failed_duration(error_type)
         with recording.held:
-            self._add(duration, seconds, args_bytes, result_bytes, exemplar)
+            if duration is not None:
+                duration.add(seconds, exemplar)
+            self.args_size.add(args_bytes, exemplar)
+            if result_bytes is not None:
+                self.size.add(result_bytes, exemplar)
+                self.produced.add(result_bytes)
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
     def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
-        with recording.held:
-            self._add(None, 0, args_bytes, result_bytes, exemplar)
+        self.args_size.record(args_bytes, exemplar)
+        self.size.record(result_bytes, exemplar)
+        self.produced.record(result_bytes)
         self.count_large(result_bytes, exemplar)
 
     def count_large(self, text_bytes: int, exemplar: Exemplar | None) -> None:
         """Count a text that the model reads as a result, if it is large; also one made of an exception."""
         if text_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
-
-    def _add(
-        self,
-        duration: Series | None,
-        seconds: float,
-        args_bytes: int,
-        result_bytes: int | None,
-        exemplar: Exemplar | None,
-    ) -> None:
-        """Record a call on its series; the caller holds the ``recording`` lock."""
-        if duration is not None:
-            duration.add(seconds, exemplar)
-        self.args_size.add(args_bytes, exemplar)
-        if result_bytes is not None:
-            self.size.add(result_bytes, exemplar)
-            self.produced.add(result_bytes)
 
     def over_budget(self, layer: str) -> Series:
         """Return the counter of results above the budget of a layer."""

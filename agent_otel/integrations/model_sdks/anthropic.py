@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
-from agent_otel.integrations.model_sdks.openai import watch
+from agent_otel.integrations.generators import watch_stream
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -149,4 +149,4 @@ def _ends(item: Any) -> bool:
     return text(fields(item).get("type")) == "message_stop"
 
 
-request = ModelReader(_request, _cached_tokens, _asks, watch, _ends, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite)

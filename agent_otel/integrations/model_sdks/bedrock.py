@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_named, listed, number, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -34,22 +34,17 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return ModelRequest(_parts(params)) if is_dict(params) else None
 
 
-def _list(value: Any) -> list[Mapping[str, Any]]:
-    """Return the dictionaries of a list; botocore rejects other items later."""
-    return [fields(item) for item in listed(value) if is_dict(item)]
-
-
 def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
     params = fields(params)
-    tools = _list(fields(params.get("toolConfig")).get("tools"))
+    tools = dictionaries(fields(params.get("toolConfig")).get("tools"))
     if tools:
         yield RequestPart(TOOLS, tools)
-    system = _list(params.get("system"))
+    system = dictionaries(params.get("system"))
     if system:
         yield RequestPart(SYSTEM, system)
-    for message in _list(params.get("messages")):
+    for message in dictionaries(params.get("messages")):
         said = []
-        for block in _list(message.get("content")):
+        for block in dictionaries(message.get("content")):
             if is_dict(block.get("toolResult")):
                 yield _result(fields(block["toolResult"]))
             elif is_dict(block.get("toolUse")):
@@ -63,7 +58,7 @@ def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
 
 
 def _result(block: Mapping[str, Any]) -> RequestPart:
-    call_id, blocks = text(block.get("toolUseId")), _list(block.get("content"))
+    call_id, blocks = text(block.get("toolUseId")), dictionaries(block.get("content"))
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
     # A tool that the provider runs has a type; no call of it was measured here.
@@ -82,7 +77,7 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     # botocore made this dictionary for this request only, so it is changed in place.
     if _request(invocation) is not None and type(fields(params).get("messages")) is list:
         messages = params["messages"]
-        blocks = (block for message in _list(messages) for block in _list(message.get("content")))
+        blocks = (block for message in dictionaries(messages) for block in dictionaries(message.get("content")))
         params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
 
 
@@ -90,7 +85,7 @@ def _asks(response: Any) -> bool | None:
     """Return whether a response, or a raw event of a stream, asks for a tool call of the program."""
     known = fields(response)
     if "output" in known:
-        blocks = _list(fields(fields(known["output"]).get("message")).get("content"))
+        blocks = dictionaries(fields(fields(known["output"]).get("message")).get("content"))
         return any("type" not in fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse")))
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
     if kind != "messageStop" or type(payload) is not bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -61,22 +61,17 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return ModelRequest(_parts(body), continued=is_text(fields(body).get("cachedContent")))
 
 
-def _list(value: Any) -> list[Mapping[str, Any]]:
-    """Return the dictionaries of a list."""
-    return [fields(item) for item in listed(value) if is_dict(item)]
-
-
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     body = fields(body)
-    tools = _list(body.get("tools"))
+    tools = dictionaries(body.get("tools"))
     if tools:
         yield RequestPart(TOOLS, tools)
     system = body.get("systemInstruction")
     if is_dict(system):
-        yield RequestPart(SYSTEM, _list(fields(system).get("parts")))
-    for content in _list(body.get("contents")):
+        yield RequestPart(SYSTEM, dictionaries(fields(system).get("parts")))
+    for content in dictionaries(body.get("contents")):
         said = []
-        for part in _list(content.get("parts")):
+        for part in dictionaries(content.get("parts")):
             answer, call = part.get("functionResponse"), part.get("functionCall")
             if is_dict(answer):
                 yield _result(fields(answer))
@@ -95,7 +90,7 @@ def _result(answer: Mapping[str, Any]) -> RequestPart:
     if is_dict(response) and fields(response).keys() == {"error"}:
         name = None  # the SDK's own text about a failed call
     value = _unwrapped(response)
-    media = _list(answer.get("parts"))
+    media = dictionaries(answer.get("parts"))
     return RequestPart(
         TOOL_RESULTS,
         [value, *media] if media else value,
@@ -138,7 +133,7 @@ def _asks(response: Any) -> bool | None:
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
-    return any("functionCall" in part for content in contents for part in _list(content.get("parts")))
+    return any("functionCall" in part for content in contents for part in dictionaries(content.get("parts")))
 
 
 request = ModelReader(_request, _cached_tokens, _asks, watched, rewrite=_rewrite)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, given, is_dict, is_empty, is_named, is_text, listed, number, text
+from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
-from agent_otel.integrations.generators import watched
+from agent_otel.integrations.generators import watch_stream
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "openai",
@@ -185,11 +185,4 @@ def ends(item: Any) -> bool:
     return text(known.get("type")) in _ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
 
 
-def watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put an open visit around the generator of an SDK's ``Stream`` or ``AsyncStream``; return the response."""
-    if is_named(response, "Stream", "AsyncStream"):
-        response._iterator = watched(response._iterator, visit)
-    return response
-
-
-request = ModelReader(_request, _cached_tokens, asks, watch, ends, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite)

@@ -114,7 +114,10 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
             return None
     if (text[0] in "{[" or text[0].isspace()) and _is_cut_json(text):
         return Cut(CUT_JSON, None)
-    return Cut(SUSPECTED, None) if _is_suspect(text, length, size_bytes) else None
+    last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
+    is_half = last == "\ufffd" or "\ud800" <= last <= "\udfff"
+    is_suspect = is_half or length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS
+    return Cut(SUSPECTED, None) if is_suspect else None
 
 
 def _confirmed(text: str, length: int) -> Cut | None:
@@ -182,14 +185,6 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
     # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
     ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
     return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)
-
-
-def _is_suspect(text: str, length: int, size_bytes: int | None) -> bool:
-    """Return True if the text ends in half a character, or is exactly as long as a known cap."""
-    if length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS:
-        return True
-    last = text[-1]
-    return last == "\ufffd" or "\ud800" <= last <= "\udfff"
 
 
 def _blocks_cut(blocks: list[Any]) -> Cut | None:

@@ -76,12 +76,15 @@ def is_page(value: Any, arguments: Any = None) -> bool:
     kind = type(value)
     if kind is dict:
         return _is_page_of(fields(value), arguments, 0) is True
-    if kind is str:
-        return _is_page_in(value, arguments)
+    text = value if kind is str else None
     if kind is list and len(value) == 1:  # the only block of an MCP result, for example
         text = value[0] if type(value[0]) is str else block_text(value[0])
-        return text is not None and _is_page_in(text, arguments)
-    return False
+    if text is None:
+        return False
+    end = text[-_TAIL:]
+    if '"next' in end and _CURSOR.search(end):
+        return True
+    return text.startswith(_OPENINGS) and _is_page_in(text, end, arguments)
 
 
 def asks_for_a_page(arguments: Any) -> bool:
@@ -131,13 +134,8 @@ def _within(value: Any, levels: int) -> list[Any]:
     return inner + [deeper for each in inner for deeper in _within(each, levels - 1)] if levels else []
 
 
-def _is_page_in(text: str, arguments: Any) -> bool:
-    """Return True for a text that is written so, mostly JSON."""
-    end = text[-_TAIL:]
-    if '"next' in end and _CURSOR.search(end):
-        return True
-    if not text.startswith(_OPENINGS):
-        return False
+def _is_page_in(text: str, end: str, arguments: Any) -> bool:
+    """Return True for a text that is written so, mostly JSON; ``end`` is its end."""
     ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + _TAIL else text
     if not any(stem in ends for stem in _STEMS):
         return False

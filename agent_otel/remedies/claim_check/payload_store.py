@@ -7,9 +7,10 @@ Therefore payloads have a longer TTL and a longer timeout, failures are raised, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 import weakref
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
 from agent_otel._internal.daemon_pool import Workers
@@ -24,6 +25,7 @@ from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError, op
 from agent_otel.remedies.claim_check.stores.base import said
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from concurrent.futures import Future
 
     from agent_otel.remedies.claim_check.stores import ClaimStore
@@ -54,25 +56,13 @@ class Payloads:
 
     def put(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload of a node in an execution; an equal payload has the same key. Raises StoreError."""
-        started = time.perf_counter()
-        writing = self._begin(data, execution, node)
-        try:
-            stored = writing.result(self._timeout)
-        except Exception as error:
-            self._failed(error, writing, started)
-        self._claims.report("put", "ok", len(data), started)
-        return stored
+        with self._writing(data, execution, node) as writing:
+            return writing.result(self._timeout)
 
     async def aput(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload as `put` does, without blocking asyncio's event loop."""
-        started = time.perf_counter()
-        writing = self._begin(data, execution, node)
-        try:
-            stored = await asyncio.wait_for(asyncio.wrap_future(writing), self._timeout)
-        except Exception as error:
-            self._failed(error, writing, started)
-        self._claims.report("put", "ok", len(data), started)
-        return stored
+        with self._writing(data, execution, node) as writing:
+            return await asyncio.wait_for(asyncio.wrap_future(writing), self._timeout)
 
     def get(self, reference: str) -> bytes:
         """Return a payload; NotFoundError when it expired or has another key, StoreError when the store fails."""
@@ -95,11 +85,23 @@ class Payloads:
         except BadReferenceError:
             return False
 
-    def _begin(self, data: bytes, execution: str, node: str) -> Future[Reference]:
+    @contextlib.contextmanager
+    def _writing(self, data: bytes, execution: str, node: str) -> Iterator[Future[Reference]]:
+        """Let a thread store a payload, and report how that ended; a failure is a StoreError."""
+        started = time.perf_counter()
         try:
-            return _workers.submit(lambda: self._write(data, execution, node))
+            writing = _workers.submit(lambda: self._write(data, execution, node))
         except RuntimeError as error:
             raise StoreError(f"a payload could not be stored: {said(error)}") from error
+        try:
+            yield writing
+        except Exception as error:
+            timed_out = writing.cancel() or not writing.done()
+            self._claims.report("put", "timeout" if timed_out else "error", 0, started)
+            if timed_out:
+                raise StoreError(f"a payload could not be stored: no answer within {self._timeout:g} s") from None
+            raise StoreError(f"a payload could not be stored: {said(error)}") from error
+        self._claims.report("put", "ok", len(data), started)
 
     def _write(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload, in a worker thread."""
@@ -108,13 +110,6 @@ class Payloads:
         sealed = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
         self._claims.store.put(sealed.reference.key, sealed.data, self._keep_seconds)
         return sealed.reference
-
-    def _failed(self, error: Exception, writing: Future[Reference], started: float) -> NoReturn:
-        timed_out = writing.cancel() or not writing.done()
-        self._claims.report("put", "timeout" if timed_out else "error", 0, started)
-        if timed_out:
-            raise StoreError(f"a payload could not be stored: no answer within {self._timeout:g} s") from None
-        raise StoreError(f"a payload could not be stored: {said(error)}") from error
 
     def _gone(self, reference: str) -> NotFoundError:
         return NotFoundError(

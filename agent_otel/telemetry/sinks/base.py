@@ -44,6 +44,21 @@ class Series(Protocol):
         """Do the same as ``record``, for a caller that holds the ``recording`` lock."""
 
 
+class LockedSeries:
+    """A series on one sink, whose ``add`` needs the ``recording`` lock."""
+
+    __slots__ = ()
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """Observe a value or add to a counter; the caller holds the lock."""
+        raise NotImplementedError
+
+    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """Do the same as ``add`` with the lock."""
+        with recording.held:
+            self.add(value, exemplar)
+
+
 class Sink(Protocol):
     """A destination of metrics."""
 

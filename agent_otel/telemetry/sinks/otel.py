@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.metrics import Observation
 
 from agent_otel.semconv_types import COUNTER, HISTOGRAM
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks.base import LockedSeries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.spans import Exemplar
 
 
-class _OTelSeries:
+class _OTelSeries(LockedSeries):
     __slots__ = ("_attributes", "_record")
 
     def __init__(self, record: Callable[..., None], attributes: dict[str, str]) -> None:
@@ -29,10 +29,6 @@ class _OTelSeries:
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         self._record(value, self._attributes, exemplar and exemplar.context)
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with recording.held:
-            self.add(value, exemplar)
 
 
 class _Gauge:

@@ -21,7 +21,7 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv_types import COUNTER, GAUGE, HISTOGRAM
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks.base import LockedSeries, recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _given(kept: _Kept | None) -> ClientExemplar | None:
     return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
 
 
-class _HistogramCell:
+class _HistogramCell(LockedSeries):
     """Buckets and sum of one series."""
 
     __slots__ = ("_bounds", "_counts", "_exemplars", "_sum")
@@ -63,10 +63,6 @@ class _HistogramCell:
         if exemplar is not None:
             self._exemplars[index] = exemplar, value
 
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with recording.held:
-            self.add(value, exemplar)
-
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
         with recording.held:
             counts, total, exemplars = self._counts.copy(), self._sum, self._exemplars.copy()
@@ -80,7 +76,7 @@ class _HistogramCell:
         family.add_metric(values, buckets, total)
 
 
-class _CounterCell:
+class _CounterCell(LockedSeries):
     """The value of one counter series."""
 
     __slots__ = ("_exemplar", "_value")
@@ -93,10 +89,6 @@ class _CounterCell:
         self._value += value
         if exemplar is not None:
             self._exemplar = exemplar, value
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with recording.held:
-            self.add(value, exemplar)
 
     def add_to(self, family: Any, values: tuple[str, ...]) -> None:
         # In clients before 0.22, only a sample of a counter takes an exemplar.
@@ -159,7 +151,7 @@ class _Cells(Collector):
         yield family
 
 
-class _ClientSeries:
+class _ClientSeries(LockedSeries):
     """A series of one of the client's own metrics."""
 
     __slots__ = ("_record", "_takes_exemplars")
@@ -175,10 +167,6 @@ class _ClientSeries:
             self._record(value, exemplar.labels)
         else:
             self._record(value)
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        with recording.held:
-            self.add(value, exemplar)
 
 
 class _ClientMetric:
