@@ -1,7 +1,8 @@
 """Look-up of one value in a JSON text by its path.
 
-`json.loads` would block every other thread, 0.3 s for 20 MB. This reader stops at the value, reads in steps of
-microseconds, and returns the value's text unchanged.
+Libraries such as jmespath need `json.loads` first, which would block every other thread for 0.2 s and take 74 MB for 19
+MB of text; their expressions may also cost what a caller likes. This reader stops at the value, reads in steps of
+microseconds without memory of its own, and returns the value's text unchanged.
 """
 
 from __future__ import annotations

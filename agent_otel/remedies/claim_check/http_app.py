@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
     Authorize = Callable[[Scope, str], "str | Awaitable[str | None] | None"]
 
+# Starlette has ranges of files only, and Werkzeug's parser would replace no more than this line.
 _RANGE = re.compile(r"bytes=(?=[0-9]|-[0-9])([0-9]{0,15})-([0-9]{0,15})", re.ASCII)
 _SAFE = {
     "cache-control": "private, no-store",
