@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import functools
 import sys
@@ -14,6 +15,7 @@ from agent_otel.core.types import Invocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextvars import ContextVar, Token
 
     from agent_otel.core.types import ToolReader
     from agent_otel.integrations.stand_ins import Wrapper
@@ -23,12 +25,15 @@ if TYPE_CHECKING:
 class Hook:
     """Functions of this package that run before and after a wrapped one, async or not.
 
-    ``before`` gets the call and returns its ``state``, or None to leave ``after`` out. ``after`` gets the call, the
-    returned value and the exception; one of the two is None. It also runs when the call is cancelled.
+    ``before`` gets the call and returns its ``state``, or None to leave the rest out. ``after`` gets the call, the
+    returned value and the exception; one of the two is None. It also runs when the call is cancelled. ``within`` is a
+    context variable that holds the state while the wrapped function runs: functions that it calls read there what only
+    this one gets, such as a call's id.
     """
 
     before: Callable[[Invocation], Any] | None = None
     after: Callable[[Invocation, Any, BaseException | None], None] | None = None
+    within: ContextVar[Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +78,9 @@ class Family:
 
 def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
     """Return the wrapper that runs a hook."""
-    if hook.after is None:
+    if hook.after is None and hook.within is None:
         return _hooked_before(hook)
-    return _hooked_async(hook, hook.after) if is_async else _hooked(hook, hook.after)
+    return _hooked_async(hook) if is_async else _hooked(hook)
 
 
 def _hooked_before(hook: Hook) -> Wrapper:
@@ -86,34 +91,36 @@ def _hooked_before(hook: Hook) -> Wrapper:
     return wrapper
 
 
-def _hooked(hook: Hook, after: Callable[..., None]) -> Wrapper:
+def _hooked(hook: Hook) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         if hook.before is not None and not _run_before(hook, invocation):
             return wrapped(*args, **kwargs)
+        token = None if hook.within is None else hook.within.set(invocation.state)
         value, has_returned = None, False
         try:
             value = wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(after, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(hook, token, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
 
-def _hooked_async(hook: Hook, after: Callable[..., None]) -> Wrapper:
+def _hooked_async(hook: Hook) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         if hook.before is not None and not _run_before(hook, invocation):
             return await wrapped(*args, **kwargs)
+        token = None if hook.within is None else hook.within.set(invocation.state)
         value, has_returned = None, False
         try:
             value = await wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(after, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(hook, token, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
@@ -128,9 +135,15 @@ def _run_before(hook: Hook, invocation: Invocation) -> bool:
     return invocation.state is not None
 
 
-def _run_after(after: Callable[..., None], invocation: Invocation, value: Any, error: BaseException | None) -> None:
+def _run_after(
+    hook: Hook, token: Token[Any] | None, invocation: Invocation, value: Any, error: BaseException | None
+) -> None:
     try:
-        after(invocation, value, error)
+        if hook.within is not None and token is not None:
+            with contextlib.suppress(ValueError):  # the call ends in another context than it began in
+                hook.within.reset(token)
+        if hook.after is not None:
+            hook.after(invocation, value, error)
     except Exception:
         errors.report_error("hook.after")
 

@@ -122,7 +122,7 @@ def _inngest_preparing(value: Any) -> None:
     for prepared in (value, _error()):
         step = _space()
         inngest._keep(inngest._ran, step, _visit("inngest"))
-        _after(inngest.preparing, Invocation(None, (_space(step=step),), {}, inngest._result.set(None)), prepared, None)
+        _after(inngest.preparing, Invocation(None, (), {}, _space(step=step)), prepared, None)
 
 
 def _inngest_serialised(value: Any) -> None:

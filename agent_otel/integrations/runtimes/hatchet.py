@@ -44,12 +44,11 @@ _action: ContextVar[Any] = ContextVar("agent_otel_hatchet_action", default=None)
 def _beginning(invocation: Invocation) -> Any:
     action = invocation.arg(0, "action")
     _begun[action.key] = None
-    return action, _action.set(action)
+    return action
 
 
 def _over(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    action, token = invocation.state
-    _action.reset(token)
+    action = invocation.state
     _finish(action, StepOutcome(error_type="CancelledError"))
     _begun.pop(action.key, None)
 
@@ -101,6 +100,6 @@ def _serialised(_: Invocation, text: Any, error: Any) -> None:
     _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
 
 
-step_run = Hook(_beginning, _over)
+step_run = Hook(_beginning, _over, within=_action)
 task = Hook(_calling, _called)
 serialised = Hook(after=_serialised)

@@ -86,7 +86,7 @@ def _received(invocation: Invocation, request: Any, error: Any) -> None:
         _keep(_bodies, request, invocation.arg(0, "raw"))
 
 
-def _called(invocation: Invocation) -> Any:
+def _called(invocation: Invocation) -> _Call:
     """Read the state before the function runs or is replayed; a retry and a planned step get the same state again."""
     context = invocation.arg(1, "ctx")
     execution = context.step._execution
@@ -95,14 +95,12 @@ def _called(invocation: Invocation) -> Any:
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:
         handler.object_carried(step, INPUT, context.event.data)
-    call = _Call(step, Payload(STATE, len(body), body, again=again) if body else None)
-    return call, _call.set(call)
+    return _Call(step, Payload(STATE, len(body), body, again=again) if body else None)
 
 
 def _answered(invocation: Invocation, result: Any, error: BaseException | None) -> None:
     """After it: the state is one of those that led to the same step."""
-    call, token = invocation.state
-    _call.reset(token)
+    call: _Call = invocation.state
     steps = [item.step.display_name for item in (getattr(result, "multi", None) or ()) if item.step is not None]
     if call.state is not None:
         handler.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
@@ -145,14 +143,9 @@ def _ended(invocation: Invocation, value: Any, error: Any) -> None:
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _preparing(invocation: Invocation) -> Any:
-    return _result.set(invocation.arg(0, "call_res"))
-
-
 def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     """End a step whose result could not be serialised, with that error."""
-    _result.reset(invocation.state)
-    visit = _take(_ran, invocation.arg(0, "call_res").step)
+    visit = _take(_ran, invocation.state.step)
     if visit is not None:
         failed = class_of(value) if issubclass(type(value), Exception) else None
         visit.finish(error_type=failed)
@@ -171,8 +164,8 @@ def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
 
 
 received = Hook(after=_received)
-call = Hook(_called, _answered)
+call = Hook(_called, _answered, within=_call)
 reported = Hook(after=_reported)
 ended = Hook(after=_ended)
-preparing = Hook(_preparing, _prepared)
+preparing = Hook(lambda invocation: invocation.arg(0, "call_res"), _prepared, within=_result)
 serialised = Hook(after=_serialised)

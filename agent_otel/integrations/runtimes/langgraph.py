@@ -91,15 +91,12 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 
 
 def _begin(invocation: Invocation) -> _Saving | None:
-    saver = invocation.instance
     saving = open_saving.get()
-    if saving is not None:
-        # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
-        saving.saver = saver
-        return None
-    saving = _Saving(saver)
-    open_saving.set(saving)
-    return saving
+    if saving is None:
+        return _Saving(invocation.instance)
+    # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
+    saving.saver = invocation.instance
+    return None
 
 
 def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
@@ -116,7 +113,6 @@ def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
 
 
 def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    open_saving.set(None)
     saving: _Saving = invocation.state
     config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
     metadata = invocation.arg(2, "metadata") or {}
@@ -129,7 +125,6 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    open_saving.set(None)
     saving: _Saving = invocation.state
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
     task_id = invocation.arg(2, "task_id")
@@ -233,8 +228,8 @@ def _running(invocation: Invocation) -> None:
             return
 
 
-put = Hook(_begin, _put)
-put_writes = Hook(_begin, _put_writes)
+put = Hook(_begin, _put, within=open_saving)
+put_writes = Hook(_begin, _put_writes, within=open_saving)
 serialized = Hook(after=_serialized)
 writing = Hook(_writing)
 running = Hook(_running)

@@ -138,14 +138,6 @@ def _running(invocation: Invocation) -> None:
         handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
-def _succeeding(invocation: Invocation) -> Any:
-    return _ending.set(_of(invocation.instance))
-
-
-def _succeeded(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    _ending.reset(invocation.state)
-
-
 def _created(invocation: Invocation, run: Any, error: Any) -> None:
     """Report that the server refused to create a run, with the size from its message."""
     said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
@@ -185,7 +177,7 @@ def _serialised(invocation: Invocation, data: Any, error: Any) -> None:
 
 task = Hook(_calling, _called)
 flow = Hook(_running)
-flow_success = Hook(_succeeding, _succeeded)
+flow_success = Hook(lambda invocation: _of(invocation.instance), within=_ending)
 created = Hook(after=_created)
 storing = Hook(_storing, _stored)
 serialised = Hook(after=_serialised)

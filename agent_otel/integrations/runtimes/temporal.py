@@ -236,7 +236,7 @@ handler = Hook(lambda _: observer.step_started())
 completing_activity = Hook(_completing_activity)
 activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
-workflow_code = Hook(lambda _: observer.muted.set(True), lambda call, *_: observer.muted.reset(call.state))
+workflow_code = Hook(lambda _: True, within=observer.muted)
 completing_workflow = Hook(_completing_workflow)
 encoded = Hook(after=_encoded)
 validated = Hook(after=_validated)
