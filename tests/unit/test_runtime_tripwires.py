@@ -182,8 +182,8 @@ ROWS: dict[str, Callable[[Any], None]] = {
 }
 #: Those that get texts, bytes, numbers and objects of the runtime alone, by adapter.
 SERIALISED = {
-    "aws_durable": {"_reader", "checkpoint", "collected", "invocation"},
-    "celery": {"_reader", "published", "starting", "tracer"},
+    "aws_durable": {"checkpoint", "collected", "invocation"},
+    "celery": {"published", "starting", "tracer"},
     "dapr": {"activity", "stub", "workflow"},
     "dapr_agents": {"saved"},
     "dbos": {
@@ -191,10 +191,10 @@ SERIALISED = {
         *("recorded", "resumes", "started", "step"),
     },
     "durabletask": {"activity", "externalized", "orchestrator", "stub", "worker"},
-    "hatchet": {"_reader", "step_run"},
-    "inngest": {"_reader", "received"},
+    "hatchet": {"step_run"},
+    "inngest": {"received"},
     "langgraph": {"savers", "writing"},
-    "prefect": {"_reader", "created", "flow_success", "serialised", "storing"},
+    "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "temporal": {
         *("activating", "activity", "completing_activity", "completing_workflow", "encoded", "handler"),
