@@ -35,7 +35,10 @@ def activate() -> None:
         from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: PLC0415
         from agent_otel._internal import fork  # noqa: F401, PLC0415 - registers the fork hooks
 
-        _measure(on=True)  # after a deactivation
+        if "agent_otel.core.switches" in sys.modules:  # deactivated before
+            from agent_otel.core import switches  # noqa: PLC0415
+
+            switches.enabled = True
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
         import_hook.install(dict.fromkeys(trigger_modules.MODULES, _imported))
@@ -67,17 +70,9 @@ def deactivate() -> None:
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415
 
     import_hook.uninstall()
-    _measure(on=False)
     patching = sys.modules.get("agent_otel.integrations.patching")
     if patching is not None:
         patching.restore()
-
-
-def _measure(*, on: bool) -> None:
-    """Let the wrapped functions that are there already measure, or not."""
-    switches = sys.modules.get("agent_otel.core.switches")
-    if switches is not None:
-        vars(switches)["enabled"] = on
 
 
 def _described(error: BaseException) -> str:

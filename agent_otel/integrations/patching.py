@@ -113,6 +113,7 @@ def _adopt(hook: Family, instance: Any) -> None:
 
 def restore() -> None:
     """Put back every original that is still where we left it; where others have wrapped ours, ours stays silent."""
+    switches.enabled = False
     while _wrapped:
         parent, attribute, wrapped, original = _wrapped.pop()
         if vars(parent).get(attribute) is not wrapped:
