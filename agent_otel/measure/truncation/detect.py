@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation import markers
+from agent_otel.measure.truncation import head_and_tail, markers, too_large
 from agent_otel.measure.truncation.quoting import is_notice
 
 CUT_JSON: Final = "cut_json"
@@ -87,7 +87,7 @@ def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
         if type(value) is str:
             return _text_cut(value, size_bytes)
         if type(value) is list:
-            return _blocks_cut(value)
+            return _blocks_cut(value, size_bytes)
         return _object_cut(value, size_bytes)
     except Exception:
         return None
@@ -110,8 +110,17 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
         whole = markers.WHOLE.get(text.strip())
         if whole is not None:
             return Cut(whole.reason, whole.project)
-        if not length:
-            return None
+    return _shape_cut(text, length, size_bytes) if length else None
+
+
+def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
+    """Find a cut without a marker, by the shape of a text, its end or its length."""
+    if length <= too_large.LONGEST and text[0] in too_large.STARTS and too_large.is_page(text):
+        return Cut(markers.MARKER, too_large.SOURCE)
+    # Python finds a single letter in a text at next to no cost.
+    may_be = text.startswith(head_and_tail.OPENINGS) or (_HEAD < length <= head_and_tail.MOST_BYTES and "[" in text)
+    if may_be and head_and_tail.is_head_and_tail(text, length, size_bytes):
+        return Cut(markers.MARKER, "codex")
     if (text[0] in "{[" or text[0].isspace()) and _is_cut_json(text):
         return Cut(CUT_JSON, None)
     last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
@@ -187,11 +196,11 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
     return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)
 
 
-def _blocks_cut(blocks: list[Any]) -> Cut | None:
-    """Look at the last and the first text of a list of content blocks."""
+def _blocks_cut(blocks: list[Any], size_bytes: int | None = None) -> Cut | None:
+    """Look at the last and the first text of a list of content blocks; ``size_bytes`` is the size of all of them."""
     last = next(filter(None, map(_block, islice(reversed(blocks), _MOST_BLOCKS))), None)
     first = next(filter(None, map(_block, islice(blocks, _MOST_BLOCKS))), None)
-    cut = _text_cut(last) if last else None
+    cut = _text_cut(last, size_bytes if len(blocks) == 1 else None) if last else None
     if cut is None and first is not last and first:
         cut = _text_cut(first)
     return cut
@@ -206,7 +215,8 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
     if shape.kind is object_kinds.TEXT:
         return _text_cut(str.__getitem__(value, slice(None)), size_bytes)
     if shape.kind is object_kinds.MAPPING:
-        return _evidence(fields(value))
+        known = fields(value)
+        return _evidence(known) or (Cut(markers.MARKER, too_large.SOURCE) if too_large.is_answer(known) else None)
     if shape.namespace is None:
         return None
     known = fields(value)
@@ -217,7 +227,7 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
     content = known.get("content")
     if type(content) is str:
         return _text_cut(content, size_bytes)
-    return _blocks_cut(content) if type(content) is list else None
+    return _blocks_cut(content, size_bytes) if type(content) is list else None
 
 
 def _evidence(known: dict[str, Any]) -> Cut | None:

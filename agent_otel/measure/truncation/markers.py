@@ -143,10 +143,18 @@ EVIDENCE: Final = {
 }
 """Keys that mark a structured result as cut, if their value is ``True``, a positive number or a path."""
 
-KNOWN_CAPS: Final = frozenset(
-    {5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576}
+_PROJECT_CAPS: Final = (
+    *(5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576),
 )
-"""Lengths, in characters or bytes, at which projects cut, some without a word.
+_TRANSPORT_CAPS: Final = (
+    4_194_304,  # gRPC, the default of a received message
+    *(4_500_000, 4_718_592),  # Vercel, 4.5 MB for a function's response
+    *(6_000_000, 6_291_456, 6_291_556),  # AWS Lambda, 6 MB for a synchronous response; the last one is its own number
+    *(10_000_000, 10_485_760),  # Amazon API Gateway, Google Cloud Functions (1st gen)
+)
+
+KNOWN_CAPS: Final = frozenset((*_PROJECT_CAPS, *_TRANSPORT_CAPS))
+"""Lengths, in characters or bytes, at which projects cut, some without a word, and at which transports end a body.
 
 mcp-server-fetch 5,000; ag2 8,192; DSPy and mini-swe-agent 10,000; OpenHands' editor and Agno 16,000; smolagents 20,000;
 OpenHands' terminal 30,000; Gemini CLI 40,000; Claude Code and OpenHands 50,000; n8n 64 KiB; CrewAI and traces of the
