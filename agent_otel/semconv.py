@@ -87,6 +87,13 @@ HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only whe
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
     "when the history is lost and tools ran",
     "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
+HISTORY_DROPPED_BYTES: Final = _attribute("agent_otel.history.dropped_bytes", "int", "on the event `history_dropped`",
+    "bytes of messages that the request before held and this one leaves out, while it holds later ones")
+HISTORY_DROPPED_TURNS: Final = _attribute("agent_otel.history.dropped_turns", "int", "on the event `history_dropped`",
+    "messages of the model among them, each with the results of its calls")
+TASK_IS_DROPPED: Final = _attribute("agent_otel.history.task_dropped", "bool",
+    "only when true, on the span around the request and on the event",
+    "the first of the user's messages, the task, is among them")
 TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on a call after a truncated result or a page of its tool",
     "`paginated`, `narrowed` or `repeated`; on the event `answer_incomplete`, `ignored`")
 RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
@@ -196,7 +203,8 @@ REQUEST_SIZE: Final = _metric("agent_otel.model.request.size", HISTOGRAM, "By", 
     "Text bytes of a model request by part: `system`, `tools`, `user`, `assistant`, `tool_arguments`, `tool_results`.",
     SIZE_BUCKETS)
 REQUEST_STABLE: Final = _metric("agent_otel.model.request.stable_prefix", HISTOGRAM, "1", (),
-    "Bytes at the beginning of a request that are those of the one before ÷ bytes of the request.",
+    "Bytes at the beginning of a request that are those of the one before ÷ bytes of the request. A request without "
+    "an earlier turn has none.",
     SHARE_BUCKETS)
 CACHED_TOKENS: Final = _metric("agent_otel.model.cached_tokens", COUNTER, "{token}", (),
     "Tokens of prompts that providers say they had cached.")
@@ -204,6 +212,12 @@ HISTORY_LOST: Final = _metric("agent_otel.model.history.lost", COUNTER, "{reques
     "Requests from the second turn on that have none of the earlier turns' messages.")
 HISTORY_DOUBLED: Final = _metric("agent_otel.model.history.doubled", COUNTER, "{request}", (AGENT_NAME,),
     "Requests that hold the same message or tool result twice.")
+HISTORY_DROPPED: Final = _metric("agent_otel.model.history.dropped", COUNTER, "By", (AGENT_NAME,),
+    "Bytes of earlier messages that a window left out of a request.")
+TURNS_DROPPED: Final = _metric("agent_otel.model.history.dropped_turns", COUNTER, "{turn}", (AGENT_NAME,),
+    "Messages of the model, each with the results of its calls, that a window left out of a request.")
+TASKS_DROPPED: Final = _metric("agent_otel.model.history.dropped_tasks", COUNTER, "{task}", (AGENT_NAME,),
+    "Conversations whose first user message, the task, a window left out.")
 EXECUTION_TOOL_CALLS: Final = _metric(
     "agent_otel.execution.tool_calls", HISTOGRAM, "{call}", (WORKFLOW_NAME, AGENT_NAME),
     "Tool calls of a finished execution.", COUNT_BUCKETS)
@@ -321,6 +335,7 @@ IGNORED: Final = "ignored"
 PAGE: Final = "page"
 UNDELIVERED: Final = "undelivered"
 ANSWER_INCOMPLETE: Final = "answer_incomplete"
+HISTORY_DROPPED_EVENT: Final = "history_dropped"
 SHAPE_CHANGED: Final = "tool_result_shape_changed"
 KEYS_ADDED: Final = "keys.added"
 KEYS_REMOVED: Final = "keys.removed"

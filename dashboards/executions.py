@@ -82,9 +82,18 @@ _GLANCE = glance(
         NONE_IS_GOOD,
     ),
     stat_of(
+        "Dropped tasks",
+        "Conversations whose history window dropped the first user message: the model goes on without the task. Keep "
+        "that message, or summarise what the window drops.",
+        or_zero(S.sum(semconv.TASKS_DROPPED)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
         "Stable prefix",
         "Mean share of a request that equals the beginning of the previous one. Providers cache only that part. Low: "
-        "the top of the prompt changes each time, such as a date or the order of tools.",
+        "the top of the prompt changes each time, such as a date or the order of tools. None: no request holds an "
+        "earlier turn; the agent has no memory.",
         _mean_of(semconv.REQUEST_STABLE),
         SHARE,
         _PREFIX,
@@ -195,7 +204,8 @@ _REQUEST = Row(
         ),
         graph_of(
             "Stability of the prefix",
-            "Share of a request that equals the beginning of the previous one. p10 near 0: some requests have a new "
+            "Share of a request that equals the beginning of the previous one; an agent whose requests hold no earlier "
+            "turn has none. p10 near 0: some requests have a new "
             "beginning and are not cached. A drop after a release: the prompt has a time or an id at its top.",
             [
                 Line(S.quantile(at, semconv.REQUEST_STABLE, over=WINDOW), name)
@@ -222,6 +232,30 @@ _REQUEST = Row(
                 Line(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,)), f"doubled {legend(AGENT)}"),
             ],
             span=8,
+        ),
+        graph_of(
+            "Bytes dropped by windows",
+            "Bytes of earlier messages that a history window left out, by agent. The model does not see them again. "
+            "Remedies are not in it.",
+            [
+                Line(
+                    S.sum(semconv.HISTORY_DROPPED, by=(AGENT,), over=WINDOW, function="rate"),
+                    legend(AGENT),
+                )
+            ],
+            BYTES_A_SECOND,
+            stacked=StackingMode.NORMAL,
+            span=12,
+        ),
+        events_of(
+            "Turns and tasks dropped by windows",
+            "Messages of the model with their results, and first user messages, that a history window left out, by "
+            "agent. A dropped task: the agent works on without its instruction.",
+            [
+                Line(S.events(semconv.TURNS_DROPPED, by=(AGENT,)), f"turns {legend(AGENT)}"),
+                Line(S.events(semconv.TASKS_DROPPED, by=(AGENT,)), f"tasks {legend(AGENT)}"),
+            ],
+            span=12,
         ),
     ),
 )

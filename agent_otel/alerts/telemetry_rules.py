@@ -35,6 +35,8 @@ _MISSED: Final = f'{semconv.SCALES_TO_ZERO}=""'
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 _UNRESOLVED: Final = f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
 
+_OF_AGENT: Final = f"{{{{ with $labels.{label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
+
 
 def history_lost(query: Query) -> Alert:
     """Return a warning: answers are wrong without an error, but no run is stuck."""
@@ -43,15 +45,34 @@ def history_lost(query: Query) -> Alert:
     lost = query.events(
         "agent_otel_model_history_lost", query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME
     )
-    agent = f"{{{{ with $labels.{label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
     return Alert(
         "AgentHistoryLost",
         WARNING,
         promql.at_least(lost, chosen.history_lost_min),
         reads=(lost,),
         summary="Model requests lack the earlier turns",
-        description=f"Requests{agent}{IN_JOB} after the first turn without any message of the earlier turns within "
+        description=f"Requests{_OF_AGENT}{IN_JOB} after the first turn without any message of the earlier turns within "
         f"{window}: {COUNT}. The model does not see the conversation. Check the checkpointer and the session ids.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def task_dropped(query: Query) -> Alert:
+    """Return a warning: answers miss the task without an error, but no run is stuck."""
+    chosen = query.thresholds
+    window = chosen.task_dropped_window
+    dropped = query.events(
+        "agent_otel_model_history_dropped_tasks", query.counter(semconv.TASKS_DROPPED), window, semconv.AGENT_NAME
+    )
+    return Alert(
+        "AgentTaskDropped",
+        WARNING,
+        promql.at_least(dropped, chosen.task_dropped_min),
+        reads=(dropped,),
+        summary="A history window drops the task",
+        description=f"Conversations{_OF_AGENT}{IN_JOB} whose window dropped the first user message within {window}: "
+        f"{COUNT}. The model goes on without the task. Keep that message in the window, or summarise what it drops.",
         dashboard=on_executions(),
         keep=chosen.keep_firing,
     )
@@ -182,6 +203,7 @@ def integration_unmatched(query: Query) -> Alert:
 RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
+    task_dropped,
     limit_hit,
     claim_check_failing,
     unresolved_refs,

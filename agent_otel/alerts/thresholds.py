@@ -174,6 +174,8 @@ class Thresholds:
 
     history_lost_window: str = _threshold(DURATION, "15m", "Requests without history are counted over this window.")
     history_lost_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+    task_dropped_window: str = _threshold(DURATION, "15m", "Conversations without their task are counted over this.")
+    task_dropped_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
     limit_hit_window: str = _threshold(DURATION, "15m", "Calls skipped at a limit are counted over this window.")
     limit_hit_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
     claim_check_window: str = _threshold(DURATION, "15m", "Operations on the claim store are counted over this window.")

@@ -58,7 +58,7 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
     undelivered: Sequence[SeenCall] = ()
     if execution is not None:
         _probe(out, execution, sized)
-        undelivered = request_history.compare(out, request, execution, sized)
+        undelivered = request_history.compare(out, request, execution, sized, known, new)
         _pass_by(out, execution)
     if not (executions.has_fragments or undelivered):
         return None
@@ -202,7 +202,7 @@ def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) ->
     waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
     if not waiting:
         return
-    seen = {one for stream in (execution.streams or {}).values() for one in stream.prints}
+    seen = {one for stream in (execution.streams or {}).values() for one in stream.parts.prints}
     new = [said for one in sized if one.print not in seen for said in texts(one.part.value)]
     for noted in waiting:
         _look_for(out, noted, new)

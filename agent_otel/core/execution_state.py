@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
 
@@ -58,27 +58,42 @@ class SeenCall:
         self.fragment: Fragment | None = None
 
 
+class SeenParts(NamedTuple):
+    """The parts of a request: their fingerprints, their bytes, and their kinds as indexes of the request parts."""
+
+    prints: array[int]
+    sizes: array[int]
+    kinds: bytes
+
+
+NO_PARTS = SeenParts(array("q"), array("q"), b"")
+
 _STREAM_ENTRIES = 2
-_PRINTS_PER_ENTRY = 25
+_PARTS_PER_ENTRY = 12
 _MESSAGES_PER_ENTRY = 2
 
 
 class Conversation:
-    """The model requests of one transcript: fingerprints of the last request's parts.
+    """The model requests of one transcript: the parts of the last request.
 
     ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
-    message's bytes. The length counts entries of about 200 bytes each; a fingerprint takes 8 bytes.
+    message's bytes. ``task`` is the fingerprint of the message that the agent works on, 0 when that was dropped.
+    ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
+    The length counts entries of about 200 bytes each; a part takes 17 bytes.
     """
 
-    __slots__ = ("offered", "prints", "user_messages")
+    __slots__ = ("has_restarted", "offered", "parts", "task", "user_messages")
 
     def __init__(self) -> None:
         self.offered = 0
+        self.task = 0
+        self.has_restarted = False
         self.user_messages: dict[int, int] = {}
-        self.prints = array("q")
+        self.parts = NO_PARTS
 
     def __len__(self) -> int:
-        return _STREAM_ENTRIES + len(self.prints) // _PRINTS_PER_ENTRY + len(self.user_messages) // _MESSAGES_PER_ENTRY
+        parts = len(self.parts.prints) // _PARTS_PER_ENTRY
+        return _STREAM_ENTRIES + parts + len(self.user_messages) // _MESSAGES_PER_ENTRY
 
 
 class PayloadHistory:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from array import array
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,6 +19,8 @@ from agent_otel.measure.forecast import LOOK_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from agent_otel.core.execution_state import SeenParts
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -128,6 +129,10 @@ class Executions:
             execution.undelivered.extend(waiting)
             return waiting
 
+    def is_reused(self, call: SeenCall) -> bool:
+        """Return true when the call's id belonged to another call before."""
+        return call.fragment is _REUSED
+
     def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
         """Record that a model gets only a part of a call's result; the first reason stays."""
         if call.fragment is None:
@@ -213,13 +218,13 @@ class Executions:
         self,
         execution: ExecutionState,
         conversation: Conversation,
-        prints: Iterable[int],
+        parts: SeenParts,
         user_messages: dict[int, int] | None = None,
     ) -> None:
-        """Replace the fingerprints of a conversation by those of its latest request; the user's messages if given."""
+        """Replace the parts of a conversation by those of its latest request; the user's messages if given."""
         with self._lock:
             before = len(conversation)
-            conversation.prints = array("q", prints)
+            conversation.parts = parts
             if user_messages is not None:
                 conversation.user_messages = user_messages
             self._count(execution, len(conversation) - before)

@@ -1,4 +1,4 @@
-"""The history in a model request: lost, doubled or stable, compared with the earlier requests of its execution.
+"""The history in a model request: lost, dropped by a window, doubled or stable, against the execution's earlier ones.
 
 A history is lost when the request has nothing of the earlier turns although there were some. Two facts prove that: the
 results of tools that ran before the request have not been delivered and are not in it either, or it holds a single new
@@ -7,25 +7,27 @@ user message where the request before it held others.
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context
+from agent_otel.core import execution_context, history_window
+from agent_otel.core.execution_state import NO_PARTS, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import beginning
+from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
+    from agent_otel.core.history_window import Dropped
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.types import ModelRequest
     from agent_otel.telemetry.setup import Telemetry
 
-_MOST_PARTS = 2_048
 _MOST_USER_MESSAGES = 16
 _MOST_NAMES = 16
 #: With so many beginnings under one set of tools, a request that begins anew is a branch, and no lost history.
@@ -34,11 +36,17 @@ _NO_TOOLS = hash(())
 _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 
 
-def compare(
-    out: Telemetry, request: ModelRequest, execution: ExecutionState, sized: Sequence[Sized]
+def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    request: ModelRequest,
+    execution: ExecutionState,
+    sized: Sequence[Sized],
+    calls: Mapping[int, SeenCall],
+    new: Collection[SeenCall],
 ) -> Sequence[SeenCall]:
-    """Compare a request with the earlier ones of its execution, and count lost and doubled messages.
+    """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
+    ``calls`` are the calls whose results it holds, by the results' indexes, ``new`` those that no request held before.
     Return the calls whose results it should hold, and no request held.
     """
     agent = execution_context.agent_of(request.agent)
@@ -49,6 +57,7 @@ def compare(
     conversation = (execution.streams or {}).get(key)
     offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
     messages_now = _user_messages(sized)
+    parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
     undelivered: Sequence[SeenCall] = ()
     if request.continued:  # the provider has the earlier messages
         lost = False
@@ -58,16 +67,28 @@ def compare(
         if lost:
             _tell(out, agent, execution, undelivered)
         elif conversation is not None:
-            _stable(out, conversation, sized)
+            _stable(out, conversation, parts, sized, messages_now)
+            if not continues:
+                _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
             return undelivered  # it begins no conversation
         conversation = executions.conversation(execution, key)
+        history_window.begin(conversation, parts)
     if not lost:
         conversation.offered = offered
-    prints = (one.print for one in sized[:_MOST_PARTS])
-    executions.requested(execution, conversation, prints, None if lost else messages_now)
+    executions.requested(execution, conversation, parts, None if lost else messages_now)
     return undelivered
+
+
+def _parts(sized: Sequence[Sized], before: SeenParts) -> tuple[SeenParts, bool]:
+    """Return the parts of a request to keep, and true when they continue those of the request before."""
+    prints = array("q", [one.print for one in sized[:MOST_PARTS]])
+    continues = prints[: len(before.prints)] == before.prints
+    known = before if continues else NO_PARTS
+    new = sized[len(known.prints) : MOST_PARTS]
+    sizes = known.sizes + array("q", [one.bytes for one in new])
+    return SeenParts(prints, sizes, known.kinds + bytes([KINDS[one.part.part] for one in new])), continues
 
 
 def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
@@ -108,7 +129,7 @@ def _is_akin(earlier: Conversation, sized: Sequence[Sized], *, has_tools: bool) 
     It has a part of it, or nothing but a system prompt or nothing but user messages. A sub-agent has both, and a
     request for a title or a summary has other tools, or none; without tools the system prompt must be the same.
     """
-    before = set(earlier.prints)
+    before = set(earlier.parts.prints)
     kinds = {one.part.part for one in sized}
     if not has_tools:
         return any(one.print in before for one in sized if one.part.part == semconv.SYSTEM)
@@ -143,7 +164,7 @@ def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: 
     message that begins as an earlier one and is longer: some agents write all turns into one prompt.
     """
     messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
-    seen = set(conversation.prints)
+    seen = set(conversation.parts.prints)
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
     if not is_alone or is_summary(messages[0]):
         return False
@@ -162,16 +183,43 @@ def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelive
             span.set_attribute(semconv.HISTORY_UNDELIVERED_CALLS, names)
 
 
-def _stable(out: Telemetry, conversation: Conversation, sized: Sequence[Sized]) -> None:
-    """Record the share of the request that begins it as it began the request before."""
-    stable = 0
-    for before, one in zip(conversation.prints, sized, strict=False):
-        if before != one.print:
-            break
-        stable += one.bytes
-    total = sum(one.bytes for one in sized)
+def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) -> None:
+    """Count what a window left out of a request, and show it on the current span."""
+    if dropped is None:
+        return
+    out.metrics.dropped(agent, dropped.bytes, dropped.turns, int(dropped.has_task))
+    span = trace.get_current_span()
+    if span.is_recording():
+        attributes: dict[str, int | bool] = {
+            semconv.HISTORY_DROPPED_BYTES: dropped.bytes,
+            semconv.HISTORY_DROPPED_TURNS: dropped.turns,
+        }
+        if dropped.has_task:
+            attributes[semconv.TASK_IS_DROPPED] = True
+            span.set_attribute(semconv.TASK_IS_DROPPED, True)
+        span.add_event(semconv.HISTORY_DROPPED_EVENT, attributes)
+
+
+def _stable(
+    out: Telemetry,
+    conversation: Conversation,
+    parts: SeenParts,
+    sized: Sequence[Sized],
+    messages_now: dict[int, int],
+) -> None:
+    """Record the share of the request that begins it as it began the request before.
+
+    A request without an earlier turn is a prompt alone, and has no share.
+    """
+    if not any(KINDS[part] in parts.kinds for part in _ANSWERED) and not _has_grown(
+        conversation.user_messages, messages_now
+    ):
+        return
+    pairs = enumerate(zip(conversation.parts.prints, parts.prints, strict=False))
+    same = next((at for at, (earlier, now) in pairs if earlier != now), len(conversation.parts.prints))
+    total = sum(parts.sizes) + sum(one.bytes for one in sized[len(parts.sizes) :])
     if total:
-        out.metrics.stable(stable / total)
+        out.metrics.stable(sum(parts.sizes[:same]) / total)
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:

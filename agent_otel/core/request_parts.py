@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_otel import semconv
 from agent_otel.core.plain import fields, is_dict, listed, text
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import RequestPart
 
+#: Parts of a request whose fingerprints are kept; a longer request is compared up to here.
+MOST_PARTS = 2_048
+#: Kinds of parts by number.
+KINDS = {part: number for number, part in enumerate(semconv.REQUEST_PARTS)}
 _HEAD = 64  # characters of a part in its fingerprint
 
 
@@ -45,7 +50,7 @@ def characters(value: object) -> int:
 
 def fingerprint(part: RequestPart, part_bytes: int) -> int:
     """Return the fingerprint of a part that belongs to no tool call seen."""
-    return hash((part.part, part_bytes, beginning(part.value)))
+    return hash((part.part, part.call_id, part_bytes, beginning(part.value)))
 
 
 def beginning(value: object) -> str:

@@ -201,6 +201,14 @@ class Metrics:
         """Count a request without its earlier turns."""
         self.series(semconv.HISTORY_LOST, (self.limit(semconv.AGENT_NAME, agent),)).record(1)
 
+    def dropped(self, agent: str | None, dropped_bytes: int, turns: int, tasks: int) -> None:
+        """Count the earlier messages that a window left out of a request."""
+        labels = (self.limit(semconv.AGENT_NAME, agent),)
+        self.series(semconv.HISTORY_DROPPED, labels).record(dropped_bytes)
+        self.series(semconv.TURNS_DROPPED, labels).record(turns)
+        if tasks:
+            self.series(semconv.TASKS_DROPPED, labels).record(tasks)
+
     def doubled(self, agent: str | None) -> None:
         """Count a request that holds a message or a result twice."""
         self.series(semconv.HISTORY_DOUBLED, (self.limit(semconv.AGENT_NAME, agent),)).record(1)

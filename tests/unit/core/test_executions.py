@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import tracemalloc
+from array import array
+from typing import TYPE_CHECKING
 
+from agent_otel.core.execution_state import SeenParts
 from agent_otel.core.executions import Executions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def test_the_same_arguments_again_are_a_repeat() -> None:
@@ -199,8 +205,14 @@ def test_a_refusal_may_come_before_any_size_is_known() -> None:
     assert [100] == track.sizes
 
 
+def parts(prints: Iterable[int]) -> SeenParts:
+    """Return parts of 100 bytes with these fingerprints."""
+    known = array("q", prints)
+    return SeenParts(known, array("q", [100] * len(known)), bytes(len(known)))
+
+
 def test_transcripts_count_against_the_memory() -> None:
-    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 25) + 16 = 70 entries."""
+    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 12) + 16 = 121 entries."""
     ledger = Executions()
     tracemalloc.start()
     try:
@@ -210,12 +222,12 @@ def test_transcripts_count_against_the_memory() -> None:
             execution = ledger.touched(f"run {number}")
             for key in range(3):
                 stream = ledger.conversation(execution, key)
-                ledger.requested(execution, stream, (hash((number, key, at)) for at in range(400)))
+                ledger.requested(execution, stream, parts(hash((number, key, at)) for at in range(400)))
         kept_bytes = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
 
-    assert 160_000 // 70 == len(ledger)
+    assert 160_000 // 121 == len(ledger)
     assert kept_bytes < 32_000_000
 
 
@@ -225,10 +237,10 @@ def test_transcripts_that_come_and_go_leave_no_entries() -> None:
     for key in range(20):
         stream = ledger.conversation(execution, key)
         for length in (100, 1_000, 50):
-            ledger.requested(execution, stream, range(length))
+            ledger.requested(execution, stream, parts(range(length)))
     assert 8 == len(execution.streams or {})
-    assert 8 * (2 + 50 // 25) == len(execution) == ledger._entries
+    assert 8 * (2 + 50 // 12) == len(execution) == ledger._entries
 
     assert ledger.finish("run") is execution
-    ledger.requested(execution, ledger.conversation(execution, 21), range(1_000))
+    ledger.requested(execution, ledger.conversation(execution, 21), parts(range(1_000)))
     assert 0 == ledger._entries
