@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel.core import tool_visit
 from agent_otel.core.remedy_hooks import result_remedies, skipped
 from agent_otel.core.tool_invocation import current
-from agent_otel.core.tool_visit import finish, leave_handler, open_span
 from agent_otel.core.types import PRODUCED
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def as_stream(visit: Visit) -> StreamVisit:
     if visit.token is not None:
         current.reset(visit.token)
     if visit.opens_span and record.span is None:
-        open_span(record, record.within if visit.is_outermost else None, attach=False)
+        tool_visit.open_span(record, record.within if visit.is_outermost else None, attach=False)
     if record.span is not None:
         record.span.detach()
     if reader.events:
@@ -122,7 +122,7 @@ class StreamVisit:
 
     def _finish(self, *, complete: bool) -> None:
         self._record.end_stream(complete=complete)
-        finish(self._record)
+        tool_visit.finish(self._record)
 
 
 class EventVisit(StreamVisit):
@@ -176,8 +176,8 @@ class EventVisit(StreamVisit):
             record.unasked = record.error_type is None
         self._last = None
         if reader.station == PRODUCED:
-            leave_handler(record)
+            tool_visit.leave_handler(record)
             if not self._is_outermost:
                 record.awaits = reader
         if self._is_outermost:
-            finish(record)
+            tool_visit.finish(record)
