@@ -30,12 +30,13 @@ from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import beginning, characters, fingerprint
+from agent_otel.core.round_counts import round_counts
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
-from agent_otel.measure.truncation.paging import is_page
+from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -189,9 +190,11 @@ def _shown(
     seen = seen or SeenCall(name)
     seen.produced, seen.shown = measured.bytes, print_of_it
     cut = find_cut(part.value, measured.bytes)
-    reason = cut.reason if cut is not None else None
+    left = further(part.value, call.value)
+    is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
+    reason = cut.reason if cut is not None else semconv.SUSPECTED if is_full else None
     is_cut = reason is not None and reason != semconv.SUSPECTED
-    kept = reason if is_cut else semconv.PAGE if is_page(part.value, call.value) else None
+    kept = reason if is_cut else semconv.PAGE if left else None
     if kept is not None:
         executions.partly_shown(seen, Fragment(kept, measured.bytes))
     return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites=kept is not None)

@@ -19,6 +19,7 @@ from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import carried_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
+from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.stage_comparison import compare
 from agent_otel.core.types import PRODUCED
@@ -27,7 +28,7 @@ from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
-from agent_otel.measure.truncation.paging import is_page
+from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import large_results
 
 if TYPE_CHECKING:
@@ -161,14 +162,23 @@ class ToolInvocation:
         self.characters = len(value) if type(value) is str else self.produced.bytes
         if type(value) is dict or type(value) is list:
             self.change = drift.note(self.name, value)
+        left = 0
         if self.execution is not None or self.call.call_id is not None:
-            self.invites = is_page(value, self.call.arguments)
+            left = further(value, self.call.arguments)
+            self.invites = bool(left)
             if self.call.call_id is None:
                 self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:
             self.structured = size(result.structured)
         cut = find_cut(value, self.produced.bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
+        may_be_full = type(value) is not str or (FEWEST < self.characters <= LONGEST and "\n" in value)
+        if (
+            cut is None
+            and may_be_full
+            and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash)
+        ):
+            self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.out.captures:
             self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings.capture_bytes)
 

@@ -14,6 +14,10 @@ from typing import Any, Final
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
 
+#: Returned for a result that is whole, and for a page. A number of items is never negative.
+WHOLE: Final = 0
+PAGE: Final = -1
+
 _HEAD: Final = 256
 _TAIL: Final = 320
 #: Characters of a text that is parsed, and of one in which items are counted; in a longer one it is unknown.
@@ -52,6 +56,8 @@ _OFFSETS: Final = ("offset", "skip", "start", "start_index", "startIndex", "star
 _PAGES: Final = ("page", "page_number", "pageNumber")
 _SIZES: Final = ("per_page", "perPage", "page_size", "pageSize", "limit", "size", "first", "maxResults", "top")
 _LINKS: Final = ("Link", "link")
+#: Keys with which an answer reports whether it is whole.
+SELF_DESCRIBING: Final = frozenset((*_CURSORS, *_FLAGS, *_TOTALS))
 _WORDS: Final = frozenset((*_CURSORS, *_FLAGS, *_TOTALS, *_AROUND, *_LINKS, _PARTIAL))
 _PAGING: Final = (
     *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
@@ -73,26 +79,31 @@ def is_page(value: Any, arguments: Any = None) -> bool:
 
     ``arguments`` are those of the call, with the place of a later page. Never runs code of a value.
     """
+    return further(value, arguments) != WHOLE
+
+
+def further(value: Any, arguments: Any = None) -> int:
+    """Return ``PAGE`` for a page, or the number of items where a total is larger and names no page, else ``WHOLE``."""
     kind = type(value)
     if kind is dict:
-        return _is_page_of(fields(value), arguments, 0) is True
+        return _page_of(fields(value), arguments, 0) or WHOLE
     text = value if kind is str else None
     if kind is list and len(value) == 1:  # the only block of an MCP result, for example
         text = value[0] if type(value[0]) is str else block_text(value[0])
     if text is None:
-        return False
+        return WHOLE
     end = text[-_TAIL:]
     if '"next' in end and _CURSOR.search(end):
-        return True
-    return text.startswith(_OPENINGS) and _is_page_in(text, end, arguments)
+        return PAGE
+    return _page_in(text, end, arguments) if text.startswith(_OPENINGS) else WHOLE
 
 
 def asks_for_a_page(arguments: Any) -> bool:
     """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
-    return any(map(_is_filled, map(_named(arguments).get, _PAGING)))
+    return any(map(_is_filled, map(named(arguments).get, _PAGING)))
 
 
-def _named(arguments: Any) -> dict[str, Any]:
+def named(arguments: Any) -> dict[str, Any]:
     """Return arguments by their names, also of a short JSON text; none of anything else."""
     if type(arguments) is str and len(arguments) <= _LONGEST_ARGUMENTS:
         try:
@@ -102,30 +113,30 @@ def _named(arguments: Any) -> dict[str, Any]:
     return fields(arguments) if type(arguments) is dict else {}
 
 
-def _is_page_of(known: dict[str, Any], arguments: Any, depth: int) -> bool | None:
-    """Return True for a page, False for an object that denies it, None for one that has no such key."""
+def _page_of(known: dict[str, Any], arguments: Any, depth: int) -> int | None:
+    """Return what `further` does, None for an object that has no such key."""
     if known.keys().isdisjoint(_WORDS):
         return None
     if any(map(_is_filled, map(known.get, _CURSORS))):
-        return True
+        return PAGE
     flags = [flag for flag in map(known.get, _FLAGS) if type(flag) is bool]
     if flags or known.get(_PARTIAL) is True:
-        return any(flags) or known.get(_PARTIAL) is True
+        return PAGE if any(flags) or known.get(_PARTIAL) is True else WHOLE
     for name in _LINKS:
         link = known.get(name)
         if type(link) is str and _LINK.search(link[: 8 * _HEAD]):
-            return True
+            return PAGE
     if depth < _DEEPEST:
         inner = [known.get(name) for name in _AROUND]
         if type(known.get("data")) is dict:  # of GraphQL, with fields of any name
             inner += _within(known["data"], 2)
         for each in inner:
-            found = _is_page_of(fields(each), arguments, depth + 1) if type(each) is dict else None
+            found = _page_of(fields(each), arguments, depth + 1) if type(each) is dict else None
             if found is not None:
                 return found
     lists = [len(each) for each in islice(known.values(), _MOST_KEYS) if type(each) is list]
     has_one = len(lists) == 1 and known.get("truncated") is not False
-    return True if has_one and _ends_before_total(lists[0], known, arguments) else None
+    return (_below_total(lists[0], known, arguments) or None) if has_one else None
 
 
 def _within(value: Any, levels: int) -> list[Any]:
@@ -134,52 +145,56 @@ def _within(value: Any, levels: int) -> list[Any]:
     return inner + [deeper for each in inner for deeper in _within(each, levels - 1)] if levels else []
 
 
-def _is_page_in(text: str, end: str, arguments: Any) -> bool:
-    """Return True for a text that is written so, mostly JSON; ``end`` is its end."""
+def _page_in(text: str, end: str, arguments: Any) -> int:
+    """Return what `further` does of a text, mostly JSON; ``end`` is its end."""
     ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + _TAIL else text
     if not any(stem in ends for stem in _STEMS):
-        return False
+        return WHOLE
     if _CURSOR.search(ends) or _LINK.search(ends):
-        return True
+        return PAGE
     flags = _FLAG.findall(ends)
     if flags or _IS_PARTIAL.search(ends):
-        return "true" in flags or not flags
-    return _is_counted_page(text, ends, arguments)
+        return PAGE if "true" in flags or not flags else WHOLE
+    return _counted_page(text, ends, arguments)
 
 
-def _is_counted_page(text: str, ends: str, arguments: Any) -> bool:
-    """Return True for JSON with a total that its items do not reach."""
+def _counted_page(text: str, ends: str, arguments: Any) -> int:
+    """Return what `further` does of JSON with a total that its items do not reach."""
     if len(text) <= _PARSED:
         try:
-            return _is_page_of(fields(json.loads(text)), arguments, 0) is True
+            return _page_of(fields(json.loads(text)), arguments, 0) or WHOLE
         except (ValueError, RecursionError):
-            return False
+            return WHOLE
     items = _ITEMS.search(ends)
     if items is None or len(text) > _COUNTED or '"truncated"' in ends:
-        return False
+        return WHOLE
     known = {name: int(number) for name, number in _NUMBER.findall(ends)}
     if _MONEY.search(ends):
         known.pop("total", None)
-    return _ends_before_total(text.count(items[1]) if items[1] else 0, known, arguments)
+    return _below_total(text.count(items[1]) if items[1] else 0, known, arguments)
 
 
-def _ends_before_total(items: int, known: dict[str, Any], arguments: Any) -> bool:
-    """Return True when a total stands beside so many items, and the page ends before it."""
+def _below_total(items: int, known: dict[str, Any], arguments: Any) -> int:
+    """Return what `further` does of so many items beside a total; where a size or a place is named, it is a page."""
     name = next((name for name in _TOTALS if type(known.get(name)) is int), None)
     if name is None or known[name] <= items:
-        return False
+        return WHOLE
     if name == "total" and any(map(_MONEY.search, islice(known, _MOST_KEYS))):
-        return False
-    asked = _named(arguments)
+        return WHOLE
+    asked = named(arguments)
     offset, page, size = (
         next((each for name in names for each in (known.get(name), asked.get(name)) if type(each) is int), None)
         for names in (_OFFSETS, _PAGES, _SIZES)
     )
+    if offset is None and page is None and size is None:
+        return WHOLE if asks_for_a_page(arguments) else items or PAGE
     if offset is not None:
-        return offset + items < int(known[name])
-    if page is not None and page > 1:
-        return size is not None and (page - 1) * size + items < int(known[name])
-    return page is not None or not asks_for_a_page(arguments)
+        is_more = offset + items < int(known[name])
+    elif page is not None and page > 1:
+        is_more = size is not None and (page - 1) * size + items < int(known[name])
+    else:
+        is_more = page is not None or not asks_for_a_page(arguments)
+    return PAGE if is_more else WHOLE
 
 
 def _is_filled(value: Any) -> bool:

@@ -14,7 +14,7 @@ from agent_otel.core.execution_state import ExecutionState
 from agent_otel.core.result_budget import Budget
 from agent_otel.core.schema_drift import Change
 from agent_otel.core.tool_invocation import ToolInvocation, record_metrics, span_attributes, start_attributes
-from agent_otel.core.types import LimitReached, Remedied, Replacement, ToolCall
+from agent_otel.core.types import PRODUCED, LimitReached, Remedied, Replacement, ToolCall, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
@@ -169,3 +169,18 @@ def _sums(reader: InMemoryMetricReader) -> dict[str, float]:
         values: list[float] = [getattr(point, "sum", getattr(point, "value", 0)) for point in points]
         found[metric.name] = sum(values)
     return found
+
+
+def test_a_tool_that_returns_fifty_rows_of_more_each_time_is_suspected(
+    out: Telemetry, reader: InMemoryMetricReader
+) -> None:
+    reasons = []
+    for number in range(4):
+        call = ToolInvocation(ToolCall("list_orders", {"customer": number}, f"call_{number}"), out, ())
+        call.read(PRODUCED, ToolResult({"orders": [{"id": row} for row in range(400)][:50], "total": 400}))
+        record_metrics(call, 0.5, None)
+        attributes = span_attributes(call)
+        assert attributes["tool.result.truncated"] is False
+        reasons.append(attributes.get("tool.result.truncation.reason"))
+    assert reasons == [None, None, "suspected", "suspected"]
+    assert _sums(reader)["agent_otel.tool.results.suspected"] == 2
