@@ -7,7 +7,6 @@ is a summary, an edit or another history, and proves no window. Neither do call 
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
@@ -124,11 +123,9 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
     # Providers and frameworks remove the model's reasoning from among the messages.
     if overlap.first and all(one.kind == _ASSISTANT for one in dropped):
         return None
-    counts = Counter(before)
-    for one in dropped:
-        if one.print in places and (one.kind != _ASSISTANT or counts[one.print] == 1):
-            return None
-    return dropped
+    # The model may write the same text in several turns. Any other message that is still there was moved.
+    was_moved = any(one.kind != _ASSISTANT and one.print in places for one in dropped)
+    return None if was_moved else dropped
 
 
 def _end(earlier: list[_Message], places: set[int]) -> int:
