@@ -85,14 +85,22 @@ class _RemediedSteps(_Steps):
             return await self.visit.aremedied(await advance(*args), self._invocation)
 
 
-class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A generator; in all but its measuring the generator itself."""
+class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A proxy of a generator, which ends its stream when it is deleted."""
 
     _self_steps: Any = None  # an interrupt may come before it is set
 
-    def __init__(self, generator: Generator[Any, Any, Any], steps: _Steps) -> None:
+    def __init__(self, generator: AsyncGenerator[Any, Any] | Generator[Any, Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
         self._self_steps = steps
+
+    def __del__(self) -> None:
+        if self._self_steps is not None:
+            self._self_steps.abandon()
+
+
+class MeasuredGenerator(_Measured):
+    """A generator; in all but its measuring the generator itself."""
 
     def __iter__(self) -> MeasuredGenerator:
         return self
@@ -115,19 +123,9 @@ class MeasuredGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
         finally:
             self._self_steps.abandon()
 
-    def __del__(self) -> None:
-        if self._self_steps is not None:
-            self._self_steps.abandon()
 
-
-class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
+class MeasuredAsyncGenerator(_Measured):
     """An async generator; in all but its measuring the generator itself."""
-
-    _self_steps: Any = None  # an interrupt may come before it is set
-
-    def __init__(self, generator: AsyncGenerator[Any, Any], steps: _Steps) -> None:
-        super().__init__(generator)
-        self._self_steps = steps
 
     def __aiter__(self) -> MeasuredAsyncGenerator:
         return self
@@ -148,10 +146,6 @@ class MeasuredAsyncGenerator(wrapt.ObjectProxy):  # type: ignore[type-arg]
         try:
             await self.__wrapped__.aclose()
         finally:
-            self._self_steps.abandon()
-
-    def __del__(self) -> None:
-        if self._self_steps is not None:
             self._self_steps.abandon()
 
 
