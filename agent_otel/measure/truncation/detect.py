@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +9,12 @@ from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation import head_and_tail, markers, too_large
+from agent_otel.measure.truncation.documents import (
+    is_cut_behind_words,
+    is_cut_by_depth,
+    is_cut_document,
+    is_cut_text_of,
+)
 from agent_otel.measure.truncation.quoting import is_notice
 
 CUT_JSON: Final = "cut_json"
@@ -26,17 +30,8 @@ _WINDOW: Final = _HEAD + _MIDDLE + _TAIL
 _AROUND: Final = 128  # characters by which a marker may reach out of them
 _MOST_BLOCKS: Final = 64
 _LONGEST_WHOLE: Final = 64
-_JSON_PREFIX: Final = 1024
-_BLANK_EDGE: Final = 64
-_LONGEST_LINE: Final = 64 * 1024
 
-_HALF_NUMBER: Final = re.compile(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
-_LONGEST_ESCAPE: Final = 6
 _CLOSERS: Final = {"{": "}", "[": "]"}
-_AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
-_LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-_CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
-_decode = json.JSONDecoder().raw_decode
 
 _WRITTEN: Final = ("{'", "[{'", "['")
 _SHRUNK_BYTES: Final = 256
@@ -115,13 +110,22 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
 
 def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
     """Find a cut without a marker, by the shape of a text, its end or its length."""
-    if length <= too_large.LONGEST and text[0] in too_large.STARTS and too_large.is_page(text):
+    first = text[0]
+    if length <= too_large.LONGEST and first in too_large.STARTS and too_large.is_page(text):
         return Cut(markers.MARKER, too_large.SOURCE)
     # Python finds a single letter in a text at next to no cost.
-    may_be = text.startswith(head_and_tail.OPENINGS) or (_HEAD < length <= head_and_tail.MOST_BYTES and "[" in text)
+    may_be = (first in head_and_tail.STARTS and text.startswith(head_and_tail.OPENINGS)) or (
+        _HEAD < length <= head_and_tail.MOST_BYTES and "[" in text
+    )
     if may_be and head_and_tail.is_head_and_tail(text, length, size_bytes):
         return Cut(markers.MARKER, "codex")
-    if (text[0] in "{[" or text[0].isspace()) and _is_cut_json(text):
+    if (first in "{[(" or first.isspace()) and is_cut_document(text):
+        return Cut(CUT_JSON, None)
+    if first in "{[":
+        tail = text[-_TAIL:]
+        if ("ct]" in tail or "ay]" in tail or "..." in tail) and is_cut_by_depth(text):
+            return Cut(markers.MARKER, "depth")
+    elif (text.find("{", 1, _HEAD) > 0 or text.find("[", 1, _HEAD) > 0) and is_cut_behind_words(text):
         return Cut(CUT_JSON, None)
     last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
     is_half = last == "\ufffd" or "\ud800" <= last <= "\udfff"
@@ -158,44 +162,6 @@ def _regions(length: int) -> tuple[tuple[int, int], ...]:
     return (length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)
 
 
-def _is_cut_json(text: str) -> bool:
-    """Return True if a JSON object or array stops before its end.
-
-    Only a missing closer makes it worth parsing, and only the first 1,024 characters: if a parser runs to their end,
-    the end is the only error. A log line, a link or a template has an error earlier.
-    """
-    closer = _CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
-    if closer is None or text[-1] == closer or text[-_BLANK_EDGE:].rstrip()[-1:] == closer:
-        return False
-    prefix = text[: _JSON_PREFIX + _BLANK_EDGE].lstrip()[:_JSON_PREFIX]
-    if prefix[1:].lstrip()[:1] not in _AFTER_OPENER:
-        return False
-    try:
-        _decode(prefix)
-    except json.JSONDecodeError as error:
-        rest = prefix[error.pos :]
-        ran_out = (
-            error.msg.startswith("Unterminated string")
-            or (error.msg.startswith("Invalid \\uXXXX") and len(rest) <= _LONGEST_ESCAPE)
-            or _HALF_NUMBER.fullmatch(rest) is not None
-            or any(literal.startswith(rest) for literal in _LITERALS)
-        )
-        return ran_out and not _has_ended(text, closer, is_one_line="\n" not in prefix)
-    except RecursionError:
-        return False
-    return False
-
-
-def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
-    """Return True if the JSON ends before the text does: a remark or more JSON follows."""
-    tail = max(len(text) - _TAIL, 0)
-    if not is_one_line:
-        return _CLOSED.search(text, tail) is not None
-    # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
-    ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
-    return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)
-
-
 def _blocks_cut(blocks: list[Any], size_bytes: int | None = None) -> Cut | None:
     """Look at the last and the first text of a list of content blocks; ``size_bytes`` is the size of all of them."""
     last = next(filter(None, map(_block, islice(reversed(blocks), _MOST_BLOCKS))), None)
@@ -203,6 +169,8 @@ def _blocks_cut(blocks: list[Any], size_bytes: int | None = None) -> Cut | None:
     cut = _text_cut(last, size_bytes if len(blocks) == 1 else None) if last else None
     if cut is None and first is not last and first:
         cut = _text_cut(first)
+    if last is None and blocks and type(blocks[-1]) is dict and len(blocks[-1]) == 1:
+        return _inner_cut(fields(blocks[-1]))
     return cut
 
 
@@ -216,7 +184,7 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
         return _text_cut(str.__getitem__(value, slice(None)), size_bytes)
     if shape.kind is object_kinds.MAPPING:
         known = fields(value)
-        return _evidence(known) or (Cut(markers.MARKER, too_large.SOURCE) if too_large.is_answer(known) else None)
+        return _evidence(known) or _inner_cut(known)
     if shape.namespace is None:
         return None
     known = fields(value)
@@ -228,6 +196,18 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
     if type(content) is str:
         return _text_cut(content, size_bytes)
     return _blocks_cut(content, size_bytes) if type(content) is list else None
+
+
+def _inner_cut(known: dict[str, Any]) -> Cut | None:
+    """Look at the blocks of a tool's result in the formats of Anthropic, Bedrock and MCP, and at JSON in texts."""
+    if too_large.is_answer(known):
+        return Cut(markers.MARKER, too_large.SOURCE)
+    result = known.get("toolResult")
+    content = (fields(result) if type(result) is dict else known).get("content")
+    if type(content) is list:
+        return _blocks_cut(content)
+    data = known.get("json")  # of Bedrock
+    return Cut(CUT_JSON, None) if is_cut_text_of(fields(data) if type(data) is dict else known) else None
 
 
 def _evidence(known: dict[str, Any]) -> Cut | None:

@@ -13,6 +13,7 @@ _HEADERS: Final = ("Total output lines: ", "Exit code: ", "Chunk ID: ", "Wall ti
 _TOTAL: Final = "Total output lines: "
 _ENVELOPES: Final = ('{"output":"', '{"output": "')
 OPENINGS: Final = (*_HEADERS, *_ENVELOPES)
+STARTS: Final = "TECW{"
 _ENVELOPE_END: Final = '"metadata":'
 _HEAD: Final = 256
 
