@@ -151,9 +151,9 @@ def _count_spans() -> dict[str, int]:
 def paced(calls: int) -> None:
     """Make calls from four threads, as far apart as tools make them, and report how long each took.
 
-    Two delays are Python's own. A full garbage collection takes 20 to 80 ms after the imports of start-up, in whichever
-    call allocates next: what is there by then is moved to the permanent generation. And a thread that computes keeps
-    the interpreter for 5 ms before another gets its turn: turns of 0.5 ms leave the waits for an exporter.
+    Two delays are Python's own and left out. A garbage collection takes up to 80 ms, in whichever call allocates next.
+    And a thread that computes keeps the interpreter for 5 ms before another gets its turn: turns of 0.5 ms leave the
+    waits for an exporter.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)
     delays: list[float] = []
@@ -161,7 +161,7 @@ def paced(calls: int) -> None:
         with contextlib.suppress(ToolError):
             call(number)
     gc.collect()
-    gc.freeze()
+    gc.disable()
 
     def work(share: int) -> None:
         for number in range(share):
