@@ -195,6 +195,7 @@ def mishap(number: int) -> Work:
     """What goes wrong in conversations, and in the product."""
     name = f"mishap-{number}"
     with agent_otel.execution(name, workflow="research", agent="researcher"):
+        Transcript("temporal", "research", "reader", name).chat_in_a_window()
         talk = Transcript("temporal", "research", "researcher", name)
         talk.use("web_search", {"query": number}, text(3 * _KB, name))
         talk.ask()

@@ -111,6 +111,14 @@ class Transcript:
         says = RequestPart(semconv.USER, f"And what about the rest, after {self._calls} calls?")
         self._request(ModelRequest([*self._head[:2], says], agent=self._agent), 0)
 
+    def chat_in_a_window(self) -> None:
+        """Ask three questions, and for the third one leave all but the last three messages out."""
+        self.ask(is_final=True)
+        for number in (2, 3):
+            self.parts.append(RequestPart(semconv.USER, f"Question {number} of {self._execution}?"))
+            self.parts = [*self._head[:2], *self.parts[-3:]] if number > 2 else self.parts
+            self.ask(is_final=True)
+
     def clear(self) -> None:
         """Put a placeholder in place of the last result, which the model has got already."""
         at = max(at for at, part in enumerate(self.parts) if part.part == semconv.TOOL_RESULTS)
