@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import os
 import statistics
 import sys
 import threading
@@ -17,14 +18,16 @@ from typing import TYPE_CHECKING, Any
 import agent_otel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 THREADS = 8
 TOOLS = 5_000
 EXECUTIONS = 10_000
 _TEXT = "x" * 20_000
-_PAUSE_SECONDS = 0.001
+_PAUSE_SECONDS = 0.005  # four threads that pause for 1 ms keep the interpreter busy, and every call waits for it
 _SWITCH_SECONDS = 0.0005
+#: Attributes of a span: as many as this package sets.
+_ATTRIBUTES = 12
 _WARM = 200
 
 
@@ -148,7 +151,28 @@ def _count_spans() -> dict[str, int]:
     return counts
 
 
-def paced(calls: int) -> None:
+def sdk(calls: int) -> None:
+    """Make the paced calls with a span of OpenTelemetry's SDK alone around each, for comparison."""
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    provider = TracerProvider()
+    if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    tracer = provider.get_tracer("soak")
+
+    def traced(number: int) -> None:
+        name = f"tool_{number % TOOLS}"
+        attributes = {f"attribute.{at}": name for at in range(_ATTRIBUTES)}
+        with tracer.start_as_current_span(f"execute_tool {name}", attributes=attributes):
+            if Plan.fails(number):
+                raise ToolError
+
+    paced(calls, traced)
+
+
+def paced(calls: int, call: Callable[[int], None] = call) -> None:
     """Make calls from four threads, as far apart as tools make them, and report how long each took.
 
     Two delays are Python's own and left out. A garbage collection takes up to 80 ms, in whichever call allocates next.
@@ -180,4 +204,4 @@ def paced(calls: int) -> None:
 
 
 if __name__ == "__main__":
-    {"soak": soak, "paced": paced}[sys.argv[1]](int(sys.argv[2]))
+    {"soak": soak, "paced": paced, "sdk": sdk}[sys.argv[1]](int(sys.argv[2]))
