@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,13 @@ import pytest
 
 from agent_otel import semconv
 from agent_otel.semconv_types import HISTOGRAM, Metric
+from tests.patience import Deadline
 from tests.system.engines.prometheus import NEWEST
 from tests.system.monitoring import stores
 from tests.system.monitoring.simulated import END, PROCESSES, RESEARCH, START, STEP_SECONDS, STEPS, SUPPORT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from tests.system.engines.prometheus import Prometheus
@@ -60,9 +62,16 @@ def test_each_server_has_all_samples(samples: Path, store: Callable[[str], Prome
     expected = Counter(line.partition("{")[0] for line in lines)
     engine = store(name)
 
-    counted = {each: engine.query(f"sum(count_over_time({each}[31m]))", END) for each in expected}
+    deadline = Deadline(60)  # VictoriaMetrics finds the names of new series a moment after their import
+    while expected != (counted := _counted(engine, expected)) and not deadline.has_passed():
+        time.sleep(0.5)
 
-    assert expected == {each: int(rows[0]["value"][1]) if rows else 0 for each, rows in counted.items()}
+    assert expected == counted
+
+
+def _counted(engine: Prometheus, names: Iterable[str]) -> dict[str, int]:
+    rows = {each: engine.query(f"sum(count_over_time({each}[31m]))", END) for each in names}
+    return {each: int(found[0]["value"][1]) if found else 0 for each, found in rows.items()}
 
 
 @_servers
