@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -61,3 +62,23 @@ def _sample(case: Callable[[], object], repeats: int) -> float:
     for _ in times:
         case()
     return (time.thread_time_ns() - started) / repeats / 1e9
+
+
+def longest_wait(work: Callable[[], object]) -> float:
+    """Return the milliseconds for which a thread that does next to nothing waits while another one works."""
+    if CORES:
+        os.sched_setaffinity(0, CORES)
+
+    def begin() -> None:
+        time.sleep(0.01)  # until the other thread is at it
+        work()
+
+    worker = threading.Thread(target=begin)
+    worker.start()
+    longest, before = 0.0, time.perf_counter()
+    while worker.is_alive():
+        time.sleep(0.0002)
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+    worker.join()
+    return longest * 1000

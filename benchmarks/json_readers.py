@@ -8,12 +8,11 @@ calls and the waits it is the least of the rounds, because a busy machine makes 
 from __future__ import annotations
 
 import codecs
+import functools
 import json
-import os
 import re
 import statistics
 import sys
-import threading
 import time
 import tracemalloc
 from typing import TYPE_CHECKING, Any, Final
@@ -266,7 +265,7 @@ def main() -> int:
                 started = time.thread_time()
                 read(data)
                 times[place].append((time.thread_time() - started) * 1000)
-                waits[place].append(longest_wait(read, data))
+                waits[place].append(clock.longest_wait(functools.partial(read, data)))
         table.add_row(
             name,
             f"{len(data) / 1e6:.1f}",
@@ -278,26 +277,6 @@ def main() -> int:
         )
     Console(width=150).print(table)
     return 0
-
-
-def longest_wait(read: Callable[[bytes], object], data: bytes) -> float:
-    """Return for how many milliseconds a thread that does next to nothing waits while another reads a payload."""
-    if clock.CORES:
-        os.sched_setaffinity(0, clock.CORES)
-
-    def work() -> None:
-        time.sleep(0.01)  # until the other thread is at it
-        read(data)
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    longest, before = 0.0, time.perf_counter()
-    while worker.is_alive():
-        time.sleep(0.0002)
-        now = time.perf_counter()
-        longest, before = max(longest, now - before), now
-    worker.join()
-    return longest * 1000
 
 
 if __name__ == "__main__":
