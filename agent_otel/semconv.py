@@ -196,7 +196,8 @@ ANSWERS_INCOMPLETE: Final = _metric("agent_otel.answers.incomplete", COUNTER, "{
     "Final answers while the model had a part of a result only, and no call had followed it up. `page` is a page that "
     "names a further one, `undelivered` a result that no request held; the others are reasons of truncation.")
 SHAPE_CHANGES: Final = _metric("agent_otel.tool.result.shape_changes", COUNTER, "{change}", _TOOL,
-    "Structured results with keys that the tool's results did not have before, or without keys that they had.")
+    "Results with keys that the tool's results did not have before, or without keys that they had: of objects, JSON "
+    "text and structured content, records in arrays included.")
 TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,
     "Calls with the same arguments again in one execution.")
 REQUEST_SIZE: Final = _metric("agent_otel.model.request.size", HISTOGRAM, "By", (PART,),

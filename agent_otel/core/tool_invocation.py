@@ -25,6 +25,7 @@ from agent_otel.core.stage_comparison import compare
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
+from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
@@ -160,8 +161,8 @@ class ToolInvocation:
         value = result.value
         self.produced = size(value)
         self.characters = len(value) if type(value) is str else self.produced.bytes
-        if type(value) is dict or type(value) is list:
-            self.change = drift.note(self.name, value)
+        if (value[:1] in BEGINNINGS if type(value) is str else value is not None) or result.structured is not None:
+            self.change = None if result.error_type else drift.note(self.name, value, result.structured)
         left = 0
         if self.execution is not None or self.call.call_id is not None:
             left = further(value, self.call.arguments)

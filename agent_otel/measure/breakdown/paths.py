@@ -15,8 +15,6 @@ HEAD: Final = 128
 _MOST_PLACES: Final = 1024
 _MOST_MEMBERS: Final = 64  # distinct keys in one place; what has more is a table of data
 _DEPTH: Final = 32
-_MOST_KEYS: Final = 128  # paths of a result whose form is compared
-_KEYS_DEPTH: Final = 4
 _LONGEST_KEY: Final = 64
 _NUMBERED: Final = re.compile(r"(?:.*[-_:])?\d+")
 _ID_PART: Final = re.compile(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
@@ -98,24 +96,3 @@ def largest(sizes: dict[str, int], most: int) -> dict[str, int]:
     if rest:
         kept[OTHER] = kept.get(OTHER, 0) + rest
     return kept
-
-
-def keys_of(value: object) -> frozenset[str]:
-    """Return the paths of the keys of a dict or a list of dicts, the first and the last element of each list.
-
-    Keys that are data are ``*``; runs no code of the value, because only ``dict`` and ``list`` themselves are read.
-    """
-    found: set[str] = set()
-    waiting: list[tuple[object, str, int]] = [(value, "", 0)]
-    looks = 4 * _MOST_KEYS  # lists may contain themselves
-    while waiting and len(found) < _MOST_KEYS and looks:
-        looks -= 1
-        value, path, level = waiting.pop()
-        if type(value) is dict and level < _KEYS_DEPTH:
-            for key, member in list(value.items())[:_MOST_KEYS]:
-                name = fold(key) if type(key) is str else ANY
-                found.add(f"{path}.{name}" if path else name)
-                waiting.append((member, f"{path}.{name}" if path else name, level + 1))
-        elif type(value) is list and value:
-            waiting += ((member, f"{path}[]", level) for member in (value[0], value[-1]))
-    return frozenset(found)
