@@ -17,6 +17,7 @@ from opentelemetry import metrics, trace
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv_types import HISTOGRAM
+from agent_otel.telemetry.export_pacing import pace_metrics, pace_spans
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import MeterProvider
@@ -75,7 +76,7 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
         if isinstance(exporter, ConsoleSpanExporter):
             owned.add_span_processor(SimpleSpanProcessor(exporter))
         else:
-            owned.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=delay))
+            owned.add_span_processor(BatchSpanProcessor(pace_spans(exporter), schedule_delay_millis=delay))
     trace.set_tracer_provider(owned)
     return trace.get_tracer_provider(), trace.get_tracer_provider() is owned
 
@@ -99,7 +100,8 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
         return None, False
     interval = None if os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") else _EXPORT_INTERVAL_MILLIS
     readers = [
-        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made, interval) for made in exporters
+        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(pace_metrics(made), interval)
+        for made in exporters
     ]
     resource = _resource(*_resource_origin())
     owned = SDKProvider(metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False)
