@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, ClassVar
 
+import pytest
+
 from tests.contract.cases import WIRE, Case, Cut, Record
 from tests.contract.suite import Contract
 
@@ -48,6 +50,7 @@ class Delivery(Contract):
         # Suspected and cleared results have counters of their own.
         assert found == Counter(cut for cut in (*told, *own) if cut[2] not in {"suspected", "cleared"})
 
+    @pytest.mark.shows("001.framework_cuts")
     def test_a_cut_on_the_way_says_both_sizes(self, runs: Runs, case_name: str) -> None:
         records = self.cases()[case_name].records
         produced = {record.tool: record.produced for record in records}

@@ -183,6 +183,7 @@ class Contract:
             with_us, without = [text and len(text) for text in texts] if case_name in self.cuts else texts
             assert with_us == without
 
+    @pytest.mark.shows("001.attributes")
     def test_each_call_is_one_record(self, runs: Runs, case_name: str) -> None:
         case, spans = self.cases()[case_name], runs.on["cases"][case_name]["spans"]
         found = [span for span in spans if "tool.args_hash" in span["attributes"]]
@@ -250,6 +251,7 @@ class Contract:
         assert _sums(metrics, "agent_otel.tool.result.size") == +_total(records, "produced")
         assert _sums(metrics, "agent_otel.tool.args.size") == _total(records, "args")
 
+    @pytest.mark.shows("001.attributes")
     def test_each_call_is_timed_once(self, runs: Runs, case_name: str) -> None:
         records = [self.expected(record, runs) for record in self.cases()[case_name].records]
         metrics = runs.on["cases"][case_name]["metrics"]

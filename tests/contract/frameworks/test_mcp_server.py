@@ -82,6 +82,7 @@ def sizes(report: Json) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("row", ROWS)
+@pytest.mark.shows("001.mcp_servers")
 def test_each_call_over_standard_input_and_output(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:
@@ -111,6 +112,7 @@ def test_each_call_over_standard_input_and_output(
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "fastmcp 3" not in row])
+@pytest.mark.shows("001.mcp_servers")
 def test_a_client_and_a_server_in_one_process_count_a_call_once(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:

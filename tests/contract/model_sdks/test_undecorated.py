@@ -62,6 +62,7 @@ ROWS = {
 
 @pytest.mark.parametrize("within", ["none", "an execution"])
 @pytest.mark.parametrize("row", ROWS)
+@pytest.mark.shows("001.hand_written_loop")
 def test_each_call_is_one(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, row: str, within: str
 ) -> None:

@@ -7,6 +7,8 @@ import json
 from collections import Counter
 from typing import Any, ClassVar
 
+import pytest
+
 from agent_otel import semconv
 from tests.contract.remedies.suite import CARRIERS, Carrier, Case, Remedies, Seen
 
@@ -73,6 +75,7 @@ class TestCeiling(Remedies):
             del found["call_3"]
         return found
 
+    @pytest.mark.shows("001.ceiling")
     def test_the_model_reads_the_error_and_nothing_else(self, seen: Seen, carrier_name: str, carrier: Carrier) -> None:
         expected = self.expected(carrier_name, carrier)
         for call_id, answer in expected.items():

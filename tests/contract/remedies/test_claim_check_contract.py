@@ -8,6 +8,8 @@ import json
 import re
 from typing import TYPE_CHECKING, ClassVar
 
+import pytest
+
 from agent_otel import semconv
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen, decide
 from tests.servers.model import Json, Reply, ToolCall, tool_results
@@ -93,6 +95,7 @@ class TestStored(Remedies):
             # The tool declares {"result": text} as its output, and that is what it goes on to be.
             assert (answer["is_error"], answer["structured"]) == (False, {"result": answer["text"]})
 
+    @pytest.mark.shows("000.read_on")
     def test_the_model_reads_on_page_by_page(self, seen: Seen, carrier: Carrier) -> None:
         if carrier.mcp:
             return
@@ -101,6 +104,7 @@ class TestStored(Remedies):
         assert [first[name] for name in ("size_bytes", "start", "end")] == [LARGE, 0, PAGE]
         assert [second[name] for name in ("size_bytes", "start", "end")] == [LARGE, PAGE, 2 * PAGE]
 
+    @pytest.mark.shows("000.authorised")
     def test_forged_and_foreign_references_are_refused_in_the_same_words(self, seen: Seen, carrier: Carrier) -> None:
         if carrier.mcp:
             return
@@ -161,6 +165,7 @@ class TestBroken(Remedies):
         assert seen.wire["call_1"] == "x" * LARGE
         assert seen.wire["call_2"] == "x" * SHOWN + "\n" + LOST
 
+    @pytest.mark.shows("000.infrastructure_failure")
     def test_it_is_counted_and_said_once(self, seen: Seen) -> None:
         for case in ("fits", "does not fit"):
             assert seen.metric(case, "agent_otel.claim_check.operations", operation="put", result="error") == 1

@@ -60,6 +60,7 @@ class TestLimits(Remedies):
         return {name: case for name, case in found.items() if case.mode in carrier.modes}
 
     @each_case
+    @pytest.mark.shows("002.max_tool_calls", "002.skipped")
     def test_what_is_above_is_answered_and_not_run(self, seen: Seen, carrier: Carrier, case_name: str) -> None:
         if case_name not in seen.report["cases"]:
             return

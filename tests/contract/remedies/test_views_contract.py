@@ -191,6 +191,7 @@ each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @each_way
+@pytest.mark.shows("003.last_two_turns", "004.view")
 def test_old_results_and_old_arguments_are_short_on_the_wire_and_whole_in_the_program(
     send: Callable[..., Sent], way: Way
 ) -> None:
@@ -226,6 +227,7 @@ def test_doubled_messages_are_sent_once(send: Callable[..., Sent], name: str) ->
 
 
 @pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "bedrock"])
+@pytest.mark.shows("003.deduplicated")
 def test_a_history_that_was_restored_twice_is_sent_once(send: Callable[..., Sent], name: str) -> None:
     way = WAYS[name]
     turns = [Turn((Asked(f"call_9aBcDeFgHiJkLmNoPqRsTu{n}", "read", {}, LONG),)) for n in range(3)]
@@ -306,6 +308,7 @@ def test_the_cut_moves_in_steps_only_where_the_provider_caches(
 
 @pytest.mark.parametrize("kind", ["langchain", "deepagents"])
 @pytest.mark.parametrize(("variables", "copies"), [({}, True), ({"AGENT_OTEL_COMPACT_ARGUMENTS": "1"}, False)])
+@pytest.mark.shows("004.summariser")
 def test_no_summariser_reads_what_a_call_has_written(
     environment: Callable[[str], Environment], kind: str, variables: dict[str, str], copies: object
 ) -> None:

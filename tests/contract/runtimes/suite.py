@@ -14,6 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pytest
+
 from tests.contract.runtimes.steps import produce
 
 if TYPE_CHECKING:
@@ -255,6 +257,7 @@ class RuntimeContract:
         spans = (span for span in runs.on["cases"][case_name]["spans"] if "workflow.activity" in span["attributes"])
         return [span for span in spans if not span["name"].startswith(_BESIDE)]
 
+    @pytest.mark.shows("000.near_cap")
     def test_a_step_s_span_shows_the_payload_nearer_to_its_cap(self, runs: Runs) -> None:
         (span,) = self.steps(runs, "sync")
         attributes = span["attributes"]
@@ -265,6 +268,7 @@ class RuntimeContract:
         assert attributes["workflow.payload.cap_source"] == "configured"
         assert attributes["workflow.payload.utilization"] == size / CAP_BYTES
 
+    @pytest.mark.shows("000.workflow_step")
     def test_a_tool_in_a_step_belongs_to_it(self, runs: Runs) -> None:
         spans = runs.on["cases"]["tool"]["spans"]
         (tool,) = (span for span in spans if span["name"] == "execute_tool search")

@@ -234,6 +234,7 @@ class TestTemporal(TemporalContract):
     @pytest.mark.parametrize(
         ("case", "where"), [("input too large", ("join", "input")), ("output too large", ("", "output"))]
     )
+    @pytest.mark.shows("000.refused_for_ever")
     def test_what_workflow_code_made_too_large_is_one_payload_refused_for_ever(
         self, runs: Runs, case: str, where: tuple[str, str]
     ) -> None:

@@ -68,6 +68,7 @@ def _event(call_id: str | None, reason: str, shown: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("stack", _STACKS)
+@pytest.mark.shows("001.wrong_answer")
 def test_an_answer_that_is_built_on_a_fragment_is_counted(
     environment: Callable[[str], Environment], stack: str
 ) -> None:

@@ -25,6 +25,7 @@ _AGENTS = {
 
 
 @pytest.mark.parametrize("agent", _AGENTS)
+@pytest.mark.shows("000.tail_window")
 def test_a_window_of_four_messages_drops_the_task_and_four_turns(
     environment: Callable[[str], Environment], agent: str
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_window_of_four_messages_drops_the_task_and_four_turns(
     assert report == {"counted": {"dropped": dropped, "dropped_turns": 4, "dropped_tasks": 1}, "messages": []}
 
 
+@pytest.mark.shows("000.tail_window")
 def test_a_chat_that_is_trimmed_to_whole_exchanges(environment: Callable[[str], Environment]) -> None:
     turns = iter(range(6))
 

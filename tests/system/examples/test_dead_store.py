@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from examples.durable_agent.model_server import SEARCHES
 from tests.conftest import skip
 from tests.interpreters import UnavailableError
@@ -28,6 +30,7 @@ def _python() -> str:
     return made.stdout.strip()
 
 
+@pytest.mark.shows("000.store_fails", "000.infrastructure_failure")
 def test_with_the_store_dead_from_turn_3_on_the_workflow_ends_with_an_answer() -> None:
     try:
         redis.find()

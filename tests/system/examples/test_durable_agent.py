@@ -131,6 +131,7 @@ def still_fit(runtime: str, turn: int) -> int:
 # --- it dies -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000.grows_by_turn")
 def test_the_story_is_that_of_a_state_that_grows_by_half_a_megabyte() -> None:
     assert [len(result_of(topic_of(number))) for number in (1, 24)] == [156_893, 156_893]
     for sizes in SIZES.values():
@@ -154,6 +155,7 @@ def test_langgraph_cannot_save_its_checkpoint(report: Callable[..., Json]) -> No
     assert (ending["answer"], ending["said"]) == (None, "sqlite3.DataError: string or blob too big")
 
 
+@pytest.mark.shows("000.refused_for_ever")
 def test_dapr_hangs_and_says_why_in_the_sidecar_s_log_alone(report: Callable[..., Json]) -> None:
     ending = report("dapr")["ending"]
     assert ending["answer"] is None
@@ -179,6 +181,7 @@ def test_each_turn_s_payload_is_what_the_state_weighs(report: Callable[..., Json
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.shows("000.near_cap")
 def test_near_cap_is_counted_a_turn_before_the_end(report: Callable[..., Json], runtime: str) -> None:
     turns = report(runtime)["turns"]
     assert [turn["near_cap"] for turn in turns[:4]] == [0, 0, 0, 1]
@@ -186,6 +189,7 @@ def test_near_cap_is_counted_a_turn_before_the_end(report: Callable[..., Json], 
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.shows("000.grows_by_turn")
 def test_the_turns_that_are_left_are_known_from_the_third_on(report: Callable[..., Json], runtime: str) -> None:
     first, second, *later = report(runtime)["turns"]
     assert first["turns_to_cap"] is second["turns_to_cap"] is None
@@ -196,6 +200,7 @@ def test_the_turns_that_are_left_are_known_from_the_third_on(report: Callable[..
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.shows("000.two_copies")
 def test_the_two_copies_are_named_while_the_agent_lives(report: Callable[..., Json], runtime: str) -> None:
     first = report(runtime)["findings"][0]
     assert first["turn"] < LAST - 1
@@ -210,6 +215,7 @@ def test_the_two_copies_are_named_while_the_agent_lives(report: Callable[..., Js
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.shows("000.refused_for_ever")
 def test_a_refusal_that_repeats_itself_is_told(report: Callable[..., Json], runtime: str) -> None:
     told = report(runtime)
     assert told["rejected"] >= 2
@@ -264,6 +270,7 @@ def claimed(report: Callable[..., Json]) -> Json:
     return report("temporal", LONG, "--claim-check")
 
 
+@pytest.mark.shows("000.fifty_turns")
 def test_fifty_turns_on_temporal_end_with_an_answer(claimed: Json) -> None:
     assert claimed["ending"]["answer"].startswith("I have read 150 search results, ")
     assert claimed["answered"] == LONG
@@ -286,12 +293,14 @@ def test_the_history_stays_below_what_temporal_takes(claimed: Json) -> None:
     assert kept - 2 * claimed["turns"][-1]["bytes"] < last < kept
 
 
+@pytest.mark.shows("000.replay")
 def test_the_workflow_replays_from_its_history(claimed: Json) -> None:
     # Of each of 50 turns at least: the model's activity and three of tools, of three events each, and a workflow task.
     assert claimed["later"]["events"] > LONG * 4 * 3
     assert claimed["later"]["replay_failure"] is None
 
 
+@pytest.mark.shows("000.key")
 def test_each_record_of_the_last_state_resolves_to_the_raw_result_in_another_process(claimed: Json) -> None:
     later = claimed["later"]
     expected = {f"call_{topic}": result_of(topic).encode() for topic in map(topic_of, range(1, 3 * LONG + 1))}
@@ -305,6 +314,7 @@ def test_each_record_of_the_last_state_resolves_to_the_raw_result_in_another_pro
     assert claimed["removed_bytes"] == sum(map(len, expected.values())) - handed_back
 
 
+@pytest.mark.shows("000.authorised")
 def test_a_reference_is_of_no_use_to_somebody_else(claimed: Json) -> None:
     assert claimed["later"]["stranger"] == "NotFoundError: there is no such result"
 
@@ -325,6 +335,7 @@ def test_langgraph_lives_with_it_too(report: Callable[..., Json]) -> None:
     assert max(turn["bytes"] for turn in told["turns"]) < CAP / 3
 
 
+@pytest.mark.shows("000.fifty_turns")
 def test_on_dapr_the_state_is_no_longer_what_it_dies_of(report: Callable[..., Json]) -> None:
     told = report("dapr", 12, "--claim-check")
     assert (told["answered"], told["stored"]) == (12, 36)

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,6 +27,7 @@ def _run(environment: Environment, module: str, expression: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.shows("003.forty_turns")
 def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Environment]) -> None:
     script = importlib.import_module(TRIMMED)
     found = _run(
@@ -56,6 +59,7 @@ def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Envi
     assert 400 + 2 * 800 + 37 * 45 <= after[2] <= 400 + 2 * 800 + 37 * 60
 
 
+@pytest.mark.shows("004.first_resend")
 def test_a_report_is_sent_to_the_model_once(environment: Callable[[str], Environment]) -> None:
     table, before, after = _run(
         environment("langchain"),

@@ -27,6 +27,7 @@ _SDKS = {
 
 
 @pytest.mark.parametrize("sdk", _SDKS)
+@pytest.mark.shows("003.lost_history")
 def test_each_request_after_the_first_has_lost_its_history(environment: Callable[[str], Environment], sdk: str) -> None:
     name, server = _SDKS[sdk]
     turns = iter(range(10_000))

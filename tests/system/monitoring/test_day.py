@@ -88,6 +88,7 @@ def test_a_healthy_day_wakes_nobody_and_writes_two_tickets_at_most(
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.shows("000.near_cap")
 def test_an_incident_in_that_fleet_pages_within_five_minutes(measured: tuple[Series, Series], tmp_path: Path) -> None:
     """A payload at 30, 60 and 90 % of its cap, two minutes each, and over it: the last two hours before noon."""
     fleet, incident = measured

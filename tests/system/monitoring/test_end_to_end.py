@@ -190,6 +190,7 @@ def test_the_alerts_are_among_those_that_are_shipped() -> None:
 
 
 @pytest.mark.parametrize("suite", prometheus.SUITES)
+@pytest.mark.shows("001.alert")
 def test_scraped_by_prometheus(python: Path, tmp_path: Path, suite: str) -> None:
     programs = starting.obtained(prometheus.programs, suite)
     routing = starting.obtained(alertmanager.programs, suite)

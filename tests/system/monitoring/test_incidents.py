@@ -72,6 +72,7 @@ def series(exposed: dict[str, Series], start: float) -> Series:
     return found
 
 
+@pytest.mark.shows("001.growth")
 def test_each_is_told_once_and_for_as_long_as_it_lasts(exposed: dict[str, Series], tmp_path: Path) -> None:
     def firing(alert: str, job: str) -> str:
         return _FIRING.format(alert=alert, job=job)

@@ -73,6 +73,7 @@ def ask(*parts, **more): send(system(), *parts, tools=TOOLS, **more)
         ),
     }.values(),
 )
+@pytest.mark.shows("001.wrong_answer")
 def test_an_answer_from_a_part_is_counted_once(told: Callable[..., Json], body: str, expected: Json) -> None:
     report = told(BEGIN + _within_an_execution(body))
     assert counted(report, "answers.incomplete") == expected

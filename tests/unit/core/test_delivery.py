@@ -121,6 +121,7 @@ LINES = "''.join(f'line {n:05} of it' + chr(10) for n in range(25_000))"
          103, "offloaded"),
     ],
 )  # fmt: skip
+@pytest.mark.shows("001.framework_cuts")
 def test_a_cut_on_the_way_to_the_model_hangs_below_the_tool_s_span(
     told: Callable[..., Json], sent: str, size: int, reason: str
 ) -> None:
@@ -358,6 +359,7 @@ def test_state_that_the_provider_keeps_is_no_loss(told: Callable[..., Json]) -> 
     assert counted(report, "model.history.lost") == {}
 
 
+@pytest.mark.shows("003.deduplicated")
 def test_the_same_result_twice_is_doubled_history(told: Callable[..., Json]) -> None:
     report = told(
         """
@@ -371,6 +373,7 @@ def test_the_same_result_twice_is_doubled_history(told: Callable[..., Json]) -> 
     assert counted(report, "model.history.doubled") == {"helper": 1}
 
 
+@pytest.mark.shows("003.stable_prefix")
 def test_the_stable_beginning_of_a_request(told: Callable[..., Json]) -> None:
     report = told(
         """
@@ -384,6 +387,7 @@ def test_the_stable_beginning_of_a_request(told: Callable[..., Json]) -> None:
     assert (metric["count"], metric["sum"]) == (2, 0.5 + 0.5)
 
 
+@pytest.mark.shows("000.paginated_after_cut")
 def test_what_was_done_after_a_cut_or_a_page(told: Callable[..., Json]) -> None:
     report = told(
         """
@@ -416,6 +420,7 @@ def test_what_was_done_after_a_cut_or_a_page(told: Callable[..., Json]) -> None:
     }
 
 
+@pytest.mark.shows("000.result_drift")
 def test_a_change_of_a_tool_s_keys_is_told_without_values(told: Callable[..., Json]) -> None:
     report = told(
         """
@@ -519,6 +524,7 @@ context = user("These are the files of the repository. " * 20)
         "user('another, longer question')",
     ],
 )
+@pytest.mark.shows("003.lost_history")
 def test_a_builder_that_never_appends_the_conversation_has_lost_it(told: Callable[..., Json], second: str) -> None:
     report = told(
         TURNS

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.unit.core.test_delivery import counted, told
 
 if TYPE_CHECKING:
@@ -181,6 +183,7 @@ with agent_otel.execution("run", agent="helper"):
     assert dropped(report) == (0, 0, 0)
 
 
+@pytest.mark.shows("003.stable_prefix")
 def test_an_agent_without_a_memory_has_no_stable_prefix(told: Callable[..., Json]) -> None:
     report = told(
         f"""{LOOP}

@@ -59,6 +59,7 @@ print(prometheus_client.generate_latest().decode())
 """
 
 
+@pytest.mark.shows("001.hand_written_loop", "001.cut_json")
 def test_one_variable_finds_the_cut_json_of_a_hand_written_loop(environment: Callable[[str], Environment]) -> None:
     turns: list[list[ToolCall]] = [
         [

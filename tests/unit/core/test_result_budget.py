@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ def _run(environment: Environment, **more: str) -> tuple[list[str], list[tuple[o
     return json.loads(child.stdout), budgets, over
 
 
+@pytest.mark.shows("001.alert")
 def test_the_weakest_layer_is_on_the_span_and_counts(environment: Callable[[str], Environment]) -> None:
     shown, budgets, over = _run(environment("bare"))
 
@@ -75,6 +78,7 @@ def test_a_ceiling_is_a_layer_of_its_own(environment: Callable[[str], Environmen
     assert over == {"payload": 1}
 
 
+@pytest.mark.shows("001.weakest_layer")
 def test_the_automatic_ceiling_withholds_what_the_payload_cannot_carry(
     environment: Callable[[str], Environment],
 ) -> None:

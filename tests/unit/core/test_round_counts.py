@@ -35,6 +35,7 @@ FORMS: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("most", [10, 50, 64, 100])
+@pytest.mark.shows("001.tool_cuts")
 def test_rows_below_a_total(form: str, most: int) -> None:
     answers = [FORMS[form]({"rows": ROWS[:most], "total": 400 - number}) for number in range(4)]
     assert _suspicions(answers) == [False, False, True, True]
@@ -81,6 +82,7 @@ def test_the_last_lines_where_some_results_have_fewer() -> None:
     assert _suspicions([_lines(count, number) for number, count in enumerate(counts)])[:6] == [False] * 5 + [True]
 
 
+@pytest.mark.shows("001.tool_cuts")
 def test_rows_without_a_total() -> None:
     answers: list[Any] = [{"rows": ROWS[number : number + 50]} for number in range(5)]
     assert _suspicions(answers) == [False, False, False, True, True]

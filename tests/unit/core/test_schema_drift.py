@@ -38,6 +38,7 @@ def _changes(results: Iterable[tuple[Any, Any]]) -> list[Change]:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.shows("000.result_drift")
 def test_a_renamed_key(form: str) -> None:
     results = [_page([_ROW] * (number % 5)) for number in range(24)] + [_page([_RENAMED] * 3)] * 16
     # An empty page has no rows, and so no keys of theirs.

@@ -87,6 +87,7 @@ def made(out: Telemetry, **readings: Any) -> ToolInvocation:
         pytest.param({"failed": Size(700, exact=True), "handed": 700}, {"handed_back_bytes": 700}, id="raised"),
     ],
 )  # fmt: skip
+@pytest.mark.shows("001.attributes")
 def test_span_attributes(out: Telemetry, readings: dict[str, Any], expected: dict[str, Any]) -> None:
     if "bytes" in expected:
         expected = {**expected, "budget_bytes": 100_000, "budget_layer": "payload"}
@@ -171,6 +172,7 @@ def _sums(reader: InMemoryMetricReader) -> dict[str, float]:
     return found
 
 
+@pytest.mark.shows("001.tool_cuts")
 def test_a_tool_that_returns_fifty_rows_of_more_each_time_is_suspected(
     out: Telemetry, reader: InMemoryMetricReader
 ) -> None:

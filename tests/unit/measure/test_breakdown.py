@@ -251,6 +251,7 @@ def agent_state(results: int, length: int) -> dict[str, Any]:
 
 
 @both
+@pytest.mark.shows("000.two_copies")
 def test_the_second_copy_of_a_durable_agent_s_state_is_found(of: Callable[[Any], Breakdown]) -> None:
     found = of(agent_state(10, 80_000))
     cut, raw = 32_768 + 12 + 2, 80_000 + 2

@@ -74,6 +74,7 @@ CUT_JSON = json.dumps({"total": 200, "rows": ROWS})[:4_990]
     ],
     ids=["words", "indented", "fence", "open fence", "headers", "long", "long indented", "body", "body first"],
 )
+@pytest.mark.shows("001.cut_json")
 def test_cut_json_in_a_text(text: str) -> None:
     assert CUT == find_cut(text)
     assert CUT == find_cut([{"type": "text", "text": text}])
@@ -93,6 +94,7 @@ def test_cut_json_in_a_text(text: str) -> None:
         {"status": 200, "body": CUT_JSON},
     ],
 )
+@pytest.mark.shows("001.cut_json")
 def test_cut_json_in_a_block(value: Any) -> None:
     assert CUT == find_cut(value)
 

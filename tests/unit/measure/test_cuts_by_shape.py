@@ -36,6 +36,7 @@ OTHER_SIGNS = [f"{number}\n" for number in range(200)] + [f"数据 {number}\n" f
     [SHORT_THEN_LONG, LONG_THEN_SHORT, WIDE_TAIL, FEW_LINES, OTHER_SIGNS],
     ids=["short then long", "long then short", "wide tail", "few lines", "other signs"],
 )
+@pytest.mark.shows("001.host_cuts")
 def test_codex_cuts_by_lines(lines: list[str], header: bool) -> None:  # noqa: FBT001
     text = _codex(lines, header=header)
     size_bytes = len(text.encode())
@@ -118,6 +119,7 @@ TOO_LARGE = [
 
 
 @pytest.mark.parametrize("text", TOO_LARGE, ids=lambda text: text[:40])
+@pytest.mark.shows("001.transport_cuts")
 def test_a_413_page_in_place_of_a_result(text: str) -> None:
     assert Cut("marker", "HTTP 413") == find_cut(text)
     assert Cut("marker", "HTTP 413") == find_cut([{"type": "text", "text": text}])
@@ -160,6 +162,7 @@ def test_an_object_in_place_of_a_result(expected: Cut | None, value: Any) -> Non
     "cap",
     [4_500_000, 4_718_592, 6_000_000, 6_291_456, 6_291_556, 10_000_000, 10_485_760, 4_194_304],
 )
+@pytest.mark.shows("001.transport_cuts")
 def test_a_length_that_is_the_cap_of_a_transport_is_suspected(cap: int) -> None:
     assert Cut("suspected", None) == find_cut("x" * cap)
     assert None is find_cut("x" * (cap - 1))

@@ -64,6 +64,7 @@ def test_a_long_key_counts_whole() -> None:
     assert arguments({}, long + b"x").digest != arguments({}, long).digest
 
 
+@pytest.mark.shows("001.args_hash")
 def test_the_digest_is_the_one_of_every_release() -> None:
     """A change here makes dashboards and loop detectors see every call as new."""
     assert "3555f97b72b4" == arguments({"query": "weather", "limit": 10, "tags": ["a", 1.5, None]}, KEY).digest

@@ -63,6 +63,7 @@ def test_turns_to_the_cap(expected: int | None, sizes: list[int], cap: int) -> N
     assert expected == turns_to_cap(sizes, cap)
 
 
+@pytest.mark.shows("000.grows_by_turn")
 def test_an_agent_that_adds_600_kb_a_turn_meets_2_mib_in_its_fourth() -> None:
     # Three calls of 200 KB a turn: 600, 1200 and 1800 KB; the cap is 2,097,152 bytes.
     assert 0 == turns_to_cap([600_000, 1_200_000, 1_800_000], 2 * 1024 * 1024)

@@ -35,6 +35,7 @@ def _reason(value: Any, size_bytes: int | None = None) -> str | None:
     return cut.reason if cut is not None else None
 
 
+@pytest.mark.shows("001.host_cuts")
 def test_all_rows_of_the_table_are_here() -> None:
     assert list(range(1, 63)) == sorted({row for row, _, _ in RENDERED})
 
@@ -64,6 +65,7 @@ def test_in_front(reason: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("reason", "text"), IN_LINES, ids=lambda value: value[:40])
+@pytest.mark.shows("000.hard_cut")
 def test_between_equal_halves(reason: str, text: str) -> None:
     assert reason == _reason(f"{PROSE[:25_000]}\n{text}\n{PROSE[-25_000:]}")
 
@@ -164,6 +166,7 @@ def test_cleared_is_the_whole_content(reason: str, text: str) -> None:
         (None, "... [42 rows truncated by our own tool]"),
     ],
 )
+@pytest.mark.shows("000.hard_cut")
 def test_the_project_is_named_if_its_marker_is_known(expected: str | None, text: str) -> None:
     assert Cut("marker", expected) == find_cut(text)
 
@@ -181,6 +184,7 @@ ROWS = [{"id": number, "name": f"name {number}", "tags": ["a", None, True], "pri
 
 
 @pytest.mark.parametrize("text", [json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"rows": ROWS})])
+@pytest.mark.shows("001.cut_json")
 def test_cut_json(text: str) -> None:
     cuts = random.Random(7).sample(range(2, len(text) - 1), 400)  # noqa: S311 - the same cases in every run
     found = [_reason(text[:cut]) for cut in cuts]
@@ -265,6 +269,7 @@ def test_nothing_was_cut(text: str) -> None:
     "cap",
     [5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576],
 )
+@pytest.mark.shows("001.host_cuts")
 def test_a_length_that_is_a_known_cap_is_suspected(cap: int) -> None:
     assert Cut("suspected", None) == find_cut("x" * cap)
     text = "é" + "x" * (cap - 2)

@@ -40,6 +40,7 @@ def test_the_default_hint_names_what_the_tool_has(parameters: Sequence[str], hin
     assert WITHHELD + hint == result_ceiling.too_large("search", Size(2, exact=True), 1, parameters)["hint"]
 
 
+@pytest.mark.shows("001.ceiling")
 def test_the_error_is_what_the_model_can_act_on() -> None:
     found = result_ceiling.too_large("größe", Size(70_000, exact=True), 65_536, iter(["query"]))
     expected = {

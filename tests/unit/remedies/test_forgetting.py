@@ -90,6 +90,7 @@ def awaited(execution: str) -> int:
 
 @pytest.mark.parametrize("forget", [remedies.forget, awaited], ids=["forget", "aforget"])
 @pytest.mark.usefixtures("switched_on")
+@pytest.mark.shows("000.retention")
 def test_one_execution_is_forgotten(forget: Callable[[str], int]) -> None:
     executions = ("run-4", "run-42", "run/42", "*")
     references = {execution: [keep(execution, number) for number in range(3)] for execution in executions}

@@ -33,6 +33,7 @@ def chosen(**maxima: Any) -> Limits:
     return Limits(dataclasses.replace(Settings(), **maxima))
 
 
+@pytest.mark.shows("002.max_tool_calls")
 def test_calls_are_counted_for_each_execution_by_itself() -> None:
     found = chosen(max_tool_calls=2)
     assert [found.enter("a", running()), found.enter("a", running()), found.enter("b", running())] == [None] * 3
@@ -106,6 +107,7 @@ def test_the_oldest_executions_are_forgotten() -> None:
 
 
 @pytest.mark.usefixtures("set_variables")
+@pytest.mark.shows("002.token_estimate")
 def test_tokens_are_estimated_or_counted_by_the_program() -> None:
     assert limits.tokens("größe") == 2  # five characters
     agent_otel.remedies.token_counter(lambda text: len(text.split()))

@@ -34,6 +34,7 @@ def test_pages_follow_one_another_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("asked", "size"), [(0, 1), (-5, 1), (1, 1), (50, 50), (51, 50), (10**30, 50), ("7", 7), ("many", 20), (None, 20)]
 )
+@pytest.mark.shows("001.pagination")
 def test_a_page_has_1_to_50_rows_whatever_is_asked_for(asked: Any, size: int) -> None:
     assert len(paginate(range(100), page_size=asked)["items"]) == size
 
@@ -129,6 +130,7 @@ class Repository:
         return [since] * 30
 
 
+@pytest.mark.shows("001.pagination")
 def test_a_decorated_tool_returns_pages() -> None:
     first = search("a")
     assert first["items"] == [f"a {number}" for number in range(20)]

@@ -21,6 +21,7 @@ RUNS = {
 }
 
 
+@pytest.mark.shows("001.summary_and_handle")
 def test_a_summary_has_shape_counts_and_the_first_failures() -> None:
     failed = [{"id": number, "status": "failed", "log": "x" * 200} for number in (1, 3, 5)]
     assert summary_of(RUNS) == {
@@ -61,6 +62,7 @@ def test_a_tool_may_have_a_summary_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     assert "next_action" not in found
 
 
+@pytest.mark.shows("001.summary_and_handle")
 def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., None]) -> None:
     set_variables(
         AGENT_OTEL_CLAIM_CHECK="memory:",
@@ -76,6 +78,7 @@ def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., 
     assert agent_otel.remedies.get_tool_result(found["full_payload_id"])["error"] == "tool_result_unavailable"
 
 
+@pytest.mark.shows("000.preview")
 def test_a_lean_record_keeps_four_kibibytes() -> None:
     record = LeanRecord.of("call_1", "search", {"q": "a"}, "ß" * 5000, duration_ms=12.5, ref="claim:v2:x")
     assert record.truncated_preview == "ß" * 2048
@@ -93,6 +96,7 @@ def test_a_record_of_an_error_or_of_bytes() -> None:
     assert (shown(picture).preview, shown(picture).complete) == ("", False)
 
 
+@pytest.mark.shows("000.lean_record")
 def test_records_of_old_and_of_later_kinds_are_shown() -> None:
     old = {"id": "1", "name": "search", "args": {"q": "a"}, "duration_ms": 3.0, "success": True, "result": {"a": "ß"}}
     row = shown(old)

@@ -6,6 +6,8 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.unit.telemetry.conftest import CALL
 from tests.unit.telemetry.test_spans import PROVIDERS
 
@@ -40,6 +42,7 @@ def _canonical() -> bytes:
     return json.dumps(_ARGUMENTS, sort_keys=True, separators=(",", ":")).encode()
 
 
+@pytest.mark.shows("001.args_hash")
 def test_processes_with_the_same_key_agree(environment: Callable[[str], Environment]) -> None:
     expected = blake2b(_canonical(), digest_size=6, key=_KEY.encode()).hexdigest()
 

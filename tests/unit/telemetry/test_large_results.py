@@ -40,6 +40,7 @@ print(json.dumps(kept))
 
 
 @pytest.mark.parametrize("setting", ["", "off"], ids=["default", "off"])
+@pytest.mark.shows("001.large_result_log")
 def test_one_record_for_each_tool_and_hour(environment: Callable[[str], Environment], setting: str) -> None:
     with OtlpReceiver() as receiver:
         env = {"AGENT_OTEL": "1", **receiver.environment(), "AGENT_OTEL_LOG_LARGE_RESULTS": setting}

@@ -139,6 +139,7 @@ _UNITS = {
 @pytest.mark.parametrize(
     ("name", "protocol"), [("bare", "grpc"), ("bare", "http/protobuf"), ("oldest", "grpc"), ("oldest", "http/protobuf")]
 )
+@pytest.mark.shows("000.by_execution")
 def test_equal_on_both_ways(
     environment: Callable[[str], Environment], receiver: OtlpReceiver, free_port: int, name: str, protocol: str
 ) -> None:

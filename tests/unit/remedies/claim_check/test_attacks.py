@@ -113,6 +113,7 @@ def test_a_reference_is_worth_nothing_to_any_other() -> None:
 
 
 @pytest.mark.usefixtures("_store")
+@pytest.mark.shows("000.authorised")
 def test_a_client_that_names_anothers_thread_reads_nothing_where_the_server_names_executions() -> None:
     with agent_otel.execution("alice/1"):
         ref = _stored(ALICE)

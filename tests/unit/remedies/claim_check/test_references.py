@@ -40,12 +40,14 @@ _IDS = st.text(st.characters(), max_size=60) | st.sampled_from(HOSTILE)  # surro
         (("a" * 101, "a", "a"), "tool-result/=/=9d0793397991b57a99a07c6e6b4a92bab68dbf605345cd0b87f385a448a726bc/a/a"),
     ],
 )
+@pytest.mark.shows("000.key")
 def test_a_key_is_four_segments(ids: tuple[str, str, str], expected: str) -> None:
     assert expected == key(*ids)
 
 
 @settings(deadline=None)
 @given(st.tuples(_IDS, _IDS, _IDS), st.tuples(_IDS, _IDS, _IDS))
+@pytest.mark.shows("000.key")
 def test_different_ids_give_different_keys(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
     assert (one == other) == (key(*one) == key(*other))
 

@@ -246,6 +246,7 @@ def _error(ask: Callable[[], object]) -> tuple[type, tuple[object, ...], object,
 
 @pytest.mark.parametrize("caller", ["run-2", "RUN-1", "run-1/", "", None, 1, True, b"run-1"])
 @pytest.mark.parametrize("by", ["reference", "place"])
+@pytest.mark.shows("000.authorised")
 def test_a_result_is_its_owners_alone(caller: Any, by: str) -> None:
     desk = Desk()
     reference = desk.put()

@@ -60,6 +60,7 @@ def stored(folder: Path) -> list[Path]:
     return [path for path in folder.glob("claims/*/??/*") if path.is_file()]
 
 
+@pytest.mark.shows("000.payload_codec")
 def test_a_large_result_goes_out_and_comes_back(child: Callable[..., Any], tmp_path: Path) -> None:
     said = child("run")
     assert said["said"] == DIGEST
@@ -82,6 +83,7 @@ def test_payloads_are_forgotten_with_their_run(
     assert "is not in the store" in child("replay")["failure"]
 
 
+@pytest.mark.shows("000.replay")
 def test_another_process_replays_the_history(child: Callable[..., Any], tmp_path: Path) -> None:
     child("run")
     (file,) = stored(tmp_path)

@@ -40,6 +40,7 @@ def known(value: Any = WRITTEN) -> LargeArguments:
     ],
     ids=["JSON", "JSON with indents", "Python", "XML", "JSON in JSON", "tags", "tags with attributes"],
 )
+@pytest.mark.shows("004.provider_copies")
 def test_each_written_form(text: str, left: str) -> None:
     for around in ("{}", 'He said: "the content" is {}, and "content": "short", then {}.', "content content: '{}'"):
         both = around.replace("{}", text), around.replace("{}", left)
@@ -73,6 +74,7 @@ def test_texts_inside_an_argument_are_found_by_their_own_names() -> None:
     assert str(left) == found[0]
 
 
+@pytest.mark.shows("004.summariser")
 def test_a_prompt_without_calls_is_compacted_once_a_call_has_completed() -> None:
     views, large = Views(), LargeArguments(2000)
     prompt = [{"role": "user", "content": f"Summarise.\n{[CALL]}"}]
@@ -94,6 +96,7 @@ def test_a_call_in_flight_is_not_in_the_prompts() -> None:
     assert prompt == views.of(prompt, large).messages
 
 
+@pytest.mark.shows("004.provider_copies")
 def test_a_providers_own_form_of_a_call_is_rewritten_in_step() -> None:
     messages = rendered("langchain", [reading(0, "done", WRITTEN)])
     raw = f"<tool_call>\n<function=write_file>\n<parameter=content>\n{LARGE}</parameter>\n</function>\n</tool_call>"

@@ -38,6 +38,7 @@ def test_a_completed_call_is_compacted_at_once(turns: int) -> None:
 
 @each_shape
 @pytest.mark.parametrize(("calls", "copies"), [(1, 0), (5, 10), (20, 190)])
+@pytest.mark.shows("004.first_resend")
 def test_no_later_request_carries_what_a_call_has_written(shape: str, calls: int, copies: int) -> None:
     """One call per turn; request n carries the n - 1 calls before it: 10 copies in 5 requests, 190 in 20."""
     content = "x" * 100_000
@@ -82,6 +83,7 @@ def test_what_is_left_in_each_shape() -> None:
 
 
 @each_shape
+@pytest.mark.shows("004.view")
 def test_the_history_is_not_touched(shape: str) -> None:
     messages = history(shape)
     before = copy.deepcopy(messages)
@@ -148,6 +150,7 @@ def test_the_text_of_a_custom_tool_is_one_argument() -> None:
 # --- which calls are done ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("004.in_flight")
 def test_a_call_in_flight_keeps_its_arguments() -> None:
     call = Asked("call_0", "write", WRITTEN, None)
     done = Asked("call_1", "write", WRITTEN, "done")
@@ -177,12 +180,14 @@ def test_a_call_in_flight_keeps_its_arguments() -> None:
     ],
 )
 @each_shape
+@pytest.mark.shows("004.in_flight")
 def test_a_call_with_a_placeholder_keeps_its_arguments(shape: str, placeholder: str) -> None:
     messages = history(shape)
     pending = rendered(shape, [reading(0, placeholder, WRITTEN)])
     assert pending == compact([*pending, *messages])[: len(pending)]
 
 
+@pytest.mark.shows("004.occurrence")
 def test_ids_that_come_again_are_matched_by_occurrence() -> None:
     first = Asked("call_0", "write", WRITTEN, None)  # never answered
     again = Asked("call_0", "write", WRITTEN, "done")
@@ -208,6 +213,7 @@ def filler() -> list[Turn]:
 # --- copies in the metadata ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("004.provider_copies")
 def test_every_copy_is_rewritten_and_nobody_elses() -> None:
     flight = {"content": LARGE}
     messages = rendered("langchain", [reading(number, "done", WRITTEN) for number in range(7)])
@@ -245,6 +251,7 @@ def test_a_call_in_flight_with_the_same_arguments_keeps_its_copy() -> None:
 
 
 @each_shape
+@pytest.mark.shows("004.failures")
 def test_a_large_error_keeps_its_beginning_and_its_end(shape: str) -> None:
     error = "Error: " + "字" * 2000 + " the end"  # 6,015 bytes
     messages = rendered(shape, [reading(number, error) for number in range(7)])

@@ -29,6 +29,7 @@ def contents(messages: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("turns", "trimmed"), [(0, 0), (1, 0), (6, 0), (7, 5), (11, 5), (12, 10), (16, 10), (17, 15)])
+@pytest.mark.shows("003.last_two_turns")
 def test_the_cut_moves_five_turns_at_a_time_and_leaves_the_last_two(turns: int, trimmed: int) -> None:
     assert [TRIMMED] * trimmed + [LONG] * (turns - trimmed) == contents(trim(history(turns)))
 
@@ -143,6 +144,7 @@ def test_json_blocks_and_structured_responses_are_text_to_the_model() -> None:
         ("A failsafe and a terror: ", None),
     ],
 )
+@pytest.mark.shows("003.trimmed_line")
 def test_the_status_is_read_from_the_beginning_and_has_three_values(begin: str, status: str | None) -> None:
     result = begin + LONG
     line = trim(history(7, result))[1]["content"]
@@ -197,6 +199,7 @@ def test_flags_of_errors() -> None:
         ({"a": {"ref_id": 5}, "b": ["claim://x"], "artifact": {"id": "q"}}, ["ref_id=5", "claim://x", "artifact=q"]),
     ],
 )  # fmt: skip
+@pytest.mark.shows("003.trimmed_line")
 def test_references(content: Any, expected: list[str]) -> None:
     assert expected == references(content)
 
@@ -207,6 +210,7 @@ def test_a_pattern_names_further_references() -> None:
     assert trim(history(7, text), pattern=re.compile(r"TICKET-\d+"))[1]["content"].endswith("… TICKET-12 TICKET-7")
 
 
+@pytest.mark.shows("003.trimmed_line")
 def test_references_have_room_of_their_own() -> None:
     reference, places = "claim://" + "r" * 93, [f"https://example.com/{'x' * 80}/{number}" for number in range(10)]
     result = f"{LONG} {' '.join(places)} {reference} ref_id=art_7"
@@ -304,6 +308,7 @@ def stored(number: int, result: str = "r") -> list[Any]:
     return [{"id": f"ask-{number}", **asked}, {"id": f"answer-{number}", **answer}]
 
 
+@pytest.mark.shows("003.deduplicated")
 def test_a_history_that_was_restored_twice_is_there_once() -> None:
     user = {"id": "u1", "role": "user", "content": "hello"}
     messages = [user, *stored(1), *stored(2)]

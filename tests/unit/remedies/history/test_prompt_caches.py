@@ -74,6 +74,7 @@ def billed(sent: list[Sent]) -> float:
 
 
 @each_provider
+@pytest.mark.shows("003.prompt_cache")
 def test_between_two_steps_all_of_the_request_before_is_cached(name: str) -> None:
     sent = run(name, Views())
     step = 128 if name == "chat" else 1
@@ -92,6 +93,7 @@ def test_steps_cost_less_than_no_steps_and_less_than_no_trimming(name: str) -> N
     assert stepped < whole
 
 
+@pytest.mark.shows("003.last_two_turns")
 def test_without_a_cache_exactly_the_last_two_turns_stay_whole() -> None:
     last = Views().of(
         chat(rendered("chat", [reading(number, RESULT) for number in range(39)]))["messages"], cached=False

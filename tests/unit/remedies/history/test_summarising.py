@@ -108,6 +108,7 @@ def test_the_old_part_is_one_pair_and_the_rest_is_untouched() -> None:
     ],
     ids=["responses", "anthropic", "gemini"],
 )
+@pytest.mark.shows("002.summary_steps")
 def test_the_pair_has_the_shape_of_its_history(history: list[Any], pair: Any) -> None:
     made = agent_otel.remedies.summarize_history(history, summarize=_short, above_tokens=100, target_tokens=100)
 
@@ -116,6 +117,7 @@ def test_the_pair_has_the_shape_of_its_history(history: list[Any], pair: Any) ->
     assert [history[0], *history[-4:]] == [made[0], *made[3:]]
 
 
+@pytest.mark.shows("002.summary_steps")
 def test_chunks_keep_calls_with_their_results_and_are_merged_to_the_target() -> None:
     chunks: list[str] = []
 
@@ -182,6 +184,7 @@ def test_coroutines() -> None:
     assert "<4 results>" == made[3]["content"]
 
 
+@pytest.mark.shows("002.archive")
 def test_the_originals_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_OTEL_CLAIM_CHECK", "memory:")
     monkeypatch.setenv("AGENT_OTEL_CLAIM_CHECK_KEY", "the secret of this test")

@@ -31,6 +31,7 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.shows("000.retention")
 def test_memory_loses_what_has_expired() -> None:
     store = MemoryStore()
     store.put("long", b"x" * 10, 600)
@@ -41,6 +42,7 @@ def test_memory_loses_what_has_expired() -> None:
     assert b"x" * 10 == store.get("long")
 
 
+@pytest.mark.shows("000.retention")
 def test_a_folder_loses_what_has_expired(tmp_path: Path) -> None:
     store = open_store(tmp_path.as_uri())
     store.put("long", b"x", 600)
@@ -52,6 +54,7 @@ def test_a_folder_loses_what_has_expired(tmp_path: Path) -> None:
     assert b"x" == store.get("long")
 
 
+@pytest.mark.shows("000.retention")
 def test_redis_loses_what_has_expired() -> None:
     with starting.or_skip(redis.server()) as url:
         store = open_store(url, timeout=5)
