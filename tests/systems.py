@@ -53,7 +53,7 @@ def _shown(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[
     """Return the rows that the decorators of a test name."""
     calls = (item for item in node.decorator_list if isinstance(item, ast.Call))
     named = (call.args for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "shows")
-    return [argument.value for arguments in named for argument in arguments if isinstance(argument, ast.Constant)]
+    return [ast.literal_eval(argument) for arguments in named for argument in arguments]
 
 
 def page() -> str:
