@@ -50,7 +50,13 @@ def _given_names(invocation: Invocation) -> Iterable[str]:
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
 
-_READER = ToolReader(PRODUCED, _given, ToolResult, replace=_replace, parameters=_given_names)
+def _inject_given(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Keep the injected arguments for `tool_call.arguments`."""
+    invocation.kwargs = values
+    return True
+
+
+_READER = ToolReader(PRODUCED, _given, ToolResult, replace=_replace, parameters=_given_names, inject=_inject_given)
 
 
 @overload
@@ -81,7 +87,9 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
             return ToolCall(tool_name, given, None, agent)
 
         replace = _replace if _may_return_text(target) else _replace_in_data
-        return _around(target, ToolReader(PRODUCED, read_call, ToolResult, replace=replace, parameters=lambda _: names))
+        inject = functools.partial(_inject, target)
+        reader = ToolReader(PRODUCED, read_call, ToolResult, replace=replace, parameters=lambda _: names, inject=inject)
+        return _around(target, reader)
 
     return decorate if function is None else decorate(function)
 
@@ -92,6 +100,22 @@ def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(inspect.signature(target).parameters)
     except (TypeError, ValueError):
         return ()
+
+
+def _inject(target: Callable[..., Any], invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put injected arguments into a call; return false when the function has no such parameter."""
+    parameters = list(inspect.signature(target).parameters.values())
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    positions = {
+        parameter.name: position if parameter.kind is not parameter.KEYWORD_ONLY else len(invocation.args)
+        for position, parameter in enumerate(parameters)
+        if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    }
+    for name, value in values.items():
+        if name not in positions and not takes_any:
+            return False
+        invocation.put(positions.get(name, len(invocation.args)), name, value)
+    return True
 
 
 def _may_return_text(target: Callable[..., Any]) -> bool:
@@ -188,15 +212,36 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return self
 
     def refused(self) -> str | None:
-        """Return the text for the model when a limit of the execution skips this call, else None.
+        """Return the text for the model when a limit or the dispatch policy skips this call, else None.
 
-        ``result = call.refused() or call.result(run(arguments))``. Limits have no effect on a loop that does not call
-        this method.
+        ``result = call.refused() or call.result(run(call.arguments))``. Limits and the policy have no effect on a loop
+        that does not call this method.
         """
         if self._visit is None:
             return None
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
+
+    async def arefused(self) -> str | None:
+        """Do the same as `refused` without blocking the event loop while a function of the policy runs."""
+        if self._visit is None:
+            return None
+        answer = await self._visit.askipped(self._invocation)
+        return answer if isinstance(answer, str) else None
+
+    @property
+    def arguments(self) -> Any:
+        """Return the arguments for the handler: the model's, with those that the dispatch policy injects.
+
+        Read it after `refused`. Without injected arguments it is the object that the loop passed.
+        """
+        given: Any = self._call.arguments
+        if self._visit is None or not self._invocation.kwargs:
+            return given
+        import json  # noqa: PLC0415 - only for injected arguments
+
+        read = json.loads(given) if isinstance(given, str) and given.strip() else given
+        return {**(read or {}), **self._invocation.kwargs}
 
     def result(self, value: _V) -> _V:
         """Measure the handler's return value, and return it, so that ``result`` can enclose the call.

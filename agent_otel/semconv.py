@@ -161,6 +161,8 @@ OPERATION: Final = "operation"
 RESULT: Final = "result"
 STRATEGY: Final = "strategy"
 LIMIT: Final = "limit"
+RULE: Final = "rule"
+MODE: Final = "mode"
 
 _TOOL = (GEN_AI_TOOL_NAME,)
 
@@ -269,6 +271,8 @@ CONTEXT_REMOVED: Final = _metric("agent_otel.context.removed", COUNTER, "By", (S
     "Bytes that a remedy kept from the model.")
 LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,),
     "Calls that were skipped because their execution had reached a limit.")
+POLICY_DENIED: Final = _metric("agent_otel.policy.denied", COUNTER, "{call}", (GEN_AI_TOOL_NAME, RULE, MODE),
+    "Calls that the dispatch policy denied, by the kind of rule; in the mode `monitor` they ran.")
 INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}", (WHERE,),
     "Failures of this package, none of which reached you.")
 INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
@@ -319,6 +323,18 @@ LIMIT_TOOL_CALLS: Final = "tool_calls"
 LIMIT_PARALLEL: Final = "parallel_tool_calls"
 LIMIT_BYTES: Final = "result_bytes"
 LIMIT_TOKENS: Final = "result_tokens"
+TOOL_DENIED: Final = "tool_denied"
+POLICY_DENIED_EVENT: Final = "policy_denied"
+ARGUMENT: Final = "argument"
+ENFORCE: Final = "enforce"
+MONITOR: Final = "monitor"
+RULE_TOOLS: Final = "tools"
+RULE_REQUIRE: Final = "require"
+RULE_FORBID: Final = "forbid"
+RULE_ARGUMENTS: Final = "arguments"
+RULE_APPROVE: Final = "approve"
+RULE_INJECT: Final = "inject"
+RULE_UNREADABLE: Final = "unreadable"
 TOOL_CALL_EVENT: Final = "tool_call"
 PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
@@ -368,24 +384,3 @@ NAME_LIMITS: Final = {
     GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200,
     ERROR_TYPE: 100, COMPONENT: 100, RUNTIME: 30,
 }  # fmt: skip
-
-# Attributes, with their values, that mark a tool span of another instrumentation.
-FOREIGN_TOOL_SPANS: Final = {
-    OPERATION_NAME: (EXECUTE_TOOL,),
-    "mcp.method.name": ("tools/call",),
-    "openinference.span.kind": ("TOOL",),
-    "traceloop.span.kind": ("tool",),
-    "langfuse.observation.type": ("tool",),
-}
-# Attributes by which a runtime's own instrumentation marks the span of a step.
-FOREIGN_STEP_SPANS: Final = (
-    "temporalActivityID",
-    "durabletask.task.task_id",
-    "dapr.ext.workflow._durabletask.activity.name",
-    "durable.operation.id",  # AWS's durable functions
-    "celery.action",
-    "prefect.run.id",
-    "hatchet.step_run_id",
-    "operationUUID",  # DBOS
-    "dbos.operation.workflow_id",
-)

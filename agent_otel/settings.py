@@ -259,6 +259,15 @@ class Settings:
         "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
     )
 
+    tool_policy: str = _setting(
+        "AGENT_OTEL_TOOL_POLICY",
+        TEXT,
+        "",
+        "The TOML file with the dispatch policy: the tools that each workflow and agent may call, with which "
+        "arguments; every other call is denied before its handler runs. `code`: the program gives the policy to "
+        "`agent_otel.remedies.use_policy`. See [remedies](remedies.md).",
+    )
+
     trim_results: bool = _setting(
         "AGENT_OTEL_TRIM_RESULTS",
         SWITCH,

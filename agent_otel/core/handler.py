@@ -42,6 +42,7 @@ __all__ = [
     "Visit",
     "aremedied",
     "as_stream",
+    "askipped",
     "begin_step",
     "current_step",
     "enter_model",
@@ -59,6 +60,8 @@ __all__ = [
     "handler_raised",
     "handler_returned",
     "handler_started",
+    "injected",
+    "injects",
     "is_made_by_an_agent",
     "is_over_cap",
     "model_announced",
@@ -70,7 +73,6 @@ __all__ = [
     "report_integration",
     "result_delivered",
     "result_remedies",
-    "skipped",
     "step_started",
     "text_bytes",
 ]
@@ -319,10 +321,21 @@ def is_made_by_an_agent() -> bool:
     return record is not None and (record.call.agent is not None or record.call.call_id is not None)
 
 
-def skipped(reader: ToolReader, invocation: Invocation) -> Any:
-    """Return the answer in place of the running call's handler when a limit skips it, else LEFT_ALONE."""
+async def askipped(reader: ToolReader, invocation: Invocation) -> Any:
+    """Return the answer in place of the running call's handler when a limit or the policy skips it, else LEFT_ALONE."""
     record = _running()
-    return LEFT_ALONE if record is None else remedy_hooks.skipped(record, reader, invocation)
+    return LEFT_ALONE if record is None else await remedy_hooks.askipped(record, reader, invocation)
+
+
+def injects() -> bool:
+    """Return true when a policy may add arguments to calls."""
+    return bool(settings.current().tool_policy)
+
+
+def injected() -> dict[str, Any] | None:
+    """Return the arguments that the policy adds to the running call's, or None."""
+    record = _running()
+    return None if record is None else record.injected
 
 
 async def aremedied(reader: ToolReader, value: Any, invocation: Invocation) -> Any:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import settings
 from agent_otel._internal import errors
-from agent_otel.core.types import LEFT_ALONE
+from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +29,14 @@ class ResultRemedies(Protocol):
         """Forget an execution that has ended."""
 
     def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-        """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
+        """Return the replacement result when a limit or the policy skips the handler, else LEFT_ALONE.
+
+        Raises:
+            ToolDeniedError: the policy denies a call whose result cannot be replaced.
+        """
+
+    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Do the same as `skipped` without blocking the event loop."""
 
     def applied(
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
@@ -63,7 +70,7 @@ make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
 def result_remedies() -> ResultRemedies | None:
     """Return the remedies and limits for results; None when all are off."""
     chosen = settings.current()
-    if make_result_remedies is None or not (chosen.remedies or chosen.limits):
+    if make_result_remedies is None or not (chosen.remedies or chosen.limits or chosen.tool_policy):
         return None
     return make_result_remedies(chosen)
 
@@ -76,11 +83,29 @@ def request_remedies() -> RequestRemedies | None:
 
 
 def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-    """Return the replacement result when a limit skips the handler of a call, else LEFT_ALONE."""
+    """Return the replacement result when a limit or the policy skips the handler of a call, else LEFT_ALONE.
+
+    Raises ToolDeniedError where the policy denies a call whose result cannot be replaced.
+    """
     try:
         acting = result_remedies()
         if acting is not None:
             return acting.skipped(record, reader, invocation)
+    except ToolDeniedError:
+        raise
+    except Exception:
+        errors.report_error("tool_call.limit")
+    return LEFT_ALONE
+
+
+async def askipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    """Do the same as `skipped` without blocking the event loop."""
+    try:
+        acting = result_remedies()
+        if acting is not None:
+            return await acting.askipped(record, reader, invocation)
+    except ToolDeniedError:
+        raise
     except Exception:
         errors.report_error("tool_call.limit")
     return LEFT_ALONE

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
-    from agent_otel.core.types import LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import Denial, LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar, OpenSpan
 
@@ -59,6 +59,8 @@ class ToolInvocation:
     counted = False
     #: Layers and reasons of the truncations so far.
     cuts: tuple[tuple[str, str], ...] = ()
+    #: The rule of the dispatch policy that denies the call, or would deny it in another mode.
+    denied: Denial | None = None
     #: Number of wrapped functions of other tools that the handler's own code runs.
     depth = 0
     error_type: str | None = None
@@ -68,7 +70,11 @@ class ToolInvocation:
     finished = False
     followup: str | None = None
     handed: int | None = None
+    #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
+    injected: dict[str, Any] | None = None
     invites = False
+    #: True when the dispatch policy has decided on the call.
+    is_gated = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
     #: Limits that count this call as running; the end of the call releases them.
@@ -229,6 +235,12 @@ class ToolInvocation:
         self.skipped = reached
         self.error_type = semconv.LIMIT_REACHED
 
+    def deny(self, denial: Denial) -> None:
+        """Record that the dispatch policy denies the call, or would deny it."""
+        self.denied = denial
+        if denial.mode == semconv.ENFORCE:
+            self.error_type = semconv.TOOL_DENIED
+
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
         self.raised = True
@@ -319,6 +331,8 @@ def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | No
         series.truncated(layer, reason).record(1, exemplar)
     if call.skipped is not None:
         call.out.metrics.limit_hit(call.skipped.limit)
+    if call.denied is not None:
+        call.out.metrics.denied(call.name, call.denied.rule, call.denied.mode)
     if call.repeated:
         series.repeats.record(1, exemplar)
     if call.followup is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
-from agent_otel.core.remedy_hooks import result_remedies, skipped
+from agent_otel.core.remedy_hooks import askipped, result_remedies
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 
@@ -149,9 +149,9 @@ class EventVisit(StreamVisit):
         except Exception:
             errors.report_error("tool_call.item")
 
-    def skipped(self, invocation: Invocation) -> Any:
-        """Return the event in place of all others when a limit skips the handler, else LEFT_ALONE."""
-        return skipped(self._record, self._reader, invocation)
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Return the event in place of all others when a limit or the policy skips the handler, else LEFT_ALONE."""
+        return await askipped(self._record, self._reader, invocation)
 
     async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Read an event at once; return it, or the replacement of a remedy."""

@@ -18,7 +18,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import completed, result_remedies, skipped
+from agent_otel.core.remedy_hooks import askipped, completed, result_remedies, skipped
 from agent_otel.core.stage_comparison import show
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
@@ -102,6 +102,10 @@ class Visit:
     def skipped(self, invocation: Invocation) -> Any:
         """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
         return skipped(self.record, self.reader, invocation)
+
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Do the same as `skipped` without blocking the event loop."""
+        return await askipped(self.record, self.reader, invocation)
 
     def remedied(self, value: Any, invocation: Invocation) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
@@ -231,6 +235,11 @@ def _write(record: ToolInvocation) -> None:
     if record.skipped is not None and not again:
         skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
+    if record.denied is not None and not again:
+        denied = {semconv.RULE: record.denied.rule, semconv.MODE: record.denied.mode}
+        if record.denied.argument is not None:
+            denied[semconv.ARGUMENT] = record.denied.argument
+        record.span.span.add_event(semconv.POLICY_DENIED_EVENT, denied)
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 
@@ -260,7 +269,11 @@ class Inside:
         """Ignore the value: it is not the result of the running tool."""
 
     def skipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
-        """Return LEFT_ALONE: limits apply to the running tool call, not to a part of it."""
+        """Return LEFT_ALONE: limits and the policy apply to the running tool call, not to a part of it."""
+        return LEFT_ALONE
+
+    async def askipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
+        """Return LEFT_ALONE."""
         return LEFT_ALONE
 
     def remedied(self, value: Any, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit

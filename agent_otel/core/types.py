@@ -36,6 +36,13 @@ class Invocation:
             return self.kwargs[name]
         return self.args[position] if position < len(self.args) else default
 
+    def put(self, position: int, name: str, value: Any) -> None:
+        """Replace the argument of a parameter, for the function that is about to be called."""
+        if position < len(self.args):
+            self.args = (*self.args[:position], value, *self.args[position + 1 :])
+        else:
+            self.kwargs = {**self.kwargs, name: value}
+
 
 class ToolCall(NamedTuple):
     """A tool call that a framework is about to make.
@@ -95,6 +102,21 @@ class LimitReached(NamedTuple):
     maximum: int
 
 
+class Denial(NamedTuple):
+    """A denied call: the kind of rule that denies it, the policy's mode, and the argument that the rule is about.
+
+    In the mode ``monitor`` the call runs, and this reports what ``enforce`` would deny.
+    """
+
+    rule: str
+    mode: str
+    argument: str | None = None
+
+
+class ToolDeniedError(Exception):
+    """Raised in place of the handler of a denied call, where no answer can take the place of its result."""
+
+
 class LimitsInUse(Protocol):
     """The limits that a call counts towards."""
 
@@ -124,7 +146,9 @@ class ToolReader:
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
     limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``parameters``
     returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
-    above which the framework stores results itself.
+    above which the framework stores results itself. ``inject`` puts arguments into the call, in place of those with the
+    same names: it replaces ``args`` and ``kwargs`` of the invocation and changes no object of the framework. It returns
+    false where it cannot.
     """
 
     station: str
@@ -140,6 +164,7 @@ class ToolReader:
     replace: Callable[[Any, Replacement, Invocation], Any] | None = None
     parameters: Callable[[Invocation], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None
+    inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
 
 
 class RequestPart(NamedTuple):

@@ -66,17 +66,14 @@ class _RemediedSteps(_Steps):
         self._instead: Any = LEFT_ALONE
         self._is_over = False
 
-    def begin(self) -> None:
-        is_first = self._begin is not None
-        super().begin()
-        if is_first and self.visit is not None:
-            self._instead = self.visit.skipped(self._invocation)
-
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        is_first = self._begin is not None
         self.begin()
         if self.visit is None:
             return await advance(*args)
         with self.visit.step():
+            if is_first:
+                self._instead = await self.visit.askipped(self._invocation)
             if self._is_over:
                 raise StopAsyncIteration
             if self._instead is not LEFT_ALONE:

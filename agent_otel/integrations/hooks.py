@@ -57,6 +57,17 @@ class Passing:
 
 
 @dataclass(frozen=True, slots=True)
+class Injecting:
+    """A sync function of this package that calls a wrapped one, with the arguments that a policy injects.
+
+    It stands where the framework's own callbacks have seen the arguments already. It is wrapped only while a policy is
+    set. It gets the wrapped function and the call.
+    """
+
+    run: Callable[[Callable[..., Any], Invocation], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class InThread:
     """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
 
@@ -153,6 +164,15 @@ def passing(hook: Passing) -> Wrapper:
 
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return await hook.run(wrapped, Invocation(instance, args, kwargs))
+
+    return wrapper
+
+
+def injecting(hook: Injecting) -> Wrapper:
+    """Return the wrapper that lets a sync function call the wrapped one."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return hook.run(wrapped, Invocation(instance, args, kwargs))
 
     return wrapper
 

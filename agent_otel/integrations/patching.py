@@ -11,7 +11,7 @@ from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.core import handler, switches
 from agent_otel.integrations import preload, versions, wrappers
-from agent_otel.integrations.hooks import Family
+from agent_otel.integrations.hooks import Family, Injecting
 from agent_otel.integrations.stand_ins import stand_in
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
 
 def _wrap(module: ModuleType, target: str, reader: Family | wrappers.Measured) -> None:
     found = _find(module, target)
-    if found is not None:
+    if found is not None and (handler.injects() or not isinstance(reader, Injecting)):
         _wrap_found(*found, reader)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, StepReader, ToolReader
 from agent_otel.integrations import generators, hooks
-from agent_otel.integrations.hooks import Door, Hook, InThread, Passing
+from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_otel.integrations.stand_ins import Wrapper
 
     Reader = ToolReader | ModelReader | StepReader | Door
-    Measured = Reader | Hook | InThread | Passing
+    Measured = Reader | Hook | Injecting | InThread | Passing
 
 
 def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
@@ -29,13 +29,14 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         return hooks.hooked(reader, is_async=is_async)
     if isinstance(reader, Passing):
         return hooks.passing(reader)
-    if isinstance(reader, InThread):
-        return hooks.in_thread(reader)
+    if isinstance(reader, Injecting | InThread):
+        return hooks.injecting(reader) if isinstance(reader, Injecting) else hooks.in_thread(reader)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)
     enter = _entry_of(reader)
-    is_remedied = isinstance(reader, Door) or (isinstance(reader, ToolReader) and reader.replace is not None)
+    is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
+    is_remedied = isinstance(reader, Door) or is_replaceable
     if is_remedied and handler.result_remedies() is not None:
         return _remedied_async(reader, enter) if is_async else _remedied(reader, enter)
     watches = isinstance(reader, ModelReader) and reader.watch is not None
@@ -100,7 +101,7 @@ def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
             if skipped is not LEFT_ALONE:
                 return skipped
             try:
-                value = wrapped(*args, **kwargs)
+                value = wrapped(*invocation.args, **invocation.kwargs)
             except Exception as error:
                 visit.raised(error, invocation)
                 raise
@@ -116,11 +117,11 @@ def _remedied_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
         if visit is None:
             return await wrapped(*args, **kwargs)
         with visit:
-            skipped = visit.skipped(invocation)
+            skipped = await visit.askipped(invocation)
             if skipped is not LEFT_ALONE:
                 return skipped
             try:
-                value = await wrapped(*args, **kwargs)
+                value = await wrapped(*invocation.args, **invocation.kwargs)
             except Exception as error:
                 await visit.araised(error, invocation)
                 raise

@@ -2,11 +2,15 @@
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
+    from agent_otel.core.types import ToolDeniedError
     from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
     from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
     from agent_otel.remedies.claim_check.lean_record import LeanRecord
     from agent_otel.remedies.claim_check.policy import aresolve, resolve, results_app, use_store
     from agent_otel.remedies.claim_check.temporal import temporal_storage_driver
+    from agent_otel.remedies.dispatch_policy.hooks import DispatchedCall, policy_values
+    from agent_otel.remedies.dispatch_policy.rules import PolicyError
+    from agent_otel.remedies.dispatch_policy.source import use_policy
     from agent_otel.remedies.forgetting import aforget, forget
     from agent_otel.remedies.history.argument_compaction import compact as compact_arguments
     from agent_otel.remedies.history.summarization import asummarize_history, summarize_history
@@ -18,7 +22,10 @@ if TYPE_CHECKING:
     from agent_otel.remedies.result_summaries import result_summary, summarize_result
 
 __all__ = [
+    "DispatchedCall",
     "LeanRecord",
+    "PolicyError",
+    "ToolDeniedError",
     "aforget",
     "aget_tool_result",
     "aresolve",
@@ -30,6 +37,7 @@ __all__ = [
     "get_tool_result",
     "paginate",
     "paginated",
+    "policy_values",
     "resolve",
     "result_hint",
     "result_summary",
@@ -39,11 +47,15 @@ __all__ = [
     "temporal_storage_driver",
     "token_counter",
     "trim_history",
+    "use_policy",
     "use_store",
 ]
 
 _EXPORTS = {
+    "DispatchedCall": "agent_otel.remedies.dispatch_policy.hooks",
     "LeanRecord": "agent_otel.remedies.claim_check.lean_record",
+    "PolicyError": "agent_otel.remedies.dispatch_policy.rules",
+    "ToolDeniedError": "agent_otel.core.types",
     "aforget": "agent_otel.remedies.forgetting",
     "aget_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
     "aresolve": "agent_otel.remedies.claim_check.policy",
@@ -55,6 +67,7 @@ _EXPORTS = {
     "get_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
     "paginate": "agent_otel.remedies.pagination",
     "paginated": "agent_otel.remedies.pagination",
+    "policy_values": "agent_otel.remedies.dispatch_policy.hooks",
     "resolve": "agent_otel.remedies.claim_check.policy",
     "result_hint": "agent_otel.remedies.result_ceiling",
     "result_summary": "agent_otel.remedies.result_summaries",
@@ -64,6 +77,7 @@ _EXPORTS = {
     "temporal_storage_driver": "agent_otel.remedies.claim_check.temporal",
     "token_counter": "agent_otel.remedies.limits",
     "trim_history": "agent_otel.remedies.history.trimming:trim",
+    "use_policy": "agent_otel.remedies.dispatch_policy.source",
     "use_store": "agent_otel.remedies.claim_check.policy",
 }
 

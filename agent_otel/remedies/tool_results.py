@@ -14,6 +14,7 @@ from agent_otel.remedies import limits, result_ceiling
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of
+from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.sizes import arefine, read_size, refine
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, ToolReader
     from agent_otel.remedies.claim_check.policy import View
+    from agent_otel.remedies.dispatch_policy.gate import Gate
     from agent_otel.settings import Settings
 
 #: The exact size of a structured result is read up to this multiple of the highest threshold.
@@ -38,6 +40,7 @@ class Remedies:
         self._claim_check = policy.current()
         self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
         self._limits = Limits(chosen) if chosen.limits else None
+        self._gate = _gate()
         if self._limits is not None:
             fork.after_fork(self._limits.reset)
 
@@ -47,6 +50,26 @@ class Remedies:
             self._limits.finish(execution)
 
     def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
+
+        Raises:
+            ToolDeniedError: the policy denies a call whose result cannot be replaced.
+        """
+        if self._gate is not None and reader.station == PRODUCED:
+            put = self._gate.check(record, reader, invocation)
+            if put is not LEFT_ALONE:
+                return put
+        return self._limited(record, reader, invocation)
+
+    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Do the same as `skipped` without blocking the event loop."""
+        if self._gate is not None and reader.station == PRODUCED:
+            put = await self._gate.acheck(record, reader, invocation)
+            if put is not LEFT_ALONE:
+                return put
+        return self._limited(record, reader, invocation)
+
+    def _limited(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
         if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
@@ -72,6 +95,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
+        if self._gate is not None and not record.is_gated:
+            self._gate.passed_by(reader)
         if _is_done(record, reader):
             return value
         refine(record, read, self._most_bytes(record, reader))
@@ -87,6 +112,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
+        if self._gate is not None and not record.is_gated:
+            self._gate.passed_by(reader)
         if _is_done(record, reader):
             return value
         await arefine(record, read, self._most_bytes(record, reader))
@@ -172,8 +199,19 @@ class Remedies:
         self._limits.spend(record.execution, size_bytes, used)
 
 
+def _gate() -> Gate | None:
+    source = policy_in_force()
+    if source is None:
+        return None
+    from agent_otel.remedies.dispatch_policy.gate import Gate  # noqa: PLC0415 - only with a policy
+
+    return Gate(source)
+
+
 def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:
     """Return True when there is nothing to do: outside of the handler only the text about an exception is new."""
+    if reader.replace is None:
+        return True
     return reader.station != PRODUCED and (record.failed is None or record.counted)
 
 

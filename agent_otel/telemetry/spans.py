@@ -10,6 +10,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 
 from agent_otel import semconv
 from agent_otel.measure.preview import LONGEST_NAME, clean
+from agent_otel.telemetry import foreign_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -173,7 +174,7 @@ def _is_step_span(span: Span, name: str) -> bool:
     attributes = getattr(span, "attributes", None)
     if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
         return False
-    if not any(key in attributes for key in semconv.FOREIGN_STEP_SPANS):
+    if not any(key in attributes for key in foreign_spans.STEP_SPANS):
         return False
     return name in getattr(span, "name", "") or name in attributes.values()
 
@@ -187,7 +188,7 @@ def _is_span_of(span: Span, name: str) -> bool:
         return False
     if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
         return True  # some instrumentations set the attributes only when the span ends
-    if not any(attributes.get(key) in values for key, values in semconv.FOREIGN_TOOL_SPANS.items()):
+    if not any(attributes.get(key) in values for key, values in foreign_spans.TOOL_SPANS.items()):
         return False
     named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
     return named == name if named else name in getattr(span, "name", "")

@@ -185,6 +185,10 @@ class Metrics:
         """Count a call that a limit skipped."""
         self.series(semconv.LIMITS_HIT, (limit,)).record(1)
 
+    def denied(self, tool: str, rule: str, mode: str) -> None:
+        """Count a call that the dispatch policy denied."""
+        self.series(semconv.POLICY_DENIED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), rule, mode)).record(1)
+
     def unmatched(self) -> None:
         """Count a result in a model request that matches no recorded tool call."""
         self.series(semconv.RESULTS_UNMATCHED, ()).record(1)

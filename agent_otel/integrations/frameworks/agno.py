@@ -129,6 +129,9 @@ class _Visit:
     def skipped(self, invocation: Invocation) -> Any:
         return self._visit.skipped(invocation)
 
+    async def askipped(self, invocation: Invocation) -> Any:
+        return await self._visit.askipped(invocation)
+
     def returned(self, outcome: Any) -> None:
         if not self._begins_to_drain(outcome):
             self._visit.returned(outcome)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler as observer
 from agent_otel.core.plain import fields, identity, is_dict, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -35,6 +36,7 @@ ENTRY = Integration(
             "langchain_core.tools.base",
             Wrap("BaseTool.run", "run"),
             Wrap("BaseTool.arun", "run"),
+            Wrap("BaseTool._parse_input", "parsing"),
             Wrap("_handle_tool_error", "swallowed"),
             Wrap("_handle_validation_error", "swallowed"),
         ),
@@ -86,6 +88,8 @@ ENTRY = Integration(
         ),
     ),
 )
+
+__all__ = ["parsing"]
 
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
@@ -215,6 +219,7 @@ run = ToolReader(
     replace=_replace,
     parameters=_parameters,
     offloads_above=_offloads_above,
+    inject=inject,
 )
 tool_node = ToolReader(
     HANDED_BACK,

@@ -161,6 +161,12 @@ def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:
     return next((names for names in _SPELLINGS if names[1] in known), None)
 
 
-session = ToolReader(PRODUCED, _call, result, replace=_replace, parameters=_parameters)
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    arguments = invocation.arg(1, "arguments")
+    invocation.put(1, "arguments", {**({} if is_empty(arguments) else arguments), **values})
+    return True
+
+
+session = ToolReader(PRODUCED, _call, result, replace=_replace, parameters=_parameters, inject=_inject)
 client = ToolReader(HANDED_BACK, _call, result, session)
 listing = Hook(after=_listing)

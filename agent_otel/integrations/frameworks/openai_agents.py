@@ -181,7 +181,7 @@ def _timed_out(_: Invocation) -> None:
 async def _calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
     _enter(invocation)
-    answer = handler.skipped(_unguarded, invocation)
+    answer = await handler.askipped(_unguarded, invocation)
     return await wrapped(*invocation.args, **invocation.kwargs) if answer is LEFT_ALONE else answer
 
 

@@ -85,7 +85,7 @@ INTEGRATIONS = (
     )),
     Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', packages=('langchain_core',), sites=(
         Site(
-            Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')),
+            Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('BaseTool._parse_input', 'parsing'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')),
             adapter='frameworks.langchain',
         ),
         Site(

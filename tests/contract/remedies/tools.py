@@ -40,4 +40,24 @@ def search(query: str, cursor: str = "", limit: int = 20) -> str:
     return SEARCHED
 
 
-FUNCTIONS: list[Any] = [big, table, fetch, fetch_later, wide, search]
+CANARY = "canary-7f3a9c"
+"""A secret, which a policy injects and which nothing may show."""
+
+approvals: list[tuple[str, dict[str, Any]]] = []
+"""The tools and the arguments that `approve` got."""
+
+
+def fetch_as(key: str, token: str = "") -> str:
+    """Look a record up with a token."""
+    ran.append("fetch_as")
+    return f"{key}: {'let in' if token == CANARY else 'turned away'}"
+
+
+async def approve(call: Any) -> bool:
+    """Approve all records but the third."""
+    await asyncio.sleep(0)
+    approvals.append((call.tool, call.arguments))
+    return bool(call.arguments["key"] != "three")
+
+
+FUNCTIONS: list[Any] = [big, table, fetch, fetch_as, fetch_later, wide, search]

@@ -12,6 +12,7 @@ from agent_otel.core import remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import limits, pagination
 from agent_otel.remedies.claim_check import payload_store, policy
+from agent_otel.remedies.dispatch_policy import source
 from agent_otel.remedies.history.request_rewriter import Requests
 from agent_otel.remedies.tool_results import Remedies
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 @pytest.fixture
 def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
-    cached = (settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer)
+    cached = (
+        *(settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer),
+        source.current,
+    )
 
     def forget() -> None:
         for each in cached:

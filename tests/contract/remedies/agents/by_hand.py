@@ -33,7 +33,7 @@ def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
         for asked in messages[-1]["tool_calls"]:
             name, arguments = asked["function"]["name"], json.loads(asked["function"]["arguments"])
             with agent_otel.tool_call(name, arguments, call_id=asked["id"]) as call:
-                result = call.refused() or call.result(functions[name](**arguments))
+                result = call.refused() or call.result(functions[name](**call.arguments))
             messages.append({"role": "tool", "tool_call_id": asked["id"], "content": as_text(result)})
 
 
@@ -44,10 +44,10 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
 
     async def answer(call_id: str, name: str, arguments: Any) -> Any:
         with agent_otel.tool_call(name, arguments, call_id=call_id) as call:
-            refused = call.refused()
+            refused = await call.arefused()
             if refused is not None:
                 return refused
-            result = functions[name](**arguments)
+            result = functions[name](**call.arguments)
             return await call.aresult(await result if inspect.isawaitable(result) else result)
 
     return await loop(base_url, prompt, answer)

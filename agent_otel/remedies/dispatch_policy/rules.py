@@ -1,0 +1,159 @@
+"""The rules of a dispatch policy, read from the tables of its file or from a dictionary of the program.
+
+A policy is a list of rules. The first rule whose workflow, agent and tools match a call decides; a call that no rule
+matches is denied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel import semconv
+from agent_otel.remedies.dispatch_policy.values import Value, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+#: The places from which an injected value comes.
+SOURCES: Final = ("env", "context", "call")
+_POLICY_KEYS: Final = ("mode", "rules")
+_RULE_KEYS: Final = ("workflow", "agent", "tools", "require", "forbid", "inject", "approve")
+_FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+class PolicyError(ValueError):
+    """An error in a policy; its message names the place and never a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The place from which an injected value comes: an environment variable, the context, or a function."""
+
+    kind: str
+    of: str | Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: the calls that it allows, and the conditions on their arguments."""
+
+    workflow: re.Pattern[str]
+    agent: re.Pattern[str]
+    tools: tuple[re.Pattern[str], ...]
+    require: Mapping[str, tuple[Value, ...]]
+    forbid: Mapping[str, tuple[Value, ...]]
+    inject: Mapping[str, Source]
+    approve: str | Callable[..., Any] | None
+
+    def matches(self, workflow: str | None, agent: str | None, tool: str) -> bool:
+        """Return true when the rule decides on a call; a missing workflow or agent matches ``*`` only."""
+        return (
+            self.workflow.fullmatch(workflow or "") is not None
+            and self.agent.fullmatch(agent or "") is not None
+            and any(name.fullmatch(tool) for name in self.tools)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPolicy:
+    """A dispatch policy: its mode and its rules, in order."""
+
+    mode: str
+    rules: tuple[Rule, ...]
+
+    def rule_for(self, workflow: str | None, agent: str | None, tool: str) -> Rule | None:
+        """Return the first rule that matches a call, or None."""
+        return next((rule for rule in self.rules if rule.matches(workflow, agent, tool)), None)
+
+
+def read_policy(tables: object) -> ToolPolicy:
+    """Return the policy that a dictionary describes.
+
+    Raises:
+        PolicyError: the dictionary has an unknown key or a value of a wrong type.
+    """
+    table = _table(tables, "policy", _POLICY_KEYS)
+    mode = table.get("mode", semconv.ENFORCE)
+    if mode not in (semconv.ENFORCE, semconv.MONITOR):
+        raise PolicyError(f"mode is not one of {semconv.ENFORCE}, {semconv.MONITOR}")
+    rules = table.get("rules", [])
+    if not isinstance(rules, list | tuple):
+        raise PolicyError("rules is not a list of tables")
+    return ToolPolicy(mode, tuple(_rule(rule, f"rules[{number}]") for number, rule in enumerate(rules)))
+
+
+def _rule(given: object, place: str) -> Rule:
+    table = _table(given, place, _RULE_KEYS)
+    if "tools" not in table:
+        raise PolicyError(f"{place} has no tools")
+    return Rule(
+        _one_pattern(table.get("workflow", "*"), f"{place}.workflow"),
+        _one_pattern(table.get("agent", "*"), f"{place}.agent"),
+        tuple(_one_pattern(name, f"{place}.tools") for name in _list(table["tools"])),
+        _conditions(table.get("require", {}), f"{place}.require"),
+        _conditions(table.get("forbid", {}), f"{place}.forbid"),
+        {name: _source(source, where) for name, source, where in _named(table.get("inject", {}), f"{place}.inject")},
+        None if "approve" not in table else _function(table["approve"], f"{place}.approve"),
+    )
+
+
+def _table(given: object, place: str, keys: Collection[str]) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise PolicyError(f"{place} is not a table")
+    unknown = [str(key) for key in given if key not in keys]
+    if unknown:
+        raise PolicyError(f"{place} has unknown keys: {', '.join(sorted(unknown))}; possible are {', '.join(keys)}")
+    return given
+
+
+def _named(given: object, place: str) -> list[tuple[str, Any, str]]:
+    """Return the names, values and places of a table about arguments."""
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise PolicyError(f"{place} is not a table with names of arguments")
+    return [(name, value, f"{place}.{name}") for name, value in given.items()]
+
+
+def _list(given: object) -> list[Any]:
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+def _one_pattern(given: object, place: str) -> re.Pattern[str]:
+    if not isinstance(given, str) or not given:
+        raise PolicyError(f"{place} is not a text, in which * stands for any characters")
+    return pattern(given)
+
+
+def _conditions(given: object, place: str) -> dict[str, tuple[Value, ...]]:
+    return {name: tuple(_value(each, where) for each in _list(values)) for name, values, where in _named(given, place)}
+
+
+def _value(given: object, place: str) -> Value:
+    if isinstance(given, str):
+        return pattern(given)
+    if isinstance(given, bool | int | float):
+        return given
+    raise PolicyError(f"{place} is not a text, a number or a truth value, or a list of them")
+
+
+def _source(given: object, place: str) -> Source:
+    table = _table(given, place, SOURCES)
+    if len(table) != 1:
+        raise PolicyError(f"{place} does not have exactly one of {', '.join(SOURCES)}")
+    [(kind, of)] = table.items()
+    if kind == "call":
+        return Source(kind, _function(of, f"{place}.call"))
+    if not isinstance(of, str) or not of:
+        raise PolicyError(f"{place}.{kind} is not a name")
+    return Source(kind, of)
+
+
+def _function(given: object, place: str) -> str | Callable[..., Any]:
+    if callable(given):
+        function: Callable[..., Any] = given
+        return function
+    if isinstance(given, str) and _FUNCTION.fullmatch(given):
+        return given
+    raise PolicyError(f"{place} is not module:function")

@@ -1,0 +1,148 @@
+"""The policy in force: of the file that ``AGENT_OTEL_TOOL_POLICY`` names, or of the program.
+
+The file is read at start-up. Later a call that finds it changed reads it again; this is checked at most every 5
+seconds. A changed file that cannot be read leaves the last policy in force: an operator approved that one, while a
+half-written file is approved by none. Without a last policy every call is denied.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import stat
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel import semconv, settings
+from agent_otel._internal import errors, fork
+from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
+
+if TYPE_CHECKING:
+    from agent_otel.remedies.dispatch_policy.rules import ToolPolicy
+
+#: The value of the setting with which the program gives the policy.
+CODE: Final = "code"
+_RECHECK_SECONDS: Final = 5.0
+_LARGEST_BYTES: Final = 1024 * 1024
+
+
+class PolicySource:
+    """A policy and the file that it comes from; ``policy`` is None when there is none to apply."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._version: tuple[int, ...] = ()
+        self.policy: ToolPolicy | None = None
+        self._due = float("inf")
+        self._renew()
+        if place != CODE:
+            self._read()
+            self._due = time.monotonic() + _RECHECK_SECONDS
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+
+    def use(self, policy: ToolPolicy) -> None:
+        """Put a policy of the program in force; the file is no longer read."""
+        self._due = float("inf")
+        self.policy = policy
+
+    @property
+    def is_due(self) -> bool:
+        """Return true when the file is to be checked again."""
+        return time.monotonic() >= self._due
+
+    def refresh(self) -> None:
+        """Read the file again when it has changed; threads do not wait for one that does so already."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._due = time.monotonic() + _RECHECK_SECONDS
+                self._read()
+            finally:
+                self._lock.release()
+
+    def _read(self) -> None:
+        version: tuple[int, ...] = ()
+        try:
+            found = os.stat(self._place)  # noqa: PTH116 - a setting's text
+            version = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if version == self._version:
+                return
+            self.policy = _policy_of(self._place, found)
+            self._version = version
+        except Exception as error:  # of the file system, of the parser
+            self._report(error, version)
+            return
+        if not self.policy.rules:
+            errors.warn_once(
+                "policy empty", f"AGENT_OTEL_TOOL_POLICY={self._place} has no rules: no tool may be called."
+            )
+
+    def _report(self, error: Exception, version: tuple[int, ...]) -> None:
+        effect = "every tool call is denied" if self.policy is None else "the last policy that could be read stays"
+        reason = str(error) if isinstance(error, PolicyError) else errors.described(error)
+        errors.warn_once(
+            f"policy {version} {reason}",
+            f"AGENT_OTEL_TOOL_POLICY={self._place} cannot be read, {effect}: {reason}",
+        )
+
+
+def _policy_of(place: str, found: os.stat_result) -> ToolPolicy:
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BYTES:
+        raise PolicyError("it is no file of at most 1 MiB")
+    return read_policy(_parsed(Path(place).read_bytes()))
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    try:
+        toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    except ModuleNotFoundError:
+        raise PolicyError("Python 3.10 needs agent-otel[policy] to read TOML") from None
+    try:
+        tables: dict[str, Any] = toml.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise PolicyError("it is not UTF-8") from None
+    except ValueError as error:  # TOMLDecodeError
+        raise PolicyError(f"it is not TOML: {_position(str(error))}") from None
+    return tables
+
+
+def _position(message: str) -> str:
+    """Return the position of an error of the parser, without the text of the file."""
+    _, _, position = message.rpartition("(at ")
+    return f"at {position.rstrip(')')}" if position != message else "an error"
+
+
+@functools.lru_cache(maxsize=1)
+def current() -> PolicySource | None:
+    """Return the source of this process's policy; None when ``AGENT_OTEL_TOOL_POLICY`` is unset."""
+    place = settings.current().tool_policy
+    if not place:
+        return None
+    source = PolicySource(place)
+    fork.after_fork(source._renew)  # noqa: SLF001 - the lock is the source's own
+    return source
+
+
+def use_policy(policy: object) -> None:
+    """Put a policy of the program in force: a dictionary with the keys of the file, and functions as values.
+
+    ``AGENT_OTEL_TOOL_POLICY=code`` must be set; until the first policy every call is denied. A later one replaces it.
+
+    Raises:
+        PolicyError: the dictionary has an unknown key or a value of a wrong type; the policy before stays in force.
+        RuntimeError: ``AGENT_OTEL_TOOL_POLICY`` is unset, so that no call would pass the policy.
+    """
+    source = current()
+    if source is None:
+        raise RuntimeError(f"AGENT_OTEL_TOOL_POLICY is unset; set it to {CODE}")
+    source.use(read_policy(policy))
+
+
+def mode_of(policy: ToolPolicy | None) -> str:
+    """Return the mode in force; without a policy calls are denied."""
+    return semconv.ENFORCE if policy is None else policy.mode

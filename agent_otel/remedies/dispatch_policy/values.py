@@ -1,0 +1,122 @@
+"""Values of arguments: the model's arguments as a dictionary, and their comparison with the values of a rule.
+
+The model chooses the arguments, and a framework may coerce them afterwards: ``"true"`` becomes ``True``. A required
+value therefore matches by type and value alone, a forbidden one also in the forms that are coerced to it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from agent_otel.core.plain import fields, is_dict, is_text, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: A value in a rule; a text is compiled to a pattern.
+Value: TypeAlias = "re.Pattern[str] | bool | int | float"
+
+# The texts and numbers that frameworks coerce to a truth value.
+_TRUE: Final = frozenset({"true", "t", "yes", "y", "on", "1"})
+_FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
+_DEEPEST: Final = 50
+
+
+class UnreadableError(ValueError):
+    """An error of arguments whose values cannot be compared."""
+
+
+def pattern(glob: str) -> re.Pattern[str]:
+    """Return the pattern of a text, in which ``*`` stands for any characters and all others for themselves."""
+    return re.compile(".*".join(map(re.escape, glob.split("*"))), re.DOTALL)
+
+
+def read_arguments(arguments: object) -> dict[str, Any]:
+    """Return the model's arguments, a dictionary or JSON text, as a dictionary.
+
+    Raises:
+        UnreadableError: the arguments are no object, or an object with the same name twice.
+    """
+    if arguments is None:
+        return {}
+    if is_dict(arguments):
+        return dict(fields(arguments))
+    if not is_text(arguments):
+        raise UnreadableError("no object")
+    plain = text(arguments) or ""
+    if not plain.strip():
+        return {}
+    try:
+        read = json.loads(plain, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        raise UnreadableError("no JSON object with distinct names") from None
+    if type(read) is not dict:
+        raise UnreadableError("no object")
+    return read
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Reject a name that occurs twice: another parser may read the other value."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise UnreadableError("a name twice")
+    return made
+
+
+def are_required(value: object, allowed: tuple[Value, ...]) -> bool:
+    """Return true when all members of a value are allowed; an empty list or object has none and is not."""
+    members = list(_members(value))
+    return bool(members) and all(any(_equals(member, wanted) for wanted in allowed) for member in members)
+
+
+def has_forbidden(value: object, forbidden: tuple[Value, ...]) -> bool:
+    """Return true when a member of a value is forbidden, or cannot be compared."""
+    return any(
+        not _is_plain(member) or any(_resembles(member, value) for value in forbidden) for member in _members(value)
+    )
+
+
+def _members(value: object, depth: int = 0) -> Iterator[object]:
+    """Yield a value, or all values inside a list or an object."""
+    kind = type(value)
+    if depth > _DEEPEST:
+        raise UnreadableError("too many levels")
+    if issubclass(kind, dict):
+        for member in fields(value).values():
+            yield from _members(member, depth + 1)
+    elif kind in (list, tuple):
+        for member in value:  # type: ignore[attr-defined]
+            yield from _members(member, depth + 1)
+    else:
+        yield value
+
+
+def _is_plain(member: object) -> bool:
+    return member is None or type(member) in (bool, int, float) or is_text(member)
+
+
+def _equals(member: object, wanted: Value) -> bool:
+    if isinstance(wanted, re.Pattern):
+        return is_text(member) and wanted.fullmatch(text(member) or "") is not None
+    if isinstance(wanted, bool) or type(member) is bool:
+        return member is wanted
+    return type(member) in (int, float) and member == wanted
+
+
+def _resembles(member: object, forbidden: Value) -> bool:
+    """Return true when a member is a forbidden value, or a form that a framework may coerce to it."""
+    written = (text(member) or "").strip() if is_text(member) else str(member)
+    if isinstance(forbidden, re.Pattern):
+        return forbidden.fullmatch(written) is not None or _equals(member, forbidden)
+    if isinstance(forbidden, bool):
+        return _number(written) == forbidden or written.lower() in (_TRUE if forbidden else _FALSE)
+    return _number(written) == forbidden or (type(member) is bool and member == forbidden)
+
+
+def _number(written: str) -> float | None:
+    try:
+        return float(written)
+    except ValueError:
+        return None

@@ -1,0 +1,28 @@
+"""Attributes by which spans of other instrumentations are recognised; this package writes none of them there."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agent_otel import semconv
+
+# Attributes, with their values, that mark a tool span of another instrumentation.
+TOOL_SPANS: Final = {
+    semconv.OPERATION_NAME: (semconv.EXECUTE_TOOL,),
+    "mcp.method.name": ("tools/call",),
+    "openinference.span.kind": ("TOOL",),
+    "traceloop.span.kind": ("tool",),
+    "langfuse.observation.type": ("tool",),
+}
+# Attributes by which a runtime's own instrumentation marks the span of a step.
+STEP_SPANS: Final = (
+    "temporalActivityID",
+    "durabletask.task.task_id",
+    "dapr.ext.workflow._durabletask.activity.name",
+    "durable.operation.id",  # AWS's durable functions
+    "celery.action",
+    "prefect.run.id",
+    "hatchet.step_run_id",
+    "operationUUID",  # DBOS
+    "dbos.operation.workflow_id",
+)

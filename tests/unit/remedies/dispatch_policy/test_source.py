@@ -1,0 +1,126 @@
+"""The policy's file: read at start-up, read again when it changes, and never the reason for a call that goes on."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import agent_otel
+from agent_otel._internal import errors
+from agent_otel.remedies.dispatch_policy import source
+from agent_otel.remedies.dispatch_policy.source import PolicySource
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+KEYS = "workflow, agent, tools, require, forbid, inject, approve"
+ALLOWS = '[[rules]]\ntools = "{}"\n'
+
+
+@pytest.fixture(autouse=True)
+def _said_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "_said", set())
+
+
+def allows(policy: PolicySource, tool: str) -> bool:
+    return policy.policy is not None and policy.policy.rule_for(None, None, tool) is not None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"rules = [", "it is not TOML: at end of document"),
+        (b'rules = "secret text', "it is not TOML: at end of document"),
+        (b"\xff\xfe", "it is not UTF-8"),
+        (b"[[rules]]\nfoo = 1", f"rules[0] has unknown keys: foo; possible are {KEYS}"),
+        (b"#" * (1024 * 1024 + 1), "it is no file of at most 1 MiB"),
+    ],
+)  # fmt: skip
+def test_an_unreadable_file_denies_and_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes, reason: str
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_bytes(content)
+    assert PolicySource(str(file)).policy is None
+    assert caplog.messages == [f"AGENT_OTEL_TOOL_POLICY={file} cannot be read, every tool call is denied: {reason}"]
+
+
+def test_a_file_that_is_not_there_denies(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = PolicySource(str(tmp_path / "none.toml"))
+    assert found.policy is None
+    assert "every tool call is denied: FileNotFoundError: No such file or directory" in caplog.text
+    (tmp_path / "none.toml").write_text(ALLOWS.format("read"))
+    found.refresh()
+    assert allows(found, "read")
+    assert PolicySource(str(tmp_path)).policy is None  # a folder
+
+
+def test_an_empty_policy_is_valid_and_says_what_it_does(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_bytes(b"\xef\xbb\xbf# nothing yet")
+    found = PolicySource(str(file))
+    assert found.policy is not None
+    assert not allows(found, "read")
+    assert caplog.messages == [f"AGENT_OTEL_TOOL_POLICY={file} has no rules: no tool may be called."]
+
+
+def test_an_edit_is_read_and_a_broken_one_keeps_the_last(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("agent_otel.remedies.dispatch_policy.source.time.monotonic", lambda: now[0])
+    file = tmp_path / "policy.toml"
+    file.write_text(ALLOWS.format("read"))
+    found = PolicySource(str(file))
+
+    def edit(content: str | None) -> None:
+        assert [found.is_due] == [False]
+        if content is None:
+            file.unlink()
+        else:
+            file.write_text(content)
+            os.utime(file, ns=(int(now[0]) * 10**9, int(now[0]) * 10**9))
+        now[0] += 5.0
+        assert [found.is_due] == [True]
+        found.refresh()
+
+    edit(ALLOWS.format("write"))
+    assert (allows(found, "read"), allows(found, "write")) == (False, True)
+    assert caplog.messages == []
+    edit("[[rules]]\ntools = ")
+    assert (allows(found, "read"), allows(found, "write")) == (False, True)
+    assert "cannot be read, the last policy that could be read stays: it is not TOML" in caplog.text
+    edit(None)
+    assert allows(found, "write")
+    edit(ALLOWS.format("read"))
+    assert (allows(found, "read"), allows(found, "write")) == (True, False)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+
+
+def test_a_thread_does_not_wait_for_another_that_reads(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(ALLOWS.format("read"))
+    found = PolicySource(str(file))
+    file.write_text(ALLOWS.format("another"))
+    with found._lock:  # as held by a thread that reads
+        found.refresh()
+    assert allows(found, "read")
+    found.refresh()
+    assert allows(found, "another")
+
+
+def test_the_program_gives_the_policy(set_variables: Callable[..., None]) -> None:
+    with pytest.raises(RuntimeError, match="AGENT_OTEL_TOOL_POLICY is unset; set it to code"):
+        agent_otel.remedies.use_policy({})
+    set_variables(AGENT_OTEL_TOOL_POLICY="code")
+    found: Any = source.current()
+    assert found.policy is None
+    agent_otel.remedies.use_policy({"rules": [{"tools": "read"}]})
+    assert allows(found, "read")
+    with pytest.raises(agent_otel.remedies.PolicyError):
+        agent_otel.remedies.use_policy({"rules": 5})
+    assert allows(found, "read")

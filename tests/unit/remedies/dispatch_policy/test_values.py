@@ -1,0 +1,108 @@
+"""Arguments are read and compared so that no form of a value gets around a rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_otel.remedies.dispatch_policy.values import (
+    UnreadableError,
+    are_required,
+    has_forbidden,
+    pattern,
+    read_arguments,
+)
+
+deep: Any = "x"
+for _ in range(60):
+    deep = [deep]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "read"),
+    [
+        (None, {}),
+        ("", {}),
+        ({"a": 1}, {"a": 1}),
+        ('{"a": [true, null]}', {"a": [True, None]}),
+    ],
+)
+def test_arguments_are_a_dictionary_or_json(arguments: object, read: dict[str, Any]) -> None:
+    assert read_arguments(arguments) == read
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 2}}', "[1]", "1", "not json", '{"a": 1', ["a"], 7, "[" * 100_000],
+)
+def test_other_arguments_cannot_be_read(arguments: object) -> None:
+    with pytest.raises(UnreadableError):
+        read_arguments(arguments)
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "expected"),
+    [
+        ("acme", "acme", True),
+        ("acme/x", "acme/*", True),
+        ("evil/acme/x", "acme/*", False),
+        ("acme\nevil", "acme", False),
+        ("ACME", "acme", False),
+        ("[a]*", "[a]*", True),
+        ("a", "[a]*", False),
+        (["acme", "acme"], "acme", True),
+        (["acme", "evil"], "acme", False),
+        ({"owner": "acme"}, "acme", True),
+        ([], "*", False),
+        (None, "*", False),
+        (5, 5, True),
+        (5.0, 5, True),
+        ("5", 5, False),
+        (True, True, True),
+        (1, True, False),
+        (True, 1, False),
+        ("true", True, False),
+        (object(), "*", False),
+    ],
+)
+def test_a_required_value_matches_by_type_and_value(value: object, allowed: Any, expected: bool) -> None:  # noqa: FBT001
+    wanted = pattern(allowed) if isinstance(allowed, str) else allowed
+    assert are_required(value, (wanted,)) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "forbidden", "expected"),
+    [
+        ("/etc/passwd", "/etc/*", True),
+        (" /etc/passwd\n", "/etc/*", True),
+        (["/home", "/etc/passwd"], "/etc/*", True),
+        ({"paths": [{"p": "/etc/x"}]}, "/etc/*", True),
+        ("/home/etc/", "/etc/*", False),
+        (True, True, True),
+        (1, True, True),
+        ("True", True, True),
+        (" yes ", True, True),
+        ("on", True, True),
+        (1.0, True, True),
+        (False, True, False),
+        ("false", True, False),
+        (0, False, True),
+        ("off", False, True),
+        ("0", 0, True),
+        ("0e0", 0, True),
+        (False, 0, True),
+        (7, 0, False),
+        (None, "*", True),
+        (object(), "x", True),
+        ([], "*", False),
+    ],
+)
+def test_a_forbidden_value_matches_in_every_form_of_it(value: object, forbidden: Any, expected: bool) -> None:  # noqa: FBT001
+    wanted = pattern(forbidden) if isinstance(forbidden, str) else forbidden
+    assert has_forbidden(value, (wanted,)) is expected
+
+
+def test_too_many_levels_cannot_be_compared() -> None:
+    with pytest.raises(UnreadableError):
+        has_forbidden(deep, (1,))
