@@ -241,7 +241,11 @@ class Settings:
     )
 
     max_tool_calls: int | None = _setting(
-        "AGENT_OTEL_MAX_TOOL_CALLS", COUNT, None, "Tool calls of one execution; what is above is not run."
+        "AGENT_OTEL_MAX_TOOL_CALLS",
+        COUNT,
+        None,
+        "Tool calls of one execution. A call above it is not run; the next request asks the model for its answer, and "
+        "lets it call no tool.",
     )
     max_parallel_tool_calls: int | None = _setting(
         "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS", COUNT, None, "Tool calls of one execution that run at the same time."
@@ -321,18 +325,28 @@ class Settings:
     @property
     def rewrites(self) -> bool:
         """Return true when a remedy that rewrites model requests is on."""
+        return self.views or bool(self.run_limits)
+
+    @property
+    def views(self) -> bool:
+        """Return true when a view of the history is on."""
         return self.trim_results or self.compact_arguments or self.deduplicate_history
 
     @property
-    def limits(self) -> tuple[str, ...]:
-        """Return the limits of an execution by their names in ``semconv``; none by default."""
+    def limits(self) -> dict[str, int]:
+        """Return the maxima of an execution by the limits' names in ``semconv``; none by default."""
+        parallel = self.max_parallel_tool_calls
+        return self.run_limits if parallel is None else {**self.run_limits, semconv.LIMIT_PARALLEL: parallel}
+
+    @property
+    def run_limits(self) -> dict[str, int]:
+        """Return the maxima of those limits that end a run."""
         maxima = {
             semconv.LIMIT_TOOL_CALLS: self.max_tool_calls,
-            semconv.LIMIT_PARALLEL: self.max_parallel_tool_calls,
             semconv.LIMIT_BYTES: self.max_result_bytes,
             semconv.LIMIT_TOKENS: self.max_result_tokens,
         }
-        return tuple(limit for limit, maximum in maxima.items() if maximum is not None)
+        return {limit: maximum for limit, maximum in maxima.items() if maximum is not None}
 
     @property
     def remedies(self) -> tuple[str, ...]:

@@ -23,6 +23,8 @@ ON_RESULTS: Final = (
     *("max_tool_calls", "max_parallel_tool_calls", "max_result_bytes", "max_result_tokens"),
 )
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
+#: Fields of limits that end a run.
+OF_RUNS: Final = ("max_tool_calls", "max_result_bytes", "max_result_tokens")
 
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
@@ -127,6 +129,16 @@ def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: st
         f"remedies in {adapter}",
         f"{_in_use(chosen, remedies)}: without effect on calls through {framework}, in this version of it or of "
         "agent_otel; they go on whole and unlimited.",
+    )
+
+
+def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
+    """Warn once that requests of a framework in use keep their tools when a limit is reached."""
+    framework = adapter.rpartition(".")[2]
+    errors.warn_once(
+        f"last request in {adapter}",
+        f"{_in_use(chosen, OF_RUNS)}: calls above the limit are not run, but requests through {framework} cannot be "
+        "rewritten and keep their tools; the run ends when the model or the framework ends it.",
     )
 
 

@@ -122,8 +122,8 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         if reader.rewrite is not None:
             _rewrite(reader, invocation)
         request = reader.request(invocation)
-        if request is not None and reader.rewrite is None and not reader.outermost and request_remedies() is not None:
-            setting_checks.cannot_act(settings.current(), setting_checks.ON_REQUESTS, reader.request.__module__)
+        if request is not None and reader.rewrite is None and not reader.outermost:
+            remedy_hooks.cannot_rewrite(reader.request.__module__)
         return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
     except Exception:
         errors.report_error("model_request")
@@ -147,9 +147,13 @@ def model_announced(request: ModelRequest) -> None:
 
 
 @errors.guarded("model_request")
-def result_delivered(part: RequestPart) -> None:
-    """Report a result that another program has sent to a model, where its requests cannot be read."""
+def result_delivered(part: RequestPart, adapter: str) -> None:
+    """Report a result that another program has sent to a model, where its requests cannot be read.
+
+    ``adapter`` is the module of the adapter.
+    """
     if switches.enabled and not switches.muted.get() and not is_suppressed():
+        remedy_hooks.cannot_rewrite(adapter)
         delivery.take_result(telemetry(), plain_part(part))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core.delivery import take
+from agent_otel.core.remedy_hooks import cannot_rewrite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,6 +145,7 @@ class ModelVisit:
         request, self._request = self._request, None
         if request is not None and not self.seen and request.parts:
             self._take(request)
+            cannot_rewrite(self._reader.request.__module__)
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import settings
-from agent_otel._internal import errors
+from agent_otel._internal import errors, setting_checks
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 
 if TYPE_CHECKING:
@@ -80,6 +80,15 @@ def request_remedies() -> RequestRemedies | None:
     """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
+
+
+def cannot_rewrite(adapter: str) -> None:
+    """Warn once that no remedy rewrites the requests of a layer in use; ``adapter`` is the module of its adapter."""
+    chosen = settings.current()
+    if chosen.views:
+        setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
+    if chosen.run_limits:
+        setting_checks.cannot_finish(chosen, adapter)
 
 
 def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:

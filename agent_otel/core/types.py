@@ -226,7 +226,8 @@ class ModelReader:
     counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
     returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
     applies a function to the list of messages and puts the returned list in its place, as objects of the SDK. The
-    function takes ``cached=False`` where the provider keeps no cache of these messages.
+    function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only`` changes the
+    request so that the model calls no tool and reads a text in its system message.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
@@ -236,6 +237,7 @@ class ModelReader:
     ends: Callable[[Any], bool] | None = None
     outermost: bool = False
     rewrite: Callable[[Invocation, Callable[..., Any]], None] | None = None
+    answer_only: Callable[[Invocation, str], None] | None = None
 
 
 class Step(NamedTuple):

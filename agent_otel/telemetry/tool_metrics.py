@@ -11,7 +11,7 @@ from agent_otel.telemetry.cardinality import limiters
 from agent_otel.telemetry.sinks.base import Fan, recording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.semconv_types import Metric
     from agent_otel.telemetry.sinks.base import Series, Sink
@@ -173,7 +173,7 @@ class Metrics:
         if io_bytes:
             self.series(semconv.CLAIM_CHECK_IO, (operation,)).record(io_bytes)
 
-    def announce(self, limits: tuple[str, ...]) -> None:
+    def announce(self, limits: Iterable[str]) -> None:
         """Create the counters that alerts use at 0, so that the first event is an increase and not a new series."""
         for limit in limits:
             self.series(semconv.LIMITS_HIT, (limit,)).record(0)

@@ -75,7 +75,8 @@ def _parsing(invocation: Invocation) -> None:
         return
     for block in map(fields, listed(fields(data["message"])["content"])):
         if text(block["type"]) == "tool_result":
-            handler.result_delivered(RequestPart(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"]))
+            part = RequestPart(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"])
+            handler.result_delivered(part, __name__)
 
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.final_request import joined, tool_fields
 from agent_otel.integrations.generators import watch_stream
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -135,6 +136,17 @@ def _is_cached(body: Mapping[str, Any]) -> bool:
     return any("cache_control" in fields(block) for block in blocks)
 
 
+def _answer_only(invocation: Invocation, note: str) -> None:
+    options = invocation.arg(1, "options")
+    body, none = fields(options.json_data), {"type": "none"}
+    if text(fields(body.get("thread")).get("type")) == "continue":  # the provider has the system prompt and the tools
+        *before, last = listed(body["messages"])
+        last = {**fields(last), "content": joined(fields(last).get("content"), note)}
+        options.json_data = {**body, "messages": [*before, last], "tool_choice": none}
+    else:
+        options.json_data = {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)}
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a message, or an event of a stream, asks for a tool call, or to go on after a pause."""
     known = fields(response)
@@ -149,4 +161,4 @@ def _ends(item: Any) -> bool:
     return text(fields(item).get("type")) == "message_stop"
 
 
-request = ModelReader(_request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite, answer_only=_answer_only)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, number, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -81,6 +82,32 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
 
 
+def _answer_only(invocation: Invocation, note: str) -> None:
+    """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
+    params = invocation.arg(1, "api_params")
+    names = dict[str | None, str | None]()
+    params["system"] = [*listed(params.get("system")), {"text": note}]
+    params["messages"] = [_in_text(message, names) for message in dictionaries(params["messages"])]
+    params.pop("toolConfig", None)
+
+
+def _in_text(message: dict[str, Any], names: dict[str | None, str | None]) -> dict[str, Any]:
+    """Return a message with texts in the place of calls and results; ``names`` are the tools' by the calls' ids."""
+    blocks: list[Any] = []
+    for block in dictionaries(message.get("content")):
+        call, result = fields(block.get("toolUse")), fields(block.get("toolResult"))
+        if call:
+            name = names[text(call.get("toolUseId"))] = text(call.get("name"))
+            blocks.append({"text": f"[called {name} with {json.dumps(call.get('input'), default=str)}]"})
+        elif result:
+            inner = dictionaries(result.get("content"))
+            blocks.append({"text": f"[result of {names.get(text(result.get('toolUseId')))}]"})
+            blocks += [{"text": json.dumps(each["json"], default=str)} if "json" in each else each for each in inner]
+        else:
+            blocks.append(block)
+    return {**message, "content": blocks}
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a response, or a raw event of a stream, asks for a tool call of the program."""
     known = fields(response)
@@ -101,4 +128,4 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-request = ModelReader(_request, _cached_tokens, _asks, _watch, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only)

@@ -124,6 +124,18 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         body["contents"] = view(body["contents"])
 
 
+def _answer_only(invocation: Invocation, note: str) -> None:
+    body: Any = invocation.arg(2, "request_dict")
+    if is_text(body.get("cachedContent")):  # a request cannot change the system instruction and the tools of the cache
+        last = fields(body["contents"][-1])
+        body["contents"][-1] = {**last, "parts": [*listed(last.get("parts")), {"text": note}]}
+        return
+    system = fields(body.get("systemInstruction"))
+    body["systemInstruction"] = {**system, "parts": [*listed(system.get("parts")), {"text": note}]}
+    if listed(body.get("tools")):
+        body["toolConfig"] = {**fields(body.get("toolConfig")), "functionCallingConfig": {"mode": "NONE"}}
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a response, or a part of a stream, asks for a tool call; unparsed text is searched only."""
     known = fields(response)
@@ -136,4 +148,4 @@ def _asks(response: Any) -> bool | None:
     return any("functionCall" in part for content in contents for part in dictionaries(content.get("parts")))
 
 
-request = ModelReader(_request, _cached_tokens, _asks, watched, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, _asks, watched, rewrite=_rewrite, answer_only=_answer_only)

@@ -5,10 +5,12 @@ Read where the base SDK builds each request, from the models that it is about to
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.final_request import tool_fields, with_system
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -102,4 +104,12 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         body.messages = view(messages, cached=False)
 
 
-request = ModelReader(_request, rewrite=_rewrite)
+def _answer_only(invocation: Invocation, note: str) -> None:
+    body = invocation.arg(4, "request")
+    models = sys.modules[type(body).__module__.rpartition(".")[0]]
+    body.messages = with_system(body.messages, note, lambda: models.SystemMessage(content=note))
+    for name, value in tool_fields(fields(body)).items():
+        setattr(body, name, value)
+
+
+request = ModelReader(_request, rewrite=_rewrite, answer_only=_answer_only)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.final_request import with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -80,10 +81,16 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         body["messages"] = view(body["messages"])
 
 
+def _answer_only(invocation: Invocation, note: str) -> None:
+    body: Any = invocation.kwargs.get("json")
+    body["messages"] = with_system(listed(body["messages"]), note)
+    body.pop("tools", None)  # the protocol has no choice of tools, and takes calls in a history without them
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a response, or a part of a stream, asks for a tool call."""
     known = fields(response)
     return not is_empty(fields(known["message"]).get("tool_calls")) if "message" in known else None
 
 
-request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite)
+request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite, answer_only=_answer_only)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.generators import watch_stream
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -154,6 +155,16 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         options.json_data = {**body, key: view(body[key])}
 
 
+def _answer_only(invocation: Invocation, note: str) -> None:
+    options = invocation.arg(1, "options")
+    body = fields(options.json_data)
+    if listed(body.get("messages")):
+        system = {"messages": with_system(listed(body["messages"]), note)}
+    else:  # instructions apply to this request alone, also where the provider keeps the conversation
+        system = {"instructions": joined(body.get("instructions"), note)}
+    options.json_data = {**body, **system, **tool_fields(body)}
+
+
 _ENDED = ("response.completed", "response.incomplete")
 #: Items of a response by which the program, and not the provider, is asked to act.
 _ASKING = (
@@ -185,4 +196,4 @@ def ends(item: Any) -> bool:
     return text(known.get("type")) in _ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
 
 
-request = ModelReader(_request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite)
+request = ModelReader(_request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite, answer_only=_answer_only)

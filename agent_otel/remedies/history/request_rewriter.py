@@ -1,4 +1,7 @@
-"""Rewriting of model requests: each gets the views of its history; the stored history is not changed."""
+"""Rewriting of model requests: each gets the views of its history, the last one of a run no tools.
+
+The stored history is not changed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.remedy_hooks import message_ids
+from agent_otel.remedies.history import final_answer
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import parsed
@@ -21,15 +25,8 @@ class Requests:
     """The enabled views for requests to models."""
 
     def __init__(self, chosen: Settings) -> None:
-        self._views = Views(
-            trim=chosen.trim_results,
-            compact=chosen.compact_arguments,
-            deduplicate=chosen.deduplicate_history,
-            keep_turns=chosen.keep_turns,
-            step_turns=chosen.trim_step_turns,
-            head_characters=chosen.trim_characters,
-            pattern=re.compile(chosen.trim_references) if chosen.trim_references else None,
-        )
+        self._maxima = chosen.run_limits
+        self._views = _views(chosen) if chosen.views else None
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 
     def completed(self, arguments: object) -> None:
@@ -38,14 +35,37 @@ class Requests:
             self._large.add(parsed(arguments))
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
-        """Replace the history in a request by its view; a request without old or large messages stays unchanged."""
+        """Replace the history in a request by its view; a request without old or large messages stays unchanged.
+
+        When a call of the run was above a limit, the request becomes the run's last one.
+        """
+        if reader.rewrite is None:
+            return
+        is_last = False
 
         def view(messages: Any, *, cached: bool = True) -> Any:
+            nonlocal is_last
+            is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
+            if self._views is None:
+                return messages
             made = self._views.of(messages, self._large, cached=cached, ids=message_ids.get())
             for strategy, removed_bytes in made.removed_bytes.items():
                 out.metrics.removed(strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages
 
-        if reader.rewrite is not None:
-            reader.rewrite(invocation, view)
-            message_ids.set(())
+        reader.rewrite(invocation, view)
+        message_ids.set(())
+        if is_last and reader.answer_only is not None:
+            reader.answer_only(invocation, final_answer.NOTE)
+
+
+def _views(chosen: Settings) -> Views:
+    return Views(
+        trim=chosen.trim_results,
+        compact=chosen.compact_arguments,
+        deduplicate=chosen.deduplicate_history,
+        keep_turns=chosen.keep_turns,
+        step_turns=chosen.trim_step_turns,
+        head_characters=chosen.trim_characters,
+        pattern=re.compile(chosen.trim_references) if chosen.trim_references else None,
+    )

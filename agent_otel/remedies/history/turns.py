@@ -131,13 +131,13 @@ def read(messages: Sequence[Any], ids: Sequence[str | None] = ()) -> History:
     """
     if isinstance(messages, str | bytes | bytearray) or not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a sequence of messages, not {type(messages).__name__}")
-    seen = [_seen(message) for message in messages]
+    seen = [transcript(message) for message in messages]
     if len(ids) == len(seen):
         seen = [one if one.id is not None else one._replace(id=own) for one, own in zip(seen, ids, strict=True)]
     return History(messages, seen)
 
 
-def _seen(message: Any) -> Transcript:
+def transcript(message: Any) -> Transcript:
     """Return a message's calls and results; none for a message that cannot be read."""
     try:
         known = fields(message)

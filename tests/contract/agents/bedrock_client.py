@@ -52,7 +52,7 @@ def _loop(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str
         results = []
         for each in asked:
             with agent_otel.tool_call(each["name"], each["input"], call_id=each["toolUseId"]) as call:
-                value = call.result(functions[each["name"]](**each["input"]))
+                value = call.refused() or call.result(functions[each["name"]](**each["input"]))
             results.append({"toolResult": {"toolUseId": each["toolUseId"], "content": _content(value, setting)}})
         request["messages"] += [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
 

@@ -43,11 +43,13 @@ def sent(text: str, setting: str) -> str:
 def call(tools: Mapping[str, Any], asked: Asked, setting: str) -> str:
     """Call a tool."""
     with agent_otel.tool_call(asked.name, asked.arguments, call_id=asked.id) as measured:
-        return sent(str(measured.result(tools[asked.name](**asked.arguments))), setting)
+        return sent(measured.refused() or str(measured.result(tools[asked.name](**asked.arguments))), setting)
 
 
 async def call_later(tools: Mapping[str, Any], asked: Asked, setting: str) -> str:
     """Call a tool that may be a coroutine function."""
     with agent_otel.tool_call(asked.name, asked.arguments, call_id=asked.id) as measured:
+        if refused := measured.refused():
+            return sent(refused, setting)
         result = tools[asked.name](**asked.arguments)
         return sent(str(measured.result(await result if inspect.isawaitable(result) else result)), setting)

@@ -1,14 +1,16 @@
 """An agent of Strands."""
 
-# mypy: disable-error-code="import-not-found,untyped-decorator,misc,no-redef,assignment,unused-ignore"
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,no-redef,assignment,unused-ignore"
 # The framework is not installed where types are checked.
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import boto3
 from strands import Agent, ToolContext, tool
 from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from strands.models.bedrock import BedrockModel
 from strands.models.openai import OpenAIModel
 
 from tests.contract import toolbox
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 
 def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk") -> Agent:
     """An agent with these tools."""
-    model = OpenAIModel(
-        client_args={"base_url": base_url, "api_key": "scripted", "max_retries": 0}, model_id="scripted"
-    )
+    model: Any
+    if setting == "bedrock":
+        session = boto3.Session("scripted", "scripted", region_name="us-east-1")
+        model = BedrockModel(boto_session=session, endpoint_url=base_url, model_id="scripted")
+    else:
+        client = {"base_url": base_url, "api_key": "scripted", "max_retries": 0}
+        model = OpenAIModel(client_args=client, model_id="scripted")
     natives = [delegate(base_url) if each == "delegate" else native(each) for each in tools]
     agent = Agent(model=model, tools=natives, name=name, callback_handler=None)
     if setting in HOOKS:

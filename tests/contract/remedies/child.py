@@ -24,7 +24,8 @@ def run(agent: Any, base_url: str, case: Json) -> str:
         "get_tool_result": agent_otel.remedies.get_tool_result,
         "aget_tool_result": agent_otel.remedies.aget_tool_result,
     }
-    given = (base_url, [native.get(name) or getattr(tools, name) for name in case["tools"]], case["prompt"], "")
+    functions = [native.get(name) or getattr(tools, name) for name in case["tools"]]
+    given = (base_url, functions, case["prompt"], case.get("setting", ""))
     within = agent_otel.execution(case["execution"]) if case["execution"] else contextlib.nullcontext()
     with within:
         return str(agent.run(*given) if case["mode"] == "sync" else LOOP.run_until_complete(agent.arun(*given)))

@@ -61,7 +61,7 @@ for odd in (mock.Mock(), mock.MagicMock(), Unhashable(), 7, b"name", ["name"], L
         with handler.enter_model(ModelReader(lambda *_: request, outermost=outermost), Invocation(None, (), {})):
             pass
     handler.model_announced(request)
-    handler.result_delivered(part)
+    handler.result_delivered(part, "adapter")
 spans = [(span.name, dict(span.attributes)) for span in exporter.get_finished_spans()]
 print(json.dumps({"spans": spans, "ran": ran, "errors": dict(errors.errors)}, default=repr))
 """

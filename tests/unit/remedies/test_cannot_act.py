@@ -57,6 +57,12 @@ for _ in range(2):
     assert list(lines("x")) == ["x" * 100] * 3
     assert asyncio.run(read()) == ["x" * 100]
 """
+_OTHER_PROVIDER = """
+from langchain_core.language_models import FakeListChatModel
+
+for _ in range(2):
+    FakeListChatModel(responses=["done"]).invoke("go")
+"""
 _CEILING = {"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "50"}
 
 
@@ -126,3 +132,18 @@ assert "result_too_large" in contents[2]
 def test_files_go_on_whole(environment: Callable[[str], Environment]) -> None:
     child = environment("pydantic-ai").run(_FILES, env=_CEILING, check=True)
     assert child.stderr.count("goes on whole: nothing else satisfies the output it declares") == 2
+
+
+def test_requests_that_no_sdk_sends_keep_their_tools(environment: Callable[[str], Environment]) -> None:
+    settings = {"AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": "2", "AGENT_OTEL_TRIM_RESULTS": "1"}
+    child = environment("langchain").run(_OTHER_PROVIDER, env=settings, check=True)
+    assert [
+        (
+            "AGENT_OTEL_TRIM_RESULTS: without effect on calls through langchain, in this version of it or of "
+            "agent_otel; they go on whole and unlimited."
+        ),
+        (
+            "AGENT_OTEL_MAX_TOOL_CALLS: calls above the limit are not run, but requests through langchain cannot be "
+            "rewritten and keep their tools; the run ends when the model or the framework ends it."
+        ),
+    ] == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]

@@ -1,0 +1,64 @@
+"""The end of a run that has reached a limit: the request after a call that was not run asks for the answer.
+
+The history alone decides, so that the same history gets the same request in every process: since the user's last
+message it holds the answer to a call above a limit. The user's next message ends it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel import semconv
+from agent_otel.messages.fields import fields, is_list
+from agent_otel.remedies.history.trimmed_line import text_of
+from agent_otel.remedies.history.turns import transcript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+NOTE: Final = (
+    "The limit of tool calls for this request is reached. Answer now and directly, with the results above. Do not call "
+    "any tool: no further call will be run."
+)
+"""The text in the system message."""
+
+#: The beginning of the answer to a call above a limit; agents without tool calls write "Observation:" before it.
+_ANSWER: Final = re.compile(r'(?:\A\s*|Observation:\s*)(?=\{"error":\s*"limit_reached")')
+_DEEPEST: Final = 4
+
+
+def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
+    """Return True when a call since the user's last message was above one of the limits, by name and maximum."""
+    for message in reversed(messages):
+        seen = transcript(message)
+        if seen.answered:
+            contents = [answered.content for answered in seen.answered]
+        elif seen.asked:
+            continue
+        else:
+            contents = [text_of(fields(message).get("content"))]
+        if any(maxima.get(answer["limit"]) == answer["maximum"] for each in contents for answer in _answers(each)):
+            return True
+        if seen.by_user and not seen.answered:
+            return False
+    return False
+
+
+def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:
+    """Yield the answers to calls above a limit in the content of a result: text, blocks, or an object around them."""
+    if type(content) is str:
+        found = _ANSWER.search(content)
+        try:
+            content = json.JSONDecoder().raw_decode(content, found.end())[0] if found is not None else None
+        except ValueError:  # another program's text
+            return
+    known = fields(content)
+    if known.get("error") == semconv.LIMIT_REACHED:
+        if type(known.get("limit")) is str:
+            yield {"limit": known["limit"], "maximum": known.get("maximum")}
+    elif depth:
+        for inner in content if is_list(content) else known.values():
+            if type(inner) is str or is_list(inner) or fields(inner):
+                yield from _answers(inner, depth - 1)

@@ -1,0 +1,111 @@
+"""The end of a run at its limit: one more request, without usable tools, and the answer."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from agent_otel.remedies.history.final_answer import NOTE
+from tests.contract import script
+from tests.contract.suite import QUIET
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
+from tests.servers.gemini import GeminiServer, GeminiServerWithIds
+from tests.servers.mistral import MistralServer
+from tests.servers.model import ModelServer, ToolCall
+from tests.servers.ollama import OllamaServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+    from tests.servers.model import Reply
+    from tests.servers.scripted import ScriptedServer
+
+MOST = 3
+
+
+class Carrier(NamedTuple):
+    """A framework, its environment and the provider's server; how it is run."""
+
+    agent: str
+    environment: str
+    server: type[ModelServer | ScriptedServer] = ModelServer
+    mode: str = "async"
+    setting: str = ""
+
+
+CARRIERS = {
+    "langgraph": Carrier("langgraph", "langchain"),
+    "langgraph, sync": Carrier("langgraph", "langchain", mode="sync"),
+    "openai-agents": Carrier("openai_agents", "openai-agents"),
+    "pydantic-ai": Carrier("pydantic_ai", "pydantic-ai"),
+    "pydantic-ai, responses": Carrier("pydantic_ai", "pydantic-ai", setting="responses"),
+    "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer),
+    "google-genai": Carrier("google_functions", "google-genai", GeminiServer),
+    "google-adk": Carrier("google_adk", "google-adk", GeminiServerWithIds),
+    "bedrock": Carrier("bedrock_client", "bedrock", BedrockServer, mode="sync"),
+    "strands": Carrier("strands", "strands"),
+    "strands, bedrock": Carrier("strands", "strands", BedrockServer, setting="bedrock"),
+    "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
+    "agno": Carrier("agno", "agno"),
+    "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync"),
+    "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync"),
+}
+
+
+def usable(request: Json) -> bool:
+    """Return whether a request lets the model call the tools in it, by the rules of its provider."""
+    config = request.get("toolConfig", {})
+    choice = request.get("tool_choice") or config.get("functionCallingConfig")
+    none = choice in ("none", {"type": "none"}, {"mode": "NONE"})
+    tools = "fetch" in json.dumps([request.get("tools"), config]) or request.get("thread", {}).get("type") == "continue"
+    return tools and not none
+
+
+def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[Json], Json]:
+    """Run an agent whose model calls a tool as long as it may; its requests, and what the child reported."""
+
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(server.requests[-1]) or number > 3 * MOST:
+            is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
+            return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
+        return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
+
+    server: ModelServer | ScriptedServer
+    plan = folder / "plan.json"
+    prompt = script.prompt(("call_1", "fetch", {"key": "k1"}))
+    case = {"tools": ["fetch"], "prompt": prompt, "mode": carrier.mode, "setting": carrier.setting, "execution": "r-1"}
+    plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
+    with carrier.server(decide) as server:
+        done = environment.run(
+            "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
+            f"tests.contract.agents.{carrier.agent}",
+            server.base_url,
+            str(plan),
+            env={**QUIET, "AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST)},
+            check=True,
+        )
+        return server.requests, json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", CARRIERS)
+def test_one_more_request_follows_the_limit_and_it_is_the_last(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    carrier = CARRIERS[name]
+    requests, report = run(carrier, environment(carrier.environment), tmp_path)
+    case: Any = report["cases"]["it"]
+    assert "done" in case["said"]
+    assert len(case["ran"]) == MOST
+    assert [usable(request) for request in requests] == [True] * (MOST + 1) + [False]
+    assert [NOTE in json.dumps(request) for request in requests] == [False] * (MOST + 1) + [True]
+    assert report["errors"] == {}
+    assert case["messages"] == []
+    skipped = [event for span in case["spans"] for event in span["events"] if event["name"] == "tool_call"]
+    assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}]
