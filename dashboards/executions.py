@@ -106,6 +106,14 @@ _GLANCE = glance(
         FEW_IS_GOOD,
     ),
     stat_of(
+        "Calls denied",
+        "Calls that the dispatch policy denied, or would deny in its mode monitor. The agent is misled, or the policy "
+        "lacks a rule.",
+        or_zero(S.sum(semconv.POLICY_DENIED)),
+        COUNT,
+        NONE_IS_GOOD,
+    ),
+    stat_of(
         "Claim checks that failed",
         "Share of failed operations on the claim store. After a failed put the model gets only the beginning; after "
         "a failed get, nothing. See Claim check.",

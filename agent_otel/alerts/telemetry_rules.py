@@ -96,6 +96,26 @@ def limit_hit(query: Query) -> Alert:
     )
 
 
+def call_denied(query: Query) -> Alert:
+    """Return a warning: the policy held; the agent may be misled, or the policy lacks a rule."""
+    chosen = query.thresholds
+    window = chosen.denied_window
+    by = (semconv.GEN_AI_TOOL_NAME, semconv.RULE, semconv.MODE)
+    denied = query.events("agent_otel_policy_denied", query.counter(semconv.POLICY_DENIED), window, *by)
+    return Alert(
+        "AgentToolCallDenied",
+        WARNING,
+        promql.at_least(denied, chosen.denied_min),
+        reads=(denied,),
+        summary=f"The dispatch policy denies calls of {value_of(semconv.GEN_AI_TOOL_NAME)}",
+        description=f"Calls of {value_of(semconv.GEN_AI_TOOL_NAME)}{IN_JOB} within {window} that the policy denies by "
+        f"its rule {value_of(semconv.RULE)}, in the mode {value_of(semconv.MODE)}: {COUNT}. Read the conversation: the "
+        "agent is misled, or the policy lacks a rule.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
 def claim_check_failing(query: Query) -> Alert:
     """Return a critical alert: stored results are unreadable, and new ones stay in the payload until a run fails."""
     chosen = query.thresholds
@@ -205,6 +225,7 @@ ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
     task_dropped,
     limit_hit,
+    call_denied,
     claim_check_failing,
     unresolved_refs,
     telemetry_gone,

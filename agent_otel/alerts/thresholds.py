@@ -178,6 +178,8 @@ class Thresholds:
     task_dropped_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
     limit_hit_window: str = _threshold(DURATION, "15m", "Calls skipped at a limit are counted over this window.")
     limit_hit_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+    denied_window: str = _threshold(DURATION, "15m", "Calls that the policy denies are counted over this window.")
+    denied_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
     claim_check_window: str = _threshold(DURATION, "15m", "Operations on the claim store are counted over this window.")
     claim_check_min_errors: int = _threshold(COUNT, 3, "So many failed operations in the window alert,")
     claim_check_errors_ratio: float = _threshold(RATIO, 0.1, "if they are a larger share of all operations than this.")

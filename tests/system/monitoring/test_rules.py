@@ -162,7 +162,7 @@ def test_severities() -> None:
     assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
         alert.name for alert in ALERTS if alert.severity == "info"
     ]
-    assert len(set(_NAMES)) == len(ALERTS) == 22
+    assert len(set(_NAMES)) == len(ALERTS) == 23
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
@@ -184,7 +184,7 @@ def test_promtool_finds_nothing(tmp_path: Path, suite: str) -> None:
     (tmp_path / "elsewhere.yaml").write_text(alerts.render(Thresholds.parse({"first_cut_window": "45m"}), elsewhere))
 
     said = programs.check_rules(RULES, FOR_OLD_RULERS, tmp_path / "elsewhere.yaml")
-    assert 3 == said.count("SUCCESS: 59 rules found")
+    assert 3 == said.count("SUCCESS: 61 rules found")
 
 
 @_suites
@@ -544,6 +544,7 @@ def test_alerts_on_what_the_agents_did(store: Callable[[str], Prometheus], name:
         "AgentHistoryLost",
         "AgentLimitHit",
         "AgentTaskDropped",
+        "AgentToolCallDenied",
         "AgentToolErrorRateHigh",
         "AgentToolResultTooLarge",
         "AgentToolResultsMostlyLarge",

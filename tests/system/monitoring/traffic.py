@@ -134,9 +134,17 @@ def check_status(order: int) -> str:
     return f'{{"order": {order}, "status": "open"}}'
 
 
+@agent_otel.tool(agent="support")
+def delete_order(order: int) -> str:
+    """Delete an order, which the policy allows to no agent."""
+    raise AssertionError(order)
+
+
 def loop(number: int) -> Work:
-    """An agent that asks the same again and again, until it meets the limit."""
+    """An agent that asks the same again and again, until it meets the limit, and for what it may not do."""
+    agent_otel.remedies.use_policy({"rules": [{"tools": "check_status"}]})
     with agent_otel.execution(f"loop-{number}", workflow="answer_ticket", agent="support"):
+        delete_order(order=4711)
         for _ in range(3):
             for _ in range(15):
                 check_status(order=4711)
