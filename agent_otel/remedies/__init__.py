@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.trimming import deduplicate as deduplicate_history
     from agent_otel.remedies.history.trimming import trim as trim_history
     from agent_otel.remedies.limits import token_counter
-    from agent_otel.remedies.pagination import paginate, paginated
+    from agent_otel.remedies.pagination import Cursor, Window, paginate, paginated
     from agent_otel.remedies.result_ceiling import result_hint
     from agent_otel.remedies.result_summaries import result_summary, summarize_result
 
 __all__ = [
+    "Cursor",
     "DispatchedCall",
     "LeanRecord",
     "PolicyError",
     "ToolDeniedError",
+    "Window",
     "aforget",
     "aget_tool_result",
     "aresolve",
@@ -52,10 +54,12 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "Cursor": "agent_otel.remedies.pagination",
     "DispatchedCall": "agent_otel.remedies.dispatch_policy.hooks",
     "LeanRecord": "agent_otel.remedies.claim_check.lean_record",
     "PolicyError": "agent_otel.remedies.dispatch_policy.rules",
     "ToolDeniedError": "agent_otel.core.types",
+    "Window": "agent_otel.remedies.pagination",
     "aforget": "agent_otel.remedies.forgetting",
     "aget_tool_result": "agent_otel.remedies.claim_check.get_tool_result",
     "aresolve": "agent_otel.remedies.claim_check.policy",

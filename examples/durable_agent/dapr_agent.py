@@ -19,15 +19,23 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 
-def durable_agent(ctx: DaprWorkflowContext, question: str) -> Generator[Any, Any, str]:
-    """Go on until the model answers; runs again from its beginning at each step, with the results so far."""
-    state = begin(question)
-    while True:
+_TURNS = 10
+"""Turns of one history. daprd sends a history whole, and stalls a workflow whose history is too large for a message."""
+
+
+def durable_agent(ctx: DaprWorkflowContext, state: State) -> Generator[Any, Any, str | None]:
+    """Go on until the model answers; runs again from its beginning at each step, with the results so far.
+
+    After some turns the state begins a new history, which holds none of the states before it.
+    """
+    for _ in range(_TURNS):
         message = yield ctx.call_activity("call_model", input=state)
         if not message.get("tool_calls"):
             return str(message["content"])
         results = yield when_all([ctx.call_activity("run_tool", input=call) for call in message["tool_calls"]])
         state = remember(state, message, results)
+    ctx.continue_as_new(state)
+    return None
 
 
 def run(agent: Agent, job: Job) -> Ending:
@@ -46,7 +54,7 @@ def run(agent: Agent, job: Job) -> Ending:
     worker.start()
     try:
         client: Any = DaprWorkflowClient()
-        instance = client.schedule_new_workflow(durable_agent, input=job.question)
+        instance = client.schedule_new_workflow(durable_agent, input=begin(job.question))
         try:
             ended = client.wait_for_workflow_completion(instance, timeout_in_seconds=int(job.patience))
         except TimeoutError as error:

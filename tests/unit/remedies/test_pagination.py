@@ -6,6 +6,7 @@ import asyncio
 import base64
 import inspect
 import itertools
+import sqlite3
 import subprocess
 import sys
 import typing
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_otel
-from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of, paginate, paginated
+from agent_otel.remedies.pagination import BadCursorError, Cursor, Window, cursor_of, offset_of, paginate, paginated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -185,6 +186,99 @@ def test_what_a_framework_reads_of_the_tool_has_the_two_parameters() -> None:
     assert inspect.signature(search_later).parameters["page_size"].default == 2
     hints = typing.get_type_hints(search)
     assert (hints["cursor"], hints["page_size"], hints["query"]) == (str | None, int, str)
+    assert (
+        typing.get_type_hints(search, include_extras=True)["page_size"].__metadata__[0] == "Rows of the page, 1 to 50."
+    )
     assert str(inspect.getdoc(search)).startswith("Find something.\n\nReturns one page: `items`, and `next_cursor`")
     assert inspect.iscoroutinefunction(search_later)
     assert agent_otel.remedies.paginated is paginated
+
+
+# --- a tool that reads the page itself -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def orders() -> sqlite3.Connection:
+    """Return a table of 45 orders, of which the even are open."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT)")
+    database.executemany("INSERT INTO orders VALUES (?, ?)", [(n, "closed" if n % 2 else "open") for n in range(1, 46)])
+    return database
+
+
+def pages_of(tool: Callable[..., Any], **arguments: Any) -> list[Any]:
+    """Return all pages."""
+    pages = [tool(**arguments)]
+    while pages[-1]["next_cursor"]:
+        pages.append(tool(**arguments, cursor=pages[-1]["next_cursor"]))
+    return pages
+
+
+@pytest.mark.shows("001.pagination")
+def test_a_tool_with_a_window_puts_the_offset_into_its_query(orders: sqlite3.Connection) -> None:
+    asked: list[tuple[int, int, Any]] = []
+
+    @paginated(page_size=10)
+    def list_orders(status: str, *, window: Window) -> list[int]:
+        """List orders."""
+        asked.append((window.limit, window.offset, window.after))
+        (window.total,) = orders.execute("SELECT count(*) FROM orders WHERE status = ?", (status,)).fetchone()
+        query = "SELECT id FROM orders WHERE status = ? ORDER BY id LIMIT ? OFFSET ?"
+        return [each for (each,) in orders.execute(query, (status, window.limit, window.offset))]
+
+    pages = pages_of(list_orders, status="open")
+    assert [page["items"] for page in pages] == [[*range(2, 21, 2)], [*range(22, 41, 2)], [42, 44]]
+    assert [page["total_estimate"] for page in pages] == [22, 22, 22]
+    assert asked == [(11, 0, None), (11, 10, None), (11, 20, None)]
+    assert list(inspect.signature(list_orders).parameters) == ["status", "cursor", "page_size"]
+    assert set(typing.get_type_hints(list_orders)) == {"status", "cursor", "page_size", "return"}
+    assert list_orders(status="closed", cursor=pages[0]["next_cursor"])["error"] == "bad_cursor"
+    assert len(asked) == 3
+
+
+@pytest.mark.shows("001.pagination")
+def test_a_tool_with_a_key_reads_on_after_the_last_row_though_rows_were_added_before_it() -> None:
+    rows: list[dict[str, Any]] = [{"at": f"2026-01-{day:02}", "n": day} for day in range(2, 8)]
+    asked: list[tuple[int, int, Any]] = []
+
+    @paginated(page_size=2, key=lambda row: [row["at"], row["n"]])
+    async def list_events(*, window: Window) -> Iterator[dict[str, Any]]:
+        asked.append((window.limit, window.offset, window.after))
+        after = window.after or ["", 0]
+        return (row for row in sorted(rows, key=lambda row: row["n"]) if [row["at"], row["n"]] > after)
+
+    first = asyncio.run(list_events())
+    rows.append({"at": "2026-01-01", "n": 1})
+    second = asyncio.run(list_events(cursor=first["next_cursor"]))
+    third = asyncio.run(list_events(cursor=second["next_cursor"]))
+    assert [[row["n"] for row in page["items"]] for page in (first, second, third)] == [[2, 3], [4, 5], [6, 7]]
+    assert third["next_cursor"] is None
+    assert asked == [(3, 0, None), (3, 0, ["2026-01-03", 3]), (3, 0, ["2026-01-05", 5])]
+
+
+@pytest.mark.parametrize("position", [0, 20, -1, "a:b", "\u00e9", ["2026-01-01", 7], {"id": 3}, None, 1.5])
+def test_a_cursor_returns_the_position_that_it_was_made_of(position: Any) -> None:
+    assert agent_otel.remedies.Cursor is Cursor
+    cursor = Cursor(("list_orders", {"status": "open"})).encode(position)
+    assert Cursor(("list_orders", {"status": "open"})).decode(cursor) == position
+    with pytest.raises(BadCursorError):
+        Cursor(("list_orders", {"status": "closed"})).decode(cursor)
+
+
+def test_a_key_is_no_offset_and_a_long_key_makes_no_cursor() -> None:
+    with pytest.raises(BadCursorError):
+        paginate(ROWS, cursor=Cursor().encode("20"))
+    longest = "x" * 510
+    assert Cursor().decode(Cursor().encode(longest)) == longest
+    with pytest.raises(ValueError, match="a position has 513 bytes of JSON; a cursor takes 512"):
+        Cursor().encode(longest + "x")
+
+
+def test_an_argument_that_the_tool_changes_in_place_does_not_end_the_pages() -> None:
+    @paginated(page_size=2)
+    def take(filters: list[str]) -> list[int]:
+        filters.clear()
+        return [1, 2, 3]
+
+    first = take(["a"])
+    assert take(["a"], cursor=first["next_cursor"])["items"] == [3]
