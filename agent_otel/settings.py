@@ -269,7 +269,7 @@ class Settings:
         "",
         "The TOML file with the dispatch policy: the tools that each workflow and agent may call, with which "
         "arguments; every other call is denied before its handler runs. `code`: the program gives the policy to "
-        "`agent_otel.remedies.use_policy`. See [remedies](remedies.md).",
+        "`agent_otel.remedies.use_policy`. See [dispatch policy](dispatch-policy.md).",
     )
 
     trim_results: bool = _setting(

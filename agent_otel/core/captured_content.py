@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from agent_otel import semconv
@@ -16,3 +17,21 @@ def capture(before: dict[str, Any] | None, attribute: str, value: object, limit_
     if kept != whole:
         found[semconv.CONTENT_TRUNCATED] = (*found.get(semconv.CONTENT_TRUNCATED, ()), attribute)
     return found
+
+
+#: Shorter values, such as a tenant's name, are words that a result may have by itself.
+_SHORTEST_HIDDEN = 8
+_HIDDEN = "[injected]"
+
+
+def without(text: str, injected: dict[str, Any]) -> str:
+    """Return a text without the values that a policy has injected: a tool or a framework may repeat them."""
+    for value in injected.values():
+        if type(value) is str and len(value) >= _SHORTEST_HIDDEN:
+            text = text.replace(value, _HIDDEN).replace(json.dumps(value)[1:-1], _HIDDEN)
+    return text
+
+
+def hidden(captured: dict[str, Any], injected: dict[str, Any]) -> dict[str, Any]:
+    """Return copies of content without injected values."""
+    return {name: without(value, injected) if type(value) is str else value for name, value in captured.items()}

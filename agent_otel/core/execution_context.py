@@ -58,10 +58,11 @@ class Carrier:
     that runs later in this context does not belong to the step.
     """
 
-    __slots__ = ("_visit", "execution", "has_requested", "is_over", "let_go")
+    __slots__ = ("_visit", "attempt", "execution", "has_requested", "is_over", "let_go")
 
-    def __init__(self, execution: str | None, visit: object = None) -> None:
+    def __init__(self, execution: str | None, visit: object = None, attempt: int = 1) -> None:
         self.execution = execution
+        self.attempt = attempt
         self.is_over = visit is None
         #: True after the first model request of the step.
         self.has_requested = False

@@ -15,7 +15,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
-from agent_otel.core.captured_content import capture
+from agent_otel.core.captured_content import capture, hidden, without
 from agent_otel.core.execution_state import carried_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
@@ -188,6 +188,8 @@ class ToolInvocation:
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.out.captures:
             self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings.capture_bytes)
+            if self.injected:
+                self.captured = hidden(self.captured, self.injected)
 
     def _read_handed_back(self, result: ToolResult) -> None:
         handed = size(result.value)
@@ -250,6 +252,8 @@ class ToolInvocation:
             own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
             self.failure = text_of(own, self.out.settings.capture_bytes) if self.out.captures else None
+            if self.failure is not None and self.injected:
+                self.failure = without(self.failure, self.injected)
         if self.failed is not None:  # read when the exception was raised, before a remedy
             return
         if reader is not None and reader.failure_text is not None:
@@ -289,6 +293,8 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
     step = execution_context.running_step() if execution_context.runtime.get() is not None else None
     if step is not None and step.execution:
         attributes[semconv.EXECUTION_ID] = step.execution
+    if step is not None and step.attempt > 1:
+        attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
     if call.state is not None and call.state.carries is not None:
         attributes.update(carried_attributes(*call.state.carries))
     return attributes

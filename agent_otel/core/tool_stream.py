@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
-from agent_otel.core.remedy_hooks import askipped, result_remedies
+from agent_otel.core.remedy_hooks import askipped, result_remedies, skipped
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 
@@ -80,6 +81,14 @@ class StreamVisit:
                 self._span.attach()
         except Exception:
             errors.report_error("tool_call.step")
+
+    def gated(self, invocation: Invocation) -> None:
+        """Let the dispatch policy decide before the first step; ToolDeniedError when it denies the call."""
+        skipped(self._record, dataclasses.replace(self._reader, replace=None), invocation)
+
+    async def agated(self, invocation: Invocation) -> None:
+        """Do the same as `gated` without blocking the event loop."""
+        await askipped(self._record, dataclasses.replace(self._reader, replace=None), invocation)
 
     @property
     def _span(self) -> OpenSpan | None:

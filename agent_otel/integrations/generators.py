@@ -6,6 +6,8 @@ is when the tool's own code runs.
 
 from __future__ import annotations
 
+import functools
+import weakref
 from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any
 
@@ -56,12 +58,61 @@ class _Steps:
             self.visit.abandon()
 
 
+class _GatedSteps(_Steps):
+    """The steps of a generator tool while a dispatch policy is set: it decides before the first."""
+
+    def __init__(self, begin: Callable[[], Any], call: _Call) -> None:
+        super().__init__(begin)
+        self._call = call
+
+    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
+        if self._begin is not None:
+            self.begin()
+            if self.visit is not None:
+                with self.visit.step():
+                    self.visit.gated(self._call.invocation)
+                advance = self._call.renewed(advance)
+        return super().run(advance, *args)
+
+    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        if self._begin is not None:
+            self.begin()
+            if self.visit is not None:
+                with self.visit.step():
+                    await self.visit.agated(self._call.invocation)
+                advance = self._call.renewed(advance)
+        return await super().run_async(advance, *args)
+
+
+class _Call:
+    """A call of a generator function, which is made again when a policy has injected arguments into it."""
+
+    def __init__(self, wrapped: Callable[..., Any], invocation: Invocation) -> None:
+        self._wrapped = wrapped
+        self._given = (invocation.args, invocation.kwargs)
+        self.invocation = invocation
+        self.generator = wrapped(*invocation.args, **invocation.kwargs)
+        self.proxy: Callable[[], Any] = lambda: None
+
+    def renewed(self, advance: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function that takes the first step: of a new generator when the arguments are others."""
+        args, kwargs = self.invocation.args, self.invocation.kwargs
+        if args is self._given[0] and kwargs is self._given[1]:
+            return advance
+        generator = self._wrapped(*args, **kwargs)
+        proxy = self.proxy()
+        if proxy is not None:
+            proxy.__wrapped__ = generator
+        step: Callable[..., Any] = getattr(generator, advance.__name__)
+        return step
+
+
 class _RemediedSteps(_Steps):
     """The steps of an async generator of events, whose result a remedy may replace."""
 
-    def __init__(self, begin: Callable[[], Any], invocation: Invocation) -> None:
+    def __init__(self, begin: Callable[[], Any], call: _Call) -> None:
         super().__init__(begin)
-        self._invocation = invocation
+        self._call = call
         #: The only event of a call that a limit skips.
         self._instead: Any = LEFT_ALONE
         self._is_over = False
@@ -73,13 +124,14 @@ class _RemediedSteps(_Steps):
             return await advance(*args)
         with self.visit.step():
             if is_first:
-                self._instead = await self.visit.askipped(self._invocation)
+                self._instead = await self.visit.askipped(self._call.invocation)
+                advance = self._call.renewed(advance)
             if self._is_over:
                 raise StopAsyncIteration
             if self._instead is not LEFT_ALONE:
                 self._is_over = True
                 return self._instead
-            return await self.visit.aremedied(await advance(*args), self._invocation)
+            return await self.visit.aremedied(await advance(*args), self._call.invocation)
 
 
 class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -146,15 +198,29 @@ class MeasuredAsyncGenerator(_Measured):
             self._self_steps.abandon()
 
 
-def measured(generator: Any, reader: ToolReader | ModelReader, invocation: Invocation) -> Any:
-    """Put the measuring around a generator of either kind."""
-    enter: Callable[..., Any] = handler.enter_model if isinstance(reader, ModelReader) else handler.enter_stream
-    if not hasattr(generator, "__anext__"):
-        return MeasuredGenerator(generator, _Steps(lambda: enter(reader, invocation)))
-    is_remedied = isinstance(reader, ToolReader) and reader.events and reader.replace is not None
-    if is_remedied and handler.result_remedies() is not None:
-        return MeasuredAsyncGenerator(generator, _RemediedSteps(lambda: enter(reader, invocation), invocation))
-    return MeasuredAsyncGenerator(generator, _Steps(lambda: enter(reader, invocation)))
+def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader, invocation: Invocation) -> Any:
+    """Call a generator function, and put the measuring around its generator, of either kind."""
+    if isinstance(reader, ModelReader):
+        generator = wrapped(*invocation.args, **invocation.kwargs)
+        return _proxy(generator, _Steps(lambda: handler.enter_model(reader, invocation)))
+    begin = functools.partial(handler.enter_stream, reader, invocation)
+    if handler.result_remedies() is None:
+        return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))
+    call = _Call(wrapped, invocation)
+    steps: _Steps = _Steps(begin)
+    if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
+        steps = _RemediedSteps(begin, call)
+    elif handler.injects() and not reader.events:
+        steps = _GatedSteps(begin, call)
+    proxy = _proxy(call.generator, steps)
+    call.proxy = weakref.ref(proxy)
+    call.generator = None
+    return proxy
+
+
+def _proxy(generator: Any, steps: _Steps) -> _Measured:
+    kind = MeasuredAsyncGenerator if hasattr(generator, "__anext__") else MeasuredGenerator
+    return kind(generator, steps)
 
 
 def watched(value: Any, visit: ResponseVisit) -> Any:

@@ -132,6 +132,6 @@ def _remedied_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
 
 def _stream(reader: ToolReader | ModelReader) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return generators.measured(wrapped(*args, **kwargs), reader, Invocation(instance, args, kwargs))
+        return generators.measured(wrapped, reader, Invocation(instance, args, kwargs))
 
     return wrapper

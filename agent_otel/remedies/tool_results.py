@@ -95,8 +95,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
-        if self._gate is not None and not record.is_gated:
-            self._gate.passed_by(reader)
+        if self._gate is not None:
+            read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
             return value
         refine(record, read, self._most_bytes(record, reader))
@@ -112,8 +112,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
-        if self._gate is not None and not record.is_gated:
-            self._gate.passed_by(reader)
+        if self._gate is not None:
+            read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
             return value
         await arefine(record, read, self._most_bytes(record, reader))

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel._internal.setting_kinds import Secret
 from agent_otel.core import execution_context, step_visit
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Denial, Replacement, ToolDeniedError
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
 from agent_otel.remedies.dispatch_policy import hooks
+from agent_otel.remedies.dispatch_policy.hiding import hide
 from agent_otel.remedies.dispatch_policy.hooks import DispatchedCall
 from agent_otel.remedies.dispatch_policy.source import mode_of
 from agent_otel.remedies.dispatch_policy.values import (
@@ -95,14 +97,20 @@ class Gate:
         errors.report_error("tool_call.policy")
         return Denial(semconv.RULE_UNREADABLE, mode_of(self._source.policy))
 
-    def passed_by(self, reader: ToolReader) -> None:
-        """Log once that a handler has run on which the policy did not decide."""
-        adapter = reader.call.__module__
-        errors.warn_once(
-            f"policy passed by {adapter}",
-            f"AGENT_OTEL_TOOL_POLICY: a handler ran through {adapter.rpartition('.')[2]} on which the policy did not "
-            "decide; a hand-written loop has to call `refused` before it runs a tool.",
-        )
+    def left(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+    ) -> tuple[object, Any]:
+        """Return the result of a handler without injected values; log once that a handler ran without a decision."""
+        if record.injected:
+            return hide(record, reader, read, value, invocation)
+        if not record.is_gated and reader.station == PRODUCED:
+            adapter = reader.call.__module__
+            errors.warn_once(
+                f"policy passed by {adapter}",
+                f"AGENT_OTEL_TOOL_POLICY: a handler ran through {adapter.rpartition('.')[2]} on which the policy did "
+                "not decide; a hand-written loop has to call `refused` before it runs a tool.",
+            )
+        return read, value
 
     def _steps(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Steps:
         policy = self._source.policy
@@ -195,7 +203,9 @@ class _Checked:
         for name, source in rule.inject.items():
             values[name] = yield from _value_of(name, source, call)
         self._record.injected = values
-        if reader.inject is None or not reader.inject(self._invocation, values):
+        # Frameworks show arguments in the messages of their exceptions, by `repr`.
+        hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
+        if reader.inject is None or not reader.inject(self._invocation, hidden):
             self._record.injected = None
             adapter = reader.call.__module__
             errors.warn_once(

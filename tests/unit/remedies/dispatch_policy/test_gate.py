@@ -1,0 +1,163 @@
+"""Calls at the gate: denied ones do not run, injected values show nowhere, and a failure denies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+PROGRAM = Path(__file__).parent / "gate_program.py"
+CANARY = "canary-5d01"
+ENV = {
+    "AGENT_OTEL": "1",
+    "AGENT_OTEL_TOOL_POLICY": "code",
+    "CANARY": CANARY,
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+}
+
+
+class Ran:
+    """What the program printed, and its log."""
+
+    def __init__(self, stdout: str, stderr: str) -> None:
+        self.stdout, self.stderr = stdout, stderr
+        self.cases: dict[str, Any] = json.loads(stdout)["cases"]
+        self.metrics: Any = json.loads(json.loads(stdout)["metrics"])
+
+    def found(self, name: str) -> Any:
+        """What the calls of a case returned; texts that are JSON as objects."""
+        return _read(self.cases[name]["found"])
+
+    def events(self, name: str) -> list[Any]:
+        """The attributes of the events of a case."""
+        return [attributes for span in self.cases[name]["spans"] for _, attributes in span["events"]]
+
+
+def _read(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_read(each) for each in found]
+    return json.loads(found) if isinstance(found, str) and found.startswith("{") else found
+
+
+@pytest.fixture(scope="module")
+def ran(environment: Callable[[str], Environment]) -> Ran:
+    child = environment("bare").run(PROGRAM, env=ENV, check=True)
+    return Ran(child.stdout.splitlines()[-1], child.stderr)
+
+
+def denied(rule: str, tool: str = "search", argument: str | None = None) -> Any:
+    return [tool, rule, argument]
+
+
+def errors(found: Any) -> Any:
+    """The tool, the rule and the argument of each error; other results as they are."""
+    if isinstance(found, list):
+        return [errors(each) for each in found]
+    if isinstance(found, dict) and found.get("error") == "tool_denied":
+        return [found["tool"], found["rule"], found.get("argument")]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("no policy yet", denied("unreadable")),
+        ("no rule", denied("tools")),
+        ("injected", ["x 5 True", "x 7 True", "x 5 True", "('a',) True"]),
+        ("injected, async", "x True"),
+        ("no such parameter", denied("inject", "plain")),
+        ("a generator", ["x", "True"]),
+        ("a generator that is denied", ["raised", denied("require", "lines", "query")]),
+        ("by hand", ["x 5 True", "x 5 True"]),
+        ("by hand, unreadable", [denied("arguments")] * 3),
+        ("from the environment", "x 5 True"),
+        ("not in the environment", denied("inject", argument="token")),
+        ("from the context", "x 5 True"),
+        ("not in the context", denied("inject", argument="token")),
+        ("a source that fails", denied("inject", argument="token")),
+        ("an approval that fails", denied("approve")),
+        ("an approval that is not there", denied("approve")),
+        ("approved", [denied("approve"), "yes 5 False"]),
+        (
+            "approved in a loop",
+            [denied("approve"), "yes 5 False", denied("approve", "fetch"), "yes False"],
+        ),
+        ("approved by hand, async", denied("approve")),
+        ("monitor", ["no 5 True", "yes 5 True"]),
+        ("a result with the secret", "x [injected]"),
+        (
+            "of a workflow",
+            ["x 5 True", denied("tools"), ["search", {"query": "x"}, "bot", "triage", "run-1", 1]],
+        ),
+        ("retried", ["x 5 True", ["search", {"query": "x"}, None, "flow", "run-3", 2]]),
+    ],
+)
+def test_calls_at_the_gate(ran: Ran, name: str, expected: Any) -> None:
+    assert errors(ran.found(name)) == expected
+
+
+def test_spans_have_the_event_and_the_attempt(ran: Ran) -> None:
+    [span] = ran.cases["not in the context"]["spans"]
+    assert span["attributes"]["error.type"] == "tool_denied"
+    assert "tool.result.bytes" not in span["attributes"]
+    assert ran.events("not in the context") == [{"rule": "inject", "mode": "enforce", "argument": "token"}]
+    assert ran.events("monitor") == [{"rule": "approve", "mode": "monitor"}]
+    assert all("error.type" not in span["attributes"] for span in ran.cases["monitor"]["spans"])
+    [span] = ran.cases["retried"]["spans"]
+    assert span["attributes"]["workflow.activity.attempt"] == 2
+    first, second = ran.cases["injected"]["spans"][0], ran.cases["from the environment"]["spans"][0]
+    assert first["attributes"]["tool.args_hash"] == second["attributes"]["tool.args_hash"]
+    assert first["attributes"]["tool.args.bytes"] == len('{"query":"x"}')
+
+
+def test_the_counter_has_tool_rule_and_mode(ran: Ran) -> None:
+    points = [
+        (point["attributes"]["gen_ai.tool.name"], point["attributes"]["rule"], point["attributes"]["mode"])
+        for resource in ran.metrics["resource_metrics"]
+        for scope in resource["scope_metrics"]
+        for metric in scope["metrics"]
+        if metric["name"] == "agent_otel.policy.denied"
+        for point in metric["data"]["data_points"]
+    ]
+    assert set(points) == {
+        ("search", "unreadable", "enforce"),
+        ("search", "tools", "enforce"),
+        ("plain", "inject", "enforce"),
+        ("lines", "require", "enforce"),
+        ("search", "arguments", "enforce"),
+        ("search", "inject", "enforce"),
+        ("search", "approve", "enforce"),
+        ("fetch", "approve", "enforce"),
+        ("search", "approve", "monitor"),
+    }
+
+
+def test_the_secret_shows_nowhere(ran: Ran) -> None:
+    # The tool's own exception is the caller's, with its own text.
+    assert ran.found("an exception with the secret") == ["ValueError", f"x {CANARY}"]
+    shown = {name: case for name, case in ran.cases.items() if name != "an exception with the secret"}
+    assert CANARY not in json.dumps(shown)
+    assert CANARY not in json.dumps(ran.cases["an exception with the secret"]["spans"])
+    assert CANARY not in json.dumps(ran.metrics)
+    assert CANARY not in ran.stderr
+
+
+def test_what_failed_is_said_once(ran: Ran) -> None:
+    said = [line for line in ran.stderr.splitlines() if "AGENT_OTEL_TOOL_POLICY" in line]
+    assert [line.partition(" at ")[0] for line in said] == [
+        (
+            "AGENT_OTEL_TOOL_POLICY: arguments cannot be injected into this call through api; calls that need them "
+            "are denied."
+        ),
+        "AGENT_OTEL_TOOL_POLICY: there is no value to inject for token; calls that need it are denied.",
+        "AGENT_OTEL_TOOL_POLICY: The source of token failed with KeyError",
+        "AGENT_OTEL_TOOL_POLICY: The approval failed with KeyError",
+        "AGENT_OTEL_TOOL_POLICY: The approval failed with ModuleNotFoundError",
+    ]
