@@ -38,7 +38,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "alerts": ("semconv", "semconv_types", "settings"),
     "api": ("_internal", "core", "integrations"),
     "auto": ("_bootstrap",),
-    "cli": ("_internal", "alerts", "caps", "semconv", "semconv_types", "settings"),
+    "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
+    "cli": ("_internal", "alerts", "caps", "doctor", "semconv", "semconv_types", "settings"),
     "": ("_internal", "api", "caps", "remedies"),
 }
 

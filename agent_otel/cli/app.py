@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
     "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
     "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
+    "doctor": ("agent_otel.cli.doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
 }
 
 
@@ -35,4 +36,4 @@ class _Lazily(click.Group):
 @click.group(cls=_Lazily, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="agent-otel")
 def app() -> None:
-    """Bring the dashboards into Grafana and the alerts into Prometheus, and see whether they work there."""
+    """Find out whether an agent is measured; bring the dashboards into Grafana and the alerts into Prometheus."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _GOOD = ("ok", "written", "unchanged", "created", "updated", "moved", "replaced")
-_BAD = ("refused", "missing", "failing", "firing")
+_BAD = ("error", "refused", "missing", "failing", "firing")
 
 
 class Failure(click.ClickException):

@@ -38,7 +38,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_there_are_no_other_blocks() -> None:
     kinds = [name for name in re.findall(r"^```(\w*)", PAGE, re.MULTILINE) if name]
-    assert ["console"] * 4 + ["yaml"] + ["console"] * 2 == kinds
+    assert ["console"] * 6 + ["yaml"] + ["console"] * 2 == kinds
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "options.yaml").write_text(OPTIONS)
-    commands = [command for block in BLOCKS for command in block]
+    commands = [command for block in BLOCKS for command in block if "doctor" not in command]
     checks = [command for command in commands if command.startswith("agent-otel alerts check")]
     assert 2 == len(checks)
     with Grafana() as grafana:
@@ -81,6 +81,15 @@ def test_every_command(environment: Callable[[str], Environment], environ: dict[
         said = _shell([_addressed(command, "", engine.url) for command in checks], tmp_path, environ)
     assert "AgentToolResultTooLarge" in said
     assert '"problems": []' in said
+
+
+def test_the_doctor(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("import agent_otel\nagent_otel.tool(len)('four')\n")
+    examine, without_site, watch = (command for block in BLOCKS for command in block if "doctor" in command)
+    environ = {**environ, "AGENT_OTEL": "1"}
+    assert "on, agent_otel 0.1.0 in Python" in _shell([examine], tmp_path, environ)
+    assert "agent_otel is not installed for python3" in _shell([f"! {without_site} 2>&1"], tmp_path, environ)
+    assert "1 tool calls, 0 payloads, 0 internal errors" in _shell([watch], tmp_path, environ)
 
 
 def test_the_five_lines_of_the_readme(

@@ -1,0 +1,116 @@
+"""``agent-otel doctor``: whether agent_otel is on in an interpreter, what it measures, and where its telemetry goes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from agent_otel import semconv
+from agent_otel.cli import console
+from agent_otel.cli.console import Failure
+from agent_otel.doctor import observed
+from agent_otel.doctor.findings import ERROR, Finding, findings
+
+#: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
+_PROBE = "import sys; sys.path[:] = [p for p in sys.path if p]; from agent_otel.doctor import probe; probe.main()"
+#: Exit code where something is wrong; 2 stands for wrong usage, as with every command.
+_WRONG = 1
+_FIRST_THINGS = 3
+
+
+@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.option("--python", default=sys.executable, help="Interpreter of the agent, with its options: 'python3 -S'.")
+@click.option("--json", "as_json", is_flag=True, help="Print findings and facts as JSON.")
+@click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM...]")
+def command(python: str, program: tuple[str, ...], *, as_json: bool) -> None:
+    """Say whether agent_otel is on, what it measures and where its telemetry goes.
+
+    Run it with the agent's environment variables. It imports the frameworks that are installed, and sends one span and
+    one data point. The first line names the most important cause; the exit code is 1 where something is wrong.
+
+    With a program (agent-otel doctor -- python agent.py) it runs the program with agent_otel switched on, and says at
+    its end what was seen: calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is the
+    program's.
+    """
+    if program:
+        sys.exit(_observe(program, as_json=as_json))
+    facts = _examine(shlex.split(python))
+    found = findings(facts)
+    if as_json:
+        click.echo(json.dumps({"findings": [asdict(finding) for finding in found], "facts": facts}, indent=2))
+    else:
+        _print(found)
+    if found[0].level == ERROR:
+        sys.exit(_WRONG)
+
+
+def _examine(python: list[str]) -> dict[str, Any]:
+    """Return the facts of an interpreter.
+
+    Raises:
+        Failure: the interpreter cannot be started, does not have the package, or ends.
+    """
+    ended = _run([*python, "-c", _PROBE], dict(os.environ), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if ended.returncode:
+        last = next(iter(reversed(ended.stderr.strip().splitlines())), "no message")
+        if "No module named 'agent_otel" in last:
+            raise Failure(f"agent_otel is not installed for {python[0]}: run {python[0]} -m pip install agent-otel")
+        raise Failure(f"{python[0]} ended with {ended.returncode}: {last}")
+    facts: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    return facts
+
+
+def _run(arguments: list[str], env: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(arguments, env=env, check=False, **options)  # noqa: S603 - what the user names
+    except OSError as error:
+        raise Failure(f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}") from error
+
+
+def _print(found: list[Finding]) -> None:
+    """Print the worst finding as a line of its own, and all in a table."""
+    first = found[0]
+    console.say(f"{first.text}{f': {first.hint}' if first.hint else ''}", "bold red" if first.level == ERROR else "")
+    rows = [(finding.level, finding.topic, finding.text, finding.hint) for finding in found]
+    console.table(("", "topic", "finding", "what to do"), rows)
+
+
+def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
+    """Run a program with the switch on, print what was seen of it, and return its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "PROMETHEUS_MULTIPROC_DIR": folder}
+        ended = _run(list(program), env)
+        seen = observed.read(Path(folder))
+    rows, things = observed.tools(seen), observed.advice(seen)
+    if as_json:
+        click.echo(json.dumps({"tools": [asdict(row) for row in rows], "advice": things}))
+        return ended.returncode
+    _print_tools(rows)
+    requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")
+    console.say(
+        f"{sum(row.calls for row in rows):,} tool calls, {seen.total(semconv.PAYLOAD_SIZE, '_count'):,} payloads, "
+        f"{seen.total(semconv.INTERNAL_ERRORS):,} internal errors"
+        + (f", {requests:,} requests with a system prompt" if requests else "")
+    )
+    for number, thing in enumerate(things[:_FIRST_THINGS], 1):
+        console.say(f"{number}. {thing}", "bold")
+    if rows and not things:
+        console.say("nothing was cut, lost or refused")
+    return ended.returncode
+
+
+def _print_tools(rows: list[observed.Tool]) -> None:
+    if not rows:
+        console.say("no tool call was seen; `agent-otel doctor` without a program says why", "bold red")
+        return
+    head = ("tool", "calls", "bytes of results", "large", "truncated", "repeats", "incomplete answers")
+    console.table(head, [(row.name, *(f"{figure:,}" for figure in list(asdict(row).values())[1:])) for row in rows])

@@ -1,0 +1,1 @@
+"""Diagnosis of an interpreter and its environment: what ``agent-otel doctor`` reports."""

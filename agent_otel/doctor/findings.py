@@ -1,0 +1,130 @@
+"""Findings about an interpreter, from the facts of the probe: what is wrong, why, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ERROR, WARNING, OK = "error", "warning", "ok"
+_ORDER = (ERROR, WARNING, OK)
+_EXPLICIT = "begin the program with `import agent_otel.auto`"
+#: Words in messages of exporters -> what they mean.
+_CAUSES = {
+    "404": "nothing is served at that path: OTEL_EXPORTER_OTLP_ENDPOINT is the base address, without /v1/traces",
+    "401": "the collector wants credentials: OTEL_EXPORTER_OTLP_HEADERS",
+    "403": "the collector refuses the credentials in OTEL_EXPORTER_OTLP_HEADERS",
+    "refused": "nothing listens there",
+    "UNAVAILABLE": "nothing there speaks gRPC; HTTP needs OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+    "timed out": "there is no answer within the timeout",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is right or wrong; ``hint`` says what to do."""
+
+    level: str
+    topic: str
+    text: str
+    hint: str = ""
+
+
+def findings(facts: Mapping[str, Any]) -> list[Finding]:
+    """Return all findings, the worst first, and among equals in the order of their effect."""
+    found = [*_activation(facts), *_settings(facts), *_integrations(facts), *_exports(facts), *_failed(facts)]
+    return sorted(found, key=lambda finding: _ORDER.index(finding.level))
+
+
+def _activation(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    switch, interpreter = facts["switch"], facts["interpreter"]
+    value = (switch["value"] or "").strip().lower()
+    if switch["active"]:
+        yield Finding(OK, "switch", f"on, agent_otel {interpreter['package']} in Python {interpreter['version']}")
+    elif not value:
+        yield Finding(ERROR, "switch", "agent_otel is off: AGENT_OTEL is not set", "set AGENT_OTEL=1")
+    elif value in switch["off"]:
+        yield Finding(ERROR, "switch", f"agent_otel is off: AGENT_OTEL={switch['value']}", "set AGENT_OTEL=1")
+    elif value not in switch["on"]:
+        text = f"agent_otel is off: AGENT_OTEL={switch['value']} is none of {', '.join(switch['on'])}"
+        yield Finding(ERROR, "switch", text, "set AGENT_OTEL=1")
+    else:
+        yield _not_started(interpreter)
+
+
+def _not_started(interpreter: Mapping[str, Any]) -> Finding:
+    """Return why the start-up file did not run, although the switch is on."""
+    if interpreter["no_site"]:
+        return Finding(ERROR, "start-up", "start-up files do not run: Python was started with -S", _EXPLICIT)
+    if not interpreter["startup_files"]:
+        text = (
+            f"the start-up file is not installed: {interpreter['folder']} is no folder for start-up files, as after "
+            "`pip install --target` or on PYTHONPATH"
+        )
+        return Finding(ERROR, "start-up", text, _EXPLICIT)
+    text = f"{interpreter['startup_files'][0]} has not switched agent_otel on; standard error says why"
+    return Finding(ERROR, "start-up", text, _EXPLICIT)
+
+
+def _settings(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    for message in _own(facts, "WARNING"):
+        if message.startswith("AGENT") or " is no setting" in message:
+            yield Finding(ERROR, "settings", message)
+    for row in facts["settings"] if isinstance(facts["settings"], list) else ():
+        yield Finding(OK, "settings", f"{row['variable']}={row['value']}")
+
+
+def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    rows = facts["integrations"] if isinstance(facts["integrations"], list) else []
+    if not rows:
+        yield Finding(
+            WARNING, "integrations", "no supported framework is installed", "docs/integrations.md has the list"
+        )
+    for row in rows:
+        name = f"{row['distribution']} {row['version']}"
+        if row["disabled"]:
+            yield Finding(WARNING, "integrations", f"{name} is disabled by AGENT_OTEL_DISABLED_INTEGRATIONS")
+        elif "unmatched" in row["wrapped"]:
+            text = next((line for line in _own(facts, "WARNING") if line.startswith(row["distribution"])), name)
+            yield Finding(ERROR, "integrations", text)
+        elif row["wrapped"]:
+            yield Finding(OK, "integrations", f"{name}: {', '.join(row['wrapped'])}")
+        elif facts["switch"]["active"]:
+            yield Finding(WARNING, "integrations", f"{name} is installed, and nothing of it could be imported")
+
+
+def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    exporters = facts["exporters"] if isinstance(facts["exporters"], list) else []
+    for row in exporters:
+        what = f"{row['signal']} to {row['target'] or row['name']}"
+        if row["outcome"] in ("delivered", "scraped"):
+            yield Finding(OK, "export", f"{what}: {row['outcome']}")
+        elif row["outcome"] == "no exporter":
+            text = f"{what}: no exporter of the name {row['name']!r} can be made"
+            yield Finding(ERROR, "export", text, "pip install 'agent-otel[otlp]'")
+        else:
+            reply = next(iter(row["messages"]), "no message")
+            hint = next((cause for word, cause in _CAUSES.items() if word in reply), "")
+            yield Finding(ERROR, "export", f"{what} are not taken: {reply}", hint)
+    for message in _own(facts, "WARNING"):
+        if message.startswith(("agent_otel cannot serve metrics", "AGENT_OTEL_METRICS=otel")):
+            yield Finding(ERROR, "export", message)
+    for message in _own(facts, "INFO"):
+        if message.startswith("Metrics "):
+            yield Finding(OK, "export", message)
+    if facts["switch"]["active"] and not any(row["signal"] == "traces" for row in exporters):
+        text = "spans are exported only if the program sets a TracerProvider"
+        yield Finding(WARNING, "export", text, "or set OTEL_EXPORTER_OTLP_ENDPOINT")
+
+
+def _failed(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    for part, value in facts.items():
+        if isinstance(value, dict) and set(value) == {"error"}:
+            yield Finding(ERROR, part, f"this part could not be examined: {value['error']}")
+
+
+def _own(facts: Mapping[str, Any], level: str) -> list[str]:
+    """Return what agent_otel logged at a level."""
+    return [line["text"] for line in facts["messages"] if (line["logger"], line["level"]) == ("agent_otel", level)]

@@ -1,0 +1,136 @@
+"""Figures of a program that ran under ``agent-otel doctor``: its calls, sizes and losses, and what to do first.
+
+The program's metrics are read from the files that prometheus_client keeps in multiprocess mode, because they survive
+every way in which a process ends, and count forked children.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, multiprocess
+
+from agent_otel import semconv
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_otel.semconv_types import Metric
+
+#: Metric, the label that says whose it is, and what to do; {n} is the sum and {who} the value with the largest share.
+_CHECKS: Final = (
+    (
+        semconv.PAYLOADS_REJECTED,
+        semconv.WORKFLOW_NAME,
+        "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
+    ),
+    (
+        semconv.PAYLOAD_NEAR_CAP,
+        semconv.WORKFLOW_NAME,
+        "{n} payloads of {who} were near their cap: set AGENT_OTEL_CLAIM_CHECK before the cap is met",
+    ),
+    (
+        semconv.ANSWERS_INCOMPLETE,
+        semconv.GEN_AI_TOOL_NAME,
+        "{n} answers were built on a part of a result of {who}: let it return pages, or set AGENT_OTEL_CLAIM_CHECK",
+    ),
+    (semconv.HISTORY_LOST, "", "{n} requests had lost the conversation: append it to the messages that are sent"),
+    (semconv.TASKS_DROPPED, "", "{n} times a window dropped the user's task: keep the first message"),
+    (
+        semconv.RESULTS_TRUNCATED,
+        semconv.GEN_AI_TOOL_NAME,
+        "{n} results were truncated, most of {who}: let it return pages or a summary",
+    ),
+    (
+        semconv.RESULTS_OVER_BUDGET,
+        semconv.GEN_AI_TOOL_NAME,
+        "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto",
+    ),
+    (
+        semconv.TOOL_REPEATS,
+        semconv.GEN_AI_TOOL_NAME,
+        "{n} calls had the arguments of an earlier one, most of {who}: look at what it returns",
+    ),
+)
+
+_Sample = tuple[dict[str, str], float]
+
+
+@dataclass
+class Observed:
+    """Samples of a program's metrics by their names in Prometheus."""
+
+    samples: dict[str, list[_Sample]] = field(default_factory=lambda: defaultdict(list))
+
+    def total(self, metric: Metric, suffix: str = "", **labels: str) -> int:
+        """Return the sum of a metric's samples whose labels have these values."""
+        of_metric = self.samples.get(metric.exposed_name + suffix, ())
+        return int(sum(value for own, value in of_metric if labels.items() <= own.items()))
+
+    def values(self, metric: Metric, label: str, suffix: str = "") -> list[str]:
+        """Return the values of a label, those with the largest sum first; a sum of 0 does not count."""
+        sums: dict[str, float] = defaultdict(float)
+        for labels, value in self.samples.get(metric.exposed_name + suffix, ()):
+            sums[labels[label]] += value
+        return sorted((name for name, value in sums.items() if value), key=lambda name: (-sums[name], name))
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The figures of one tool; sizes are bytes."""
+
+    name: str
+    calls: int
+    result_bytes: int
+    large: int
+    truncated: int
+    repeats: int
+    incomplete_answers: int
+
+
+def read(folder: Path) -> Observed:
+    """Return what the processes of a program have counted into a folder of prometheus_client."""
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+    observed = Observed()
+    for family in registry.collect():
+        for sample in family.samples:
+            observed.samples[sample.name].append((dict(sample.labels), sample.value))
+    return observed
+
+
+def tools(observed: Observed) -> list[Tool]:
+    """Return the tools, those with the most bytes first."""
+    label = _label(semconv.GEN_AI_TOOL_NAME)
+    rows = []
+    for name in observed.values(semconv.ARGS_SIZE, label, "_count"):
+        own = {label: name}
+        rows.append(
+            Tool(
+                name=name,
+                calls=observed.total(semconv.ARGS_SIZE, "_count", **own),
+                result_bytes=observed.total(semconv.RESULT_SIZE, "_sum", **own),
+                large=observed.total(semconv.RESULTS_LARGE, **own),
+                truncated=observed.total(semconv.RESULTS_TRUNCATED, **own),
+                repeats=observed.total(semconv.TOOL_REPEATS, **own),
+                incomplete_answers=observed.total(semconv.ANSWERS_INCOMPLETE, **own),
+            )
+        )
+    return sorted(rows, key=lambda tool: (-tool.result_bytes, tool.name))
+
+
+def advice(observed: Observed) -> list[str]:
+    """Return what to do, the most harmful first; empty when nothing was lost or refused."""
+    found = []
+    for metric, label, text in _CHECKS:
+        count = observed.total(metric)
+        if count:
+            who = observed.values(metric, _label(label))[0] if label else ""
+            found.append(text.format(n=f"{count:,}", who=who))
+    return found
+
+
+def _label(name: str) -> str:
+    return name.replace(".", "_")

@@ -1,0 +1,213 @@
+"""Collection of facts inside the interpreter that is diagnosed; prints them as JSON.
+
+``agent-otel doctor`` starts it with ``python -c``, as that interpreter starts a program. It imports the frameworks that
+are installed, as the program would, and sends one span and one data point to the exporters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import os
+import site
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import env
+
+#: Read before a module of this package is imported that could change it.
+_ACTIVE_AT_START = env.active
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_NAME = "agent_otel_doctor"
+_STARTUP_FILES = ("agent_otel_startup.pth", "agent_otel_startup.start")
+#: Seconds that an exporter waits for a collector, unless the environment says so.
+_EXPORT_TIMEOUT = "3"
+
+
+class _Collecting(logging.Handler):
+    """A handler that keeps warnings of this package, and those of OpenTelemetry's exporters."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.lines: list[dict[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text of a record."""
+        self.lines.append({"level": record.levelname, "logger": record.name, "text": record.getMessage()})
+
+
+def main() -> None:
+    """Print the facts on one line of standard output."""
+    facts = collect()
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+def collect() -> dict[str, Any]:
+    """Return all facts. A part that fails holds the class of its error."""
+    handler = _Collecting()
+    for name in ("agent_otel", "opentelemetry"):
+        logging.getLogger(name).addHandler(handler)
+    logging.getLogger("agent_otel").setLevel(logging.INFO)
+    parts = {
+        "interpreter": _interpreter,
+        "switch": _switch,
+        "settings": _settings,
+        "integrations": _integrations,
+        "exporters": lambda: _exporters(handler),
+        "telemetry": _telemetry,
+    }
+    facts: dict[str, Any] = {}
+    with contextlib.redirect_stdout(sys.stderr):  # a framework may print while it is imported
+        for name, part in parts.items():
+            facts[name] = _collected(part)
+    return {**facts, "messages": handler.lines}
+
+
+def _collected(part: Callable[[], Any]) -> Any:
+    try:
+        return part()
+    except Exception as error:
+        return {"error": type(error).__name__}
+
+
+def _interpreter() -> dict[str, Any]:
+    from agent_otel._internal.version import __version__  # noqa: PLC0415 - the package is read part by part
+
+    folder = Path(importlib.import_module("agent_otel").__file__ or "").resolve().parent.parent
+    folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
+    return {
+        "executable": sys.executable,
+        "version": ".".join(map(str, sys.version_info[:3])),
+        "package": __version__,
+        "folder": str(folder),
+        "no_site": bool(sys.flags.no_site),
+        "startup_files": [
+            str(Path(place) / name) for place in folders for name in _STARTUP_FILES if (Path(place) / name).is_file()
+        ],
+    }
+
+
+def _switch() -> dict[str, Any]:
+    return {"value": os.environ.get("AGENT_OTEL"), "active": _ACTIVE_AT_START, "on": env.ON, "off": env.OFF}
+
+
+def _settings() -> list[dict[str, str]]:
+    from dataclasses import fields  # noqa: PLC0415
+
+    from agent_otel import settings  # noqa: PLC0415
+
+    chosen = settings.current()
+    rows = []
+    for item in fields(chosen):
+        variable = item.metadata["variable"]
+        if os.environ.get(variable, "").strip():
+            value = "(secret)" if item.metadata["kind"].is_secret else str(getattr(chosen, item.name))
+            rows.append({"variable": variable, "value": value})
+    return rows
+
+
+def _integrations() -> list[dict[str, Any]]:
+    """Import the supported frameworks that are installed, and return what was wrapped of each."""
+    from agent_otel import settings  # noqa: PLC0415
+    from agent_otel.integrations import versions  # noqa: PLC0415
+    from agent_otel.integrations.registry.table import INTEGRATIONS  # noqa: PLC0415
+    from agent_otel.telemetry import setup  # noqa: PLC0415
+
+    disabled = settings.current().disabled_integrations
+    rows = []
+    for integration in INTEGRATIONS:
+        version = versions.installed(integration.distribution)
+        if version is None:
+            continue
+        if _ACTIVE_AT_START:
+            _import({candidate.module for entry in integration.sites for candidate in entry.candidates})
+        rows.append(
+            {
+                "name": integration.name,
+                "distribution": integration.distribution,
+                "version": version,
+                "disabled": integration.is_disabled(disabled),
+                "wrapped": setup.integrations().get(integration.name, []),
+            }
+        )
+    return rows
+
+
+def _import(modules: set[str]) -> None:
+    for module in sorted(modules):
+        with contextlib.suppress(Exception, SystemExit):
+            importlib.import_module(module)
+
+
+def _exporters(handler: _Collecting) -> list[dict[str, Any]]:
+    """Send a span and a data point through each exporter that the ``OTEL_*`` variables name."""
+    from agent_otel.telemetry import providers  # noqa: PLC0415
+
+    os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", _EXPORT_TIMEOUT)
+    return [
+        _sent(signal, name, handler)
+        for signal in ("TRACES", "METRICS")
+        for name in ([] if providers.sdk_disabled() else providers.exporter_names(signal))
+    ]
+
+
+def _sent(signal: str, name: str, handler: _Collecting) -> dict[str, Any]:
+    """Export one item and return what became of it."""
+    from agent_otel.telemetry import providers  # noqa: PLC0415
+
+    before = len(handler.lines)
+    exporter = providers._exporter(name, signal)  # noqa: SLF001
+    outcome = "no exporter"
+    if exporter is not None and hasattr(exporter, "export"):
+        with contextlib.redirect_stdout(sys.stderr):  # the console's exporter
+            result = exporter.export(_spans() if signal == "TRACES" else _points())
+        outcome = "delivered" if getattr(result, "name", "") == "SUCCESS" else "refused"
+        exporter.shutdown()
+    elif exporter is not None:
+        outcome = "scraped"
+    return {
+        "signal": signal.lower(),
+        "name": name,
+        "outcome": outcome,
+        "target": _target(exporter, signal),
+        "messages": [line["text"] for line in handler.lines[before:]],
+    }
+
+
+def _target(exporter: Any, signal: str) -> str:
+    endpoint = getattr(exporter, "_endpoint", "")
+    named = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+    return endpoint if type(endpoint) is str and endpoint else named
+
+
+def _spans() -> Any:
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+
+    span: Any = TracerProvider().get_tracer(_NAME).start_span(_NAME)
+    span.end()
+    return [span]
+
+
+def _points() -> Any:
+    from opentelemetry.sdk.metrics import MeterProvider  # noqa: PLC0415
+    from opentelemetry.sdk.metrics.export import InMemoryMetricReader  # noqa: PLC0415
+
+    reader = InMemoryMetricReader()
+    MeterProvider(metric_readers=[reader]).get_meter(_NAME).create_counter(_NAME).add(1)
+    return reader.get_metrics_data()
+
+
+def _telemetry() -> bool:
+    """Resolve the process's telemetry as the first tool call would; its messages say where it goes."""
+    from agent_otel.telemetry import setup  # noqa: PLC0415
+
+    if _ACTIVE_AT_START:
+        setup.telemetry()
+    return _ACTIVE_AT_START
