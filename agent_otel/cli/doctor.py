@@ -32,14 +32,14 @@ _FIRST_THINGS = 3
 @click.option("--json", "as_json", is_flag=True, help="Print findings and facts as JSON.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM...]")
 def command(python: str, program: tuple[str, ...], *, as_json: bool) -> None:
-    """Say whether agent_otel is on, what it measures and where its telemetry goes.
+    """Find out whether agent_otel is on, what it measures and where its telemetry goes.
 
     Run it with the agent's environment variables. It imports the frameworks that are installed, and sends one span and
     one data point. The first line names the most important cause; the exit code is 1 where something is wrong.
 
-    With a program (agent-otel doctor -- python agent.py) it runs the program with agent_otel switched on, and says at
-    its end what was seen: calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is the
-    program's.
+    With a program (agent-otel doctor -- python agent.py) it runs the program with agent_otel switched on, and
+    prints at its end what was seen: calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is
+    the program's.
     """
     if program:
         sys.exit(_observe(program, as_json=as_json))

@@ -24,7 +24,7 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is right or wrong; ``hint`` says what to do."""
+    """A thing that is right or wrong; ``hint`` is what to do about it."""
 
     level: str
     topic: str

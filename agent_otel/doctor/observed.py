@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv_types import Metric
 
-#: Metric, the label that says whose it is, and what to do; {n} is the sum and {who} the value with the largest share.
+#: Metric, the label of its owner, and what to do; {n} is the sum and {who} the owner with the largest share.
 _CHECKS: Final = (
     (
         semconv.PAYLOADS_REJECTED,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _NAME = "agent_otel_doctor"
 _STARTUP_FILES = ("agent_otel_startup.pth", "agent_otel_startup.start")
-#: Seconds that an exporter waits for a collector, unless the environment says so.
+#: Seconds that an exporter waits for a collector, unless the environment sets it.
 _EXPORT_TIMEOUT = "3"
 
 
@@ -205,7 +205,7 @@ def _points() -> Any:
 
 
 def _telemetry() -> bool:
-    """Resolve the process's telemetry as the first tool call would; its messages say where it goes."""
+    """Resolve the process's telemetry as the first tool call would; its messages name the destination."""
     from agent_otel.telemetry import setup  # noqa: PLC0415
 
     if _ACTIVE_AT_START:
