@@ -101,6 +101,7 @@ RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int
 
 _STEP = "on a runtime's step"
 _ANALYSED = "from the warn ratio up, when the payload could be read"
+_READ = f"{_ANALYSED} and model requests of the execution were seen"
 WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string", _STEP, "the workflow's type or name")
 RUNTIME: Final = _attribute("workflow.runtime", "string", _STEP, "the durable runtime, as in `payload_caps()`")
 ACTIVITY: Final = _attribute("workflow.activity", "string", _STEP, "the activity, step, task or node")
@@ -128,6 +129,12 @@ PAYLOAD_DUPLICATE_BYTES: Final = _attribute("workflow.payload.duplicate_bytes", 
     "bytes that are there a second time")
 PAYLOAD_DUPLICATE_PATHS: Final = _attribute("workflow.payload.duplicate_paths", "string[]", _ANALYSED,
     "the two paths with most bytes in common")
+PAYLOAD_UNREAD_BYTES: Final = _attribute("workflow.payload.unread_bytes", "int", _READ,
+    "bytes that no model request of the execution held")
+PAYLOAD_UNREAD_PATH: Final = _attribute("workflow.payload.unread_path", "string", _READ,
+    "the JSON path with most of these bytes")
+PAYLOAD_TURNS_WITHOUT_UNREAD: Final = _attribute("workflow.payload.turns_to_cap_without_unread", "int", _READ,
+    "`workflow.payload.turns_to_cap`, were the payloads without their unread share")
 PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "double", _ANALYSED,
     "payload bytes ÷ bytes of the results inside, each once")
 # fmt: on
@@ -253,6 +260,8 @@ FEW_TURNS_LEFT: Final = _metric("agent_otel.workflow.payload.few_turns_left", CO
     "Executions whose payload has room for fewer than 3 more turns at its recent growth.")
 PAYLOAD_COMPONENT: Final = _metric("agent_otel.workflow.payload.component", COUNTER, "By", (WORKFLOW_NAME, COMPONENT),
     "Bytes of analysed payloads by JSON path.")
+PAYLOAD_UNREAD: Final = _metric("agent_otel.workflow.payload.unread", COUNTER, "By", (WORKFLOW_NAME, COMPONENT),
+    "Bytes of analysed payloads that no model request of their execution held, by JSON path.")
 PAYLOAD_DUPLICATE: Final = _metric("agent_otel.workflow.payload.duplicate", COUNTER, "By", (WORKFLOW_NAME,),
     "Bytes of analysed payloads that were there a second time.")
 PAYLOAD_BY_TOOL: Final = _metric(

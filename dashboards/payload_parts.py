@@ -106,6 +106,14 @@ FILL = Row(
             legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
         ),
+        bars_of(
+            "Dead weight",
+            "Bytes of analysed payloads that no model request of their execution held, by JSON path. Take the path out "
+            "of the state, or keep a reference to a store in it.",
+            worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_UNREAD, by=(WORKFLOW, semconv.COMPONENT))})"),
+            legend(semconv.COMPONENT, WORKFLOW),
+            BYTES,
+        ),
     ),
 )
 

@@ -172,6 +172,7 @@ def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) ->
     """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
     before, noted.delivered, noted.length = noted.delivered, delivered, length
+    noted.most_delivered = max(delivered, noted.most_delivered)
     if before >= 0:
         if exact and has_shrunk(before, delivered) and noted.tool:
             ours = out.settings.trim_results and beginning(value).startswith(semconv.TRIMMED)
@@ -229,6 +230,7 @@ def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
         noted.delivered = noted.produced
         if has_lost or says_so:
             noted.delivered = min(left_bytes, noted.produced) if has_lost else left_bytes
+        noted.most_delivered = noted.delivered
         out.metrics.delivered(noted.tool, noted.delivered)
         if has_lost or says_so:
             _tell(out, noted, noted.delivered, reason(cut), span)

@@ -42,15 +42,20 @@ class SeenCall:
     the beginning and the end of a result without a call id. ``span`` is the context of the tool's span. ``probe`` and
     ``span`` are dropped when the result has been delivered. ``fragment`` is set when the model gets a part only.
     ``shown`` is a fingerprint of the call where no adapter saw it and a model request showed it first, else 0.
+    ``most_delivered`` stays when a later request holds less of the result.
     """
 
-    __slots__ = ("delivered", "fragment", "handed", "length", "probe", "produced", "shown", "span", "tool")
+    __slots__ = (
+        *("delivered", "fragment", "handed", "length", "most_delivered", "probe", "produced", "shown", "span"),
+        "tool",
+    )
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
         self.produced = -1
         self.handed = -1
         self.delivered = -1
+        self.most_delivered = -1
         self.length = -1
         self.shown = 0
         self.probe: tuple[str, str] | None = None
@@ -68,6 +73,34 @@ class SeenParts(NamedTuple):
 
 NO_PARTS = SeenParts(array("q"), array("q"), b"")
 
+_MOST_PRINTS = 32_768
+_PRINTS_PER_ENTRY = 50
+
+
+class ReadTexts:
+    """Hashes of the passages that model requests held; those that ``modulus`` divides, at most 32,768 of 4 bytes."""
+
+    __slots__ = ("modulus", "prints")
+
+    def __init__(self) -> None:
+        self.modulus = 1
+        self.prints = array("I")
+
+    def add(self, prints: set[int]) -> None:
+        """Add hashes; where there are too many, keep every second one of all."""
+        every = self.modulus
+        self.prints.extend(prints if every == 1 else [one for one in prints if not one % every])
+        if len(self.prints) > _MOST_PRINTS:
+            kept = set(self.prints)
+            while len(kept) > _MOST_PRINTS:
+                self.modulus = every = every * 2
+                kept = {one for one in kept if not one % every}
+            self.prints = array("I", kept)
+
+    def __len__(self) -> int:
+        return len(self.prints) // _PRINTS_PER_ENTRY
+
+
 _STREAM_ENTRIES = 2
 _PARTS_PER_ENTRY = 12
 _MESSAGES_PER_ENTRY = 2
@@ -79,14 +112,16 @@ class Conversation:
     ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
     message's bytes. ``task`` is the fingerprint of the message that the agent works on, 0 when that was dropped.
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
+    ``read_parts`` is the number of parts whose texts the execution has in ``read``.
     The length counts entries of about 200 bytes each; a part takes 17 bytes.
     """
 
-    __slots__ = ("has_restarted", "offered", "parts", "task", "user_messages")
+    __slots__ = ("has_restarted", "offered", "parts", "read_parts", "task", "user_messages")
 
     def __init__(self) -> None:
         self.offered = 0
         self.task = 0
+        self.read_parts = 0
         self.has_restarted = False
         self.user_messages: dict[int, int] = {}
         self.parts = NO_PARTS
@@ -117,7 +152,8 @@ class ExecutionState:
 
     ``call_ids`` maps call ids to calls; ``unnamed`` holds calls without an id, oldest first. ``streams`` are the
     transcripts of the agent and its sub-agents. ``followed`` maps tools whose last result invites a follow-up to the
-    number of model requests since.
+    number of model requests since. ``read`` are the texts of the model requests, None before the first one of an
+    execution with payloads. ``is_continued`` is true when the provider keeps earlier messages.
     """
 
     __slots__ = (
@@ -130,7 +166,9 @@ class ExecutionState:
         "followed",
         "forgotten",
         "handed_bytes",
+        "is_continued",
         "payload_bytes",
+        "read",
         "result_bytes",
         "seen_at",
         "streams",
@@ -164,6 +202,8 @@ class ExecutionState:
         self.followed: dict[str, int] | None = None
         self.tracks: dict[str, PayloadHistory] | None = None
         self.workflow: str | None = None
+        self.read: ReadTexts | None = None
+        self.is_continued = False
 
     def carried_on(self, sizes: list[int]) -> None:
         """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""
@@ -173,7 +213,8 @@ class ExecutionState:
 
     def __len__(self) -> int:
         streams = sum(map(len, (self.streams or {}).values()))
-        return len(self.asked) + len(self.call_ids) + len(self.tracks or ()) + len(self.unnamed or ()) + streams
+        own = (self.asked, self.call_ids, self.tracks, self.unnamed, self.read)
+        return sum(len(one) for one in own if one is not None) + streams
 
 
 def carried_attributes(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, int | float]:

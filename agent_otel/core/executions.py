@@ -20,7 +20,7 @@ from agent_otel.measure.forecast import LOOK_BACK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.core.execution_state import SeenParts
+    from agent_otel.core.execution_state import ReadTexts, SeenParts
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -228,6 +228,14 @@ class Executions:
             if user_messages is not None:
                 conversation.user_messages = user_messages
             self._count(execution, len(conversation) - before)
+
+    def read(self, execution: ExecutionState, texts: ReadTexts, prints: set[int]) -> None:
+        """Add the hashes of passages that a model request held to the texts of an execution."""
+        with self._lock:
+            before = len(execution.read or ())
+            execution.read = texts
+            texts.add(prints)
+            self._count(execution, len(texts) - before)
 
     def follow(self, execution: ExecutionState, tool: str) -> None:
         """Record that a tool's result invites a follow-up call."""

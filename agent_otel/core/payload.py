@@ -7,10 +7,11 @@ look-up of its execution. ``step_visit`` has the steps that carry payloads.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, payload_analysis
+from agent_otel.core import execution_context, payload_analysis, read_texts
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
 from agent_otel.core.payload_cap import cap_for
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
+    from agent_otel.measure.breakdown.unread import Held
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
 
@@ -162,7 +164,7 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
                 span = _beside(out, span.span, step, weighed, refused=refused)
                 if span is not None:
                     span.write(weighed.attributes(), None, None)
-            payload_analysis.look_into(weighed.carried, _Explanation(out, step, execution, span))
+            payload_analysis.look_into(weighed.carried, _Explanation(out, step, weighed, execution, span))
             return
     if span is not None:
         span.end()
@@ -181,10 +183,18 @@ class _Explanation:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
     def __init__(
-        self, out: Telemetry, step: Step, execution: ExecutionState | None, span: spans.OpenSpan | None
+        self,
+        out: Telemetry,
+        step: Step,
+        weighed: MeasuredPayload,
+        execution: ExecutionState | None,
+        span: spans.OpenSpan | None,
     ) -> None:
         self._out = out
         self._step = step
+        self._weighed = weighed
+        self._execution = execution
+        self._held = read_texts.held(execution) if execution is not None else None
         self._calls = dict(execution.call_ids) if execution is not None else {}
         self._span = span
         self._ended_ns = time.time_ns()
@@ -194,21 +204,43 @@ class _Explanation:
         known = self._calls.get(execution_context.short(call_id))
         return known.tool if known else None
 
+    def held(self) -> Held | None:
+        """Return what the model requests of the execution held; None where that is unknown."""
+        return self._held
+
     def found(self, breakdown: Breakdown | None) -> None:
         """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
         if breakdown is not None:
             breakdown = shown(breakdown, self._step.execution)
+            unread = breakdown.unread
+            if unread is not None and self._weighed.carried.direction == semconv.OUTPUT and not unread.has_delivered:
+                breakdown, unread = replace(breakdown, unread=None), None  # a request may hold it yet
             self._out.payloads.analysed(
                 self._step.workflow,
                 breakdown.paths,
                 breakdown.tools,
                 breakdown.unattributed_bytes,
                 breakdown.duplicate_bytes,
+                unread.paths if unread is not None else {},
             )
         if self._span is not None:
             if breakdown is not None and self._span.span.is_recording():
                 self._span.span.set_attributes(payload_analysis.attributes(breakdown, self._calls))
+                if unread is not None and unread.paths:
+                    self._forecast(self._span.span, breakdown.total_bytes - unread.pending, sum(unread.paths.values()))
             self._span.end(self._ended_ns)
+
+    def _forecast(self, span: Span, known_bytes: int, unread_bytes: int) -> None:
+        """Write the turns to cap of the payloads without the share that is unread in the known bytes of this one."""
+        carried, cap = self._weighed.carried, self._weighed.cap
+        tracks = self._execution.tracks if self._execution is not None else None
+        track = (tracks or {}).get(kind_of(self._step, carried.direction, carried.kind))
+        read_bytes = known_bytes - unread_bytes
+        if track is None or cap is None or read_bytes <= 0:
+            return
+        left = turns_to_cap([size * read_bytes // known_bytes for size in track.sizes], cap.bytes)
+        if left is not None:
+            span.set_attribute(semconv.PAYLOAD_TURNS_WITHOUT_UNREAD, left)
 
 
 def is_over_cap(step: Step, carried: Payload) -> bool:

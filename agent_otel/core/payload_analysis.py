@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload
     from agent_otel.measure.breakdown.report import Breakdown
+    from agent_otel.measure.breakdown.unread import Held
 
 #: Payloads from this size on are analysed below the warn ratio and without a cap, once each time they double.
 LARGE_BYTES = 1024 * 1024
@@ -38,6 +39,9 @@ class Explanation(Protocol):
 
     def tool_of(self, call_id: str) -> str | None:
         """Return the tool that was called under this id."""
+
+    def held(self) -> Held | None:
+        """Return what the model requests of the execution held; None where that is unknown."""
 
     def found(self, breakdown: Breakdown | None) -> None:
         """Receive the breakdown; called exactly once, with None when there is none."""
@@ -66,7 +70,7 @@ def look_into(carried: Payload, explanation: Explanation) -> None:
     found = None
     try:
         if carried.value is not None:
-            found = breakdown_object(carried.value, explanation.tool_of, is_tool)
+            found = breakdown_object(carried.value, explanation.tool_of, is_tool, explanation.held())
     finally:
         explanation.found(found)
 
@@ -85,6 +89,11 @@ def attributes(found: Breakdown, calls: Mapping[str, SeenCall]) -> dict[str, Any
     if found.duplicates:
         largest = max(found.duplicates, key=lambda duplicate: duplicate.bytes)
         said[semconv.PAYLOAD_DUPLICATE_PATHS] = [clean(largest.path), clean(largest.other_path)]
+    if found.unread is not None:
+        unread = found.unread.paths
+        said[semconv.PAYLOAD_UNREAD_BYTES] = sum(unread.values())
+        if unread:
+            said[semconv.PAYLOAD_UNREAD_PATH] = clean(max(unread, key=unread.__getitem__))
     inside = sum(
         calls[call].produced if call in calls and calls[call].produced > 0 else there
         for call, there in found.calls.items()
@@ -155,7 +164,7 @@ def _analyse(slot: tuple[Any, Explanation] | None) -> float:
     data, explanation = slot
     found = None
     try:
-        found = breakdown_text(data, explanation.tool_of, is_tool)
+        found = breakdown_text(data, explanation.tool_of, is_tool, explanation.held())
     except Exception:
         errors.report_error("analysis.text")
     try:

@@ -90,12 +90,17 @@ def shown(found: Breakdown, execution: str | None) -> Breakdown:
         pair = path(one.path), path(one.other_path)
         size = copies[pair].bytes + one.bytes if pair in copies else one.bytes
         copies[pair] = replace(one, path=pair[0], other_path=pair[1], bytes=size)
+    unread: dict[str, int] = {}
+    for text, size in (found.unread.paths if found.unread is not None else {}).items():
+        name = path(text)
+        unread[name] = unread.get(name, 0) + size
     largest = max((name for name in paths if name != OTHER), key=lambda name: paths[name], default="")
     return replace(
         found,
         paths=dict(sorted(paths.items(), key=lambda item: -item[1])),
         largest_path=largest,
         largest_path_bytes=paths.get(largest, 0),
+        unread=found.unread._replace(paths=unread) if found.unread is not None else None,
         duplicates=tuple(sorted(copies.values(), key=lambda copy: -copy.bytes)),
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, history_window
+from agent_otel.core import execution_context, history_window, read_texts
 from agent_otel.core.execution_state import NO_PARTS, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning
@@ -58,9 +58,11 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
     messages_now = _user_messages(sized)
     parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
+    if execution.tracks:
+        _read(execution, conversation, sized, continues=continues)
     undelivered: Sequence[SeenCall] = ()
     if request.continued:  # the provider has the earlier messages
-        lost = False
+        lost, execution.is_continued = False, True
     else:
         undelivered = _undelivered(execution, sized, offered, messages_now)
         lost = bool(undelivered) or (conversation is not None and _is_alone(conversation, sized, messages_now))
@@ -77,6 +79,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         history_window.begin(conversation, parts)
     if not lost:
         conversation.offered = offered
+    conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts, None if lost else messages_now)
     return undelivered
 
@@ -89,6 +92,20 @@ def _parts(sized: Sequence[Sized], before: SeenParts) -> tuple[SeenParts, bool]:
     new = sized[len(known.prints) : MOST_PARTS]
     sizes = known.sizes + array("q", [one.bytes for one in new])
     return SeenParts(prints, sizes, known.kinds + bytes([KINDS[one.part.part] for one in new])), continues
+
+
+def _read(
+    execution: ExecutionState, conversation: Conversation | None, sized: Sequence[Sized], *, continues: bool
+) -> None:
+    """Keep hashes of the texts that the request before did not hold."""
+    before = conversation.read_parts if conversation is not None else 0
+    if continues:
+        new = sized[before:MOST_PARTS]
+    else:
+        seen = set(conversation.parts.prints[:before]) if conversation is not None else ()
+        new = [one for one in sized[:MOST_PARTS] if one.print not in seen]
+    if new or execution.read is None:
+        read_texts.note(execution, [one.part for one in new])
 
 
 def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:

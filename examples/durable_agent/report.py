@@ -39,7 +39,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found in a payload: the two paths with most bytes in common, and whose results fill it."""
+    """What was found in a payload: the paths with most bytes in common, whose results fill it, and what is unread."""
 
     turn: int
     bytes: int
@@ -49,6 +49,9 @@ class Finding:
     duplicate_bytes: int
     largest_tool: str
     largest_tool_bytes: int
+    unread_path: str
+    unread_bytes: int
+    turns_without_unread: int | None
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,9 @@ def _finding(run: Run, span: Span) -> Finding:
         duplicate_bytes=said["duplicate_bytes"],
         largest_tool=said.get("largest_tool", ""),
         largest_tool_bytes=said.get("largest_tool_bytes", 0),
+        unread_path=said.get("unread_path", ""),
+        unread_bytes=said.get("unread_bytes", 0),
+        turns_without_unread=said.get("turns_to_cap_without_unread"),
     )
 
 

@@ -81,7 +81,8 @@ def said(report: Report) -> Iterable[str]:
         )
         path = f"the largest path is {found.largest_path} with {found.largest_path_bytes:,}"
         tool = f"the largest tool {found.largest_tool} with {found.largest_tool_bytes:,}"
-        lines.append((found.turn, [twice, path, tool]))
+        unread = [f"no model request held {found.unread_bytes:,}: {found.unread_path}"] if found.unread_path else []
+        lines.append((found.turn, [twice, path, tool, *unread]))
     if report.few_turns_left_turn:
         lines.append((report.few_turns_left_turn, ["few_turns_left is counted: room for fewer than 3 more"]))
     if report.near_cap_turn:

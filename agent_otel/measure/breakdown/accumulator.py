@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure.breakdown.duplicates import Copies, Fingerprint
 from agent_otel.measure.breakdown.json_window import PLAIN
+from agent_otel.measure.breakdown.passages import SHORTEST as SHORTEST_PASSAGE
 from agent_otel.measure.breakdown.paths import ANY, SHORTEST, Paths, Place
 from agent_otel.measure.breakdown.scopes import Scope
 from agent_otel.measure.breakdown.tool_results import (
@@ -26,6 +27,8 @@ from agent_otel.measure.breakdown.tool_results import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from agent_otel.measure.breakdown.unread import Unread
 
 _WIDE: Final = 128  # members of an object that is a table of data
 _JOINED: Final = 1024  # short texts measured together
@@ -69,8 +72,15 @@ class Fields:
 class Tally:
     """Adds up a payload. Values of one path are looked at together, a column at a time: a tenth of the cost."""
 
-    def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool], gap: int = 0) -> None:
+    def __init__(
+        self,
+        tool_of: Callable[[str], str | None],
+        is_tool: Callable[[str], bool],
+        gap: int = 0,
+        unread: Unread | None = None,
+    ) -> None:
         self.form = PLAIN
+        self.unread = unread
         self.paths = Paths()
         self.copies = Copies()
         self.complete = True
@@ -113,7 +123,10 @@ class Tally:
                     if flat:
                         queue.append((self.element(spot), flat))
                 else:
-                    self._add(spot, self._scalars(kind, some))
+                    written = self._scalars(kind, some)
+                    self._add(spot, written)
+                    if self.unread is not None and (kind is int or kind is float):
+                        self.unread.numbers(spot, len(some), written)
 
     def members(self, spot: Spot, fields: Fields, members: dict[str, Any]) -> None:
         """Add some members of an object."""
@@ -133,6 +146,8 @@ class Tally:
                 self.values(Spot(place, spot.scope), (value,))
             else:
                 place.bytes += size
+                if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
+                    self.unread.short(place, spot.scope, value, size)
             if key in TELLING:
                 fields.note(key, value)
         if rest:
@@ -140,8 +155,14 @@ class Tally:
 
     def text(self, spot: Spot, pieces: Iterable[str], written: Callable[[], int]) -> None:
         """Add a text that is given as it is written."""
-        fingerprint = Fingerprint(pieces)
-        self._text(spot, fingerprint, written())
+        if self.unread is None:
+            self._text(spot, Fingerprint(pieces), written())
+            return
+        comparison = self.unread.comparison(is_written=True)
+        fingerprint = Fingerprint(comparison.watch(pieces) if comparison is not None else pieces)
+        size = written()
+        self._text(spot, fingerprint, size)
+        self.unread.add(spot, comparison, fingerprint.chars, size)
 
     def after(self, spot: Spot, fields: Fields, key: str, value: Any, written: int) -> None:
         """Keep a member's value if it shows what the object is."""
@@ -209,10 +230,23 @@ class Tally:
         if max(map(len, texts)) >= SHORTEST:
             for text in texts:
                 if len(text) >= SHORTEST:
-                    self._text(spot, *self._fingerprint(text))
+                    self._long(spot, text)
             short = [text for text in texts if len(text) < SHORTEST]
         for start in range(0, len(short), _JOINED):
-            self._add(spot, self.form.texts(short[start : start + _JOINED]))
+            some = short[start : start + _JOINED]
+            written = self.form.texts(some)
+            self._add(spot, written)
+            if self.unread is not None:
+                self.unread.column(spot, some, written)
+
+    def _long(self, spot: Spot, text: str) -> None:
+        fingerprint, written = self._fingerprint(text)
+        self._text(spot, fingerprint, written)
+        if self.unread is not None:
+            comparison = self.unread.comparison(is_written=False)
+            if comparison is not None:
+                comparison.feed(text)
+            self.unread.add(spot, comparison, len(text), written)
 
     def _text(self, spot: Spot, text: Fingerprint, written: int) -> None:
         self._add(spot, written)
@@ -258,6 +292,8 @@ class Tally:
             else:
                 place.bytes += size
                 total += size
+                if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
+                    self.unread.short(place, spot.scope, value, size)
         self.size += total
         if is_call:
             self._call(spot, one)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable, Iterable, Sequence
 
+    from agent_otel.measure.breakdown.unread import Unread
+
 NODE_BUDGET: Final = 50_000
 """Steps in a live object, at most 20 ms at 0.4 µs each: a value is one, and what costs more is more of them."""
 
@@ -35,8 +37,10 @@ _CONSTANTS: Final = {True: "true", False: "false", None: "null"}
 class LiveTally(Tally):
     """Adds up a live object: values of any class, seen no more often than the budget allows."""
 
-    def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool]) -> None:
-        super().__init__(tool_of, is_tool)
+    def __init__(
+        self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool], unread: Unread | None = None
+    ) -> None:
+        super().__init__(tool_of, is_tool, unread=unread)
         self._left = NODE_BUDGET
         self._room = 2 * NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
 

@@ -9,11 +9,14 @@ from agent_otel.measure.breakdown.accumulator import Tally
 from agent_otel.measure.breakdown.json_reader import Reader
 from agent_otel.measure.breakdown.json_window import MALFORMED, Window, chunks_of
 from agent_otel.measure.breakdown.objects import LiveTally
-from agent_otel.measure.breakdown.paths import OTHER
+from agent_otel.measure.breakdown.paths import OTHER, largest
+from agent_otel.measure.breakdown.unread import Unread
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from agent_otel.measure.breakdown.unread import Held, UnreadBytes
 
 _MOST_PATHS: Final = 256
 _MOST_DUPLICATES: Final = 32
@@ -40,6 +43,8 @@ class Breakdown:
     ``tools`` counts results wherever they stand, so a result that stands twice counts twice. ``calls`` counts one copy
     of each result, the largest.
 
+    ``unread`` are bytes that no model request held, None where that is unknown.
+
     If it is not ``exact``, a part was not read or not kept, or is a live object that has no JSON of its own. Of a key
     that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in 1,024 are
     compared.
@@ -55,19 +60,21 @@ class Breakdown:
     duplicates: tuple[Duplicate, ...]
     duplicate_bytes: int
     exact: bool
+    unread: UnreadBytes | None = None
 
 
 def breakdown_text(
     data: bytes | bytearray | memoryview | str,
     tool_of: Callable[[str], str | None],
     is_tool: Callable[[str], bool] = bool,
+    held: Held | None = None,
 ) -> Breakdown | None:
     """Return what a serialised payload is made of, or None if it is not JSON.
 
     Also JSON whose content is JSON in a string, a list of such arguments, and one JSON text after another. Cut-off
     JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id, ``is_tool`` which names in
-    the payload are tools'. Takes less than 1 MB beside the payload, and other threads run meanwhile. No text makes it
-    raise.
+    the payload are tools', ``held`` what model requests held. Takes less than 1 MB beside the payload, and other
+    threads run meanwhile. No text makes it raise.
     """
     if isinstance(data, memoryview):
         data = data.cast("B")
@@ -75,7 +82,8 @@ def breakdown_text(
     window = Window(chunks_of(data))
     if not window.peek():
         return None
-    tally = Tally(tool_of, is_tool, gap=1 if '": ' in window.text[:_HEAD] else 0)
+    gap = 1 if '": ' in window.text[:_HEAD] else 0
+    tally = Tally(tool_of, is_tool, gap, Unread(held) if held is not None else None)
     reason = Reader(window, tally).read(tally.root)
     read = window.read()
     if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
@@ -84,13 +92,16 @@ def breakdown_text(
 
 
 def breakdown_object(
-    value: object, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool] = bool
+    value: object,
+    tool_of: Callable[[str], str | None],
+    is_tool: Callable[[str], bool] = bool,
+    held: Held | None = None,
 ) -> Breakdown | None:
     """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
 
     Takes no more than 50,000 steps: a value is one, and a long text is more. Never runs code of the value.
     """
-    tally = LiveTally(tool_of, is_tool)
+    tally = LiveTally(tool_of, is_tool, Unread(held) if held is not None else None)
     try:
         tally.values(tally.root, (value,))
     except (RuntimeError, ValueError):  # changed by another thread meanwhile
@@ -104,6 +115,7 @@ def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
     tools = tally.results.tools(tally.copies.groups)
     for one, other, size in tally.results.pairs():
         tally.copies.same(one.place.path, other.place.path, size)
+    unread = tally.unread.totals(tally.results.scopes()) if tally.unread is not None else None
     duplicates = sorted(tally.copies.found.items(), key=lambda item: -item[1])
     return Breakdown(
         total_bytes=total,
@@ -116,4 +128,5 @@ def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
         duplicates=tuple(Duplicate(one, other, size) for (one, other), size in duplicates[:_MOST_DUPLICATES]),
         duplicate_bytes=sum(size for _, size in duplicates),
         exact=whole and tally.complete and tally.copies.complete and tally.results.complete,
+        unread=unread._replace(paths=largest(unread.paths, _MOST_PATHS)) if unread is not None else None,
     )

@@ -12,7 +12,7 @@ from agent_otel.measure.breakdown.paths import HEAD, OTHER, SHORTEST, largest
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.measure.breakdown.scopes import Scope
 
@@ -104,6 +104,10 @@ class Results:
             if scope.call is not None and scope.owner() is scope and (scope.certain or self._tool(scope) is not None):
                 found[scope.call] = max(scope.bytes, found.get(scope.call, 0))
         return dict(sorted(found.items(), key=lambda item: -item[1])[:_MOST_CALLS])
+
+    def scopes(self) -> Sequence[Scope]:
+        """Return the results."""
+        return self._results
 
     def pairs(self) -> Iterator[tuple[Scope, Scope, int]]:
         """Results that stand in two forms, and the bytes of the smaller."""

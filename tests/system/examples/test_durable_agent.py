@@ -215,6 +215,17 @@ def test_the_two_copies_are_named_while_the_agent_lives(report: Callable[..., Js
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.shows("000.unread")
+def test_the_bytes_that_no_model_reads_are_those_behind_the_cut(report: Callable[..., Json], runtime: str) -> None:
+    first = report(runtime)["findings"][0]
+    # LangGraph saves the state before the model gets the last turn's three results.
+    delivered = [result_of(topic_of(number)) for number in range(1, 4 if runtime == "langgraph" else 7)]
+    by_hand = sum(len(json.dumps(result[VIEW:])) - 2 for result in delivered)
+    assert first["unread_path"] == "accumulatedToolCalls[].result"
+    assert first["unread_bytes"] == pytest.approx(by_hand, rel=0.001)  # the notice of the cut
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.shows("000.refused_for_ever")
 def test_a_refusal_that_repeats_itself_is_told(report: Callable[..., Json], runtime: str) -> None:
     told = report(runtime)

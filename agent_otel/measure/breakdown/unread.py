@@ -1,0 +1,379 @@
+"""The bytes of a payload that no model request held, by the hashes of the passages that requests held.
+
+The result of a call whose delivery was seen is compared by length: what the model got of it is read, the rest unread.
+Other texts are compared by passages. Of a long text a part is compared, and of many texts some; the others count as
+those around them.
+
+Nothing is concluded from what cannot be recognised: numbers (except long arrays of them), constants, and texts with
+short passages only. Neither from what may still be on its way to a model: the result of a call after the last one that
+was delivered, and the last elements of an array whose earlier elements were read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from agent_otel.measure.breakdown.json_window import unescaped
+from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, blocks, passages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from agent_otel.measure.breakdown.paths import Place
+    from agent_otel.measure.breakdown.scopes import Scope
+
+_SLICES: Final = (256, 1024)  # characters that are compared at a time; more where the first prove nothing
+_STRIDE: Final = 8192  # characters between these
+_LEAST: Final = 256  # characters up to which the end of what was read is searched
+_BATCH: Final = 256  # short texts of a column between those that are compared
+_SAMPLED: Final = 8  # short texts that are compared at a time
+_ALLOWANCE: Final = 32 * 1024  # characters that are compared in any payload
+_SHARE: Final = 32  # of the others, one in so many is
+_COST: Final = 64  # characters that a comparison costs beside its own
+_READ: Final = 0.9  # of the passages of a slice that was read; the others have keys and beginnings in common
+_PARTLY: Final = 0.05  # of a text that was read, from which on the rest is not on its way any more
+_MOST_PENDING: Final = 32  # texts at the end of an array that may be on their way
+_NUMBERS: Final = 256  # in an array from which on it is no text that a model reads
+_ALIKE: Final = (0.9, 1.5)  # bytes of a result in a payload, with its escapes, ÷ bytes that the tool produced
+_CLEARLY: Final = 0.75
+_MOST_ENTRIES: Final = 4096
+_QUOTES: Final = 2
+_NOISE: Final = 2 * _LEAST
+
+
+_Spot: TypeAlias = "tuple[Place, Scope | None]"
+
+
+class Delivery(NamedTuple):
+    """The bytes of a result that its tool produced, and the most bytes of it that a model request held."""
+
+    produced: int
+    delivered: int
+    is_pending: bool = False
+
+
+class Held(NamedTuple):
+    """The passages and the results that the model requests of an execution held.
+
+    ``prints`` are hashes that ``modulus`` divides. An execution adds to the array; the first ``length`` ones are those
+    of the time when the payload was made. ``delivery`` returns None for a call that was not seen.
+    """
+
+    prints: Sequence[int]
+    length: int
+    modulus: int
+    delivery: Callable[[str], Delivery | None]
+
+
+class UnreadBytes(NamedTuple):
+    """Bytes of a payload that no model request held, by path; a result of a tool is one path.
+
+    ``pending`` bytes may be on their way to a model. ``has_delivered`` is true when the payload has a result that a
+    request held.
+    """
+
+    paths: dict[str, int]
+    pending: int
+    has_delivered: bool
+
+
+class _Prints(NamedTuple):
+    """The same hashes, for look-ups."""
+
+    prints: frozenset[int]
+    modulus: int
+
+
+class _Entry:
+    """Bytes of consecutive texts in one place and one result."""
+
+    __slots__ = ("place", "read", "scope", "texts", "unread")
+
+    def __init__(self, place: Place, scope: Scope | None) -> None:
+        self.place = place
+        self.scope = scope
+        self.texts = 0
+        self.read = 0
+        self.unread = 0
+
+
+class _Column:
+    """Bytes of one place, without those of results; ``tail`` are those of unread texts behind all that were read."""
+
+    __slots__ = ("is_in_array", "read", "tail", "tail_texts", "unread")
+
+    def __init__(self, place: Place) -> None:
+        self.is_in_array = "[]." in place.path
+        self.read = 0
+        self.unread = 0
+        self.tail = 0
+        self.tail_texts = 0
+
+    def add(self, texts: int, read: int, unread: int) -> None:
+        """Add the bytes of the texts that come next."""
+        self.read += read
+        self.tail += unread
+        self.tail_texts += texts
+        if read > _PARTLY * (read + unread):
+            self.unread += self.tail
+            self.tail = self.tail_texts = 0
+
+    def pending(self) -> int:
+        """Return the bytes that may be on their way to a model."""
+        return self.tail if self.is_in_array and self.read and self.tail_texts <= _MOST_PENDING else 0
+
+    def total(self) -> int:
+        """Return the unread bytes."""
+        return self.unread + self.tail - self.pending()
+
+
+class Unread:
+    """Compares the texts of one payload with what model requests held."""
+
+    def __init__(self, held: Held) -> None:
+        self._delivery = held.delivery
+        self._held = _Prints(frozenset(held.prints[: held.length]), held.modulus)
+        self._credit = _ALLOWANCE
+        self._entries: list[_Entry] = []
+        self._columns: dict[Place, _Column] = {}
+        self._shares: dict[Place, float] = {}  # of the latest text of a place that was read, for those not compared
+
+    def comparison(self, *, is_written: bool) -> Comparison | None:
+        """Begin the comparison of a text, whose escapes are as in the payload when it ``is_written``.
+
+        Return None when enough has been compared.
+        """
+        return Comparison(self._held, is_written=is_written) if self._credit > 0 else None
+
+    def add(self, spot: _Spot, text: Comparison | None, chars: int, written: int) -> None:
+        """Add a text of so many characters, and of so many bytes as it is written."""
+        self._credit += chars // _SHARE
+        if text is None:
+            self._skip(spot, 1, written)
+            return
+        self._credit -= text.compared
+        if _is_noise(text.unread, chars):
+            text.unread = 0
+        if text.unread == chars:
+            self._enter(spot, 1, 0, written)
+            return
+        unread = (written - _QUOTES) * text.unread // max(1, chars)
+        undecided = (written - _QUOTES) * text.undecided // max(1, chars)
+        self._enter(spot, 1, written - unread - undecided, unread)
+
+    def column(self, spot: _Spot, texts: Sequence[str], written: int) -> None:
+        """Add short texts of one place, as a program reads them."""
+        chars = sum(map(len, texts))
+        self._credit += chars // _SHARE
+        if self._credit <= 0:
+            self._skip(spot, len(texts), written)
+            return
+
+        def is_read(at: int) -> bool | None:
+            sample = "\n".join(texts[at : at + _SAMPLED])
+            self._credit -= len(sample) + _COST
+            return _is_read(self._held, passages(sample))
+
+        unread, undecided = _unread_in(len(texts), is_read, _BATCH, _SAMPLED)
+        unread, undecided = written * unread // len(texts), written * undecided // len(texts)
+        self._enter(spot, len(texts), written - unread - undecided, unread)
+
+    def short(self, place: Place, scope: Scope | None, text: str, written: int) -> None:
+        """Add one short text."""
+        self._credit += len(text) // _SHARE
+        if self._credit <= 0:
+            self._skip((place, scope), 1, written)
+            return
+        self._credit -= len(text) + _COST
+        is_read = _is_read(self._held, passages(text))
+        if is_read is not None:
+            self._enter((place, scope), 1, written * is_read, written * (not is_read))
+
+    def numbers(self, spot: _Spot, count: int, written: int) -> None:
+        """Add the numbers of an array; of a long one, such as an embedding, a model reads nothing."""
+        if count >= _NUMBERS and spot[0].path.endswith("[]"):
+            self._enter(spot, count, 0, written)
+
+    def totals(self, results: Iterable[Scope]) -> UnreadBytes:
+        """Return the unread bytes."""
+        deliveries = {
+            scope: delivery
+            for scope in results
+            if scope.call is not None and (delivery := self._delivery(scope.call)) is not None
+        }
+        read_in = dict.fromkeys((scope for scope in deliveries if _owner(scope, deliveries) is scope), 0)
+        for entry in self._entries:
+            owner = _owner(entry.scope, deliveries)
+            if owner is None:
+                self._column(entry.place).add(entry.texts, entry.read, entry.unread)
+            else:
+                read_in[owner] += entry.read
+        found: dict[str, int] = {}
+        pending = 0
+        for scope, read_bytes in read_in.items():
+            if deliveries[scope].is_pending:
+                pending += scope.bytes
+                continue
+            unread = _unread_of(scope, deliveries[scope], read_bytes)
+            if unread:
+                found[scope.place.path] = found.get(scope.place.path, 0) + unread
+        for place, column in self._columns.items():
+            pending += column.pending()
+            unread = column.total()
+            if unread:
+                path = place.path or "$"
+                found[path] = found.get(path, 0) + unread
+        return UnreadBytes(found, pending, any(delivery.delivered for delivery in deliveries.values()))
+
+    def _column(self, place: Place) -> _Column:
+        column = self._columns.get(place)
+        if column is None:
+            column = self._columns[place] = _Column(place)
+        return column
+
+    def _skip(self, spot: _Spot, texts: int, written: int) -> None:
+        """Add texts that are not compared: they are as the latest text of the place that was."""
+        share = self._shares.get(spot[0])
+        if share is not None:
+            read = int(written * share)
+            self._enter(spot, texts, read, written - read)
+
+    def _enter(self, spot: _Spot, texts: int, read: int, unread: int) -> None:
+        place, scope = spot
+        if not read + unread:
+            return
+        self._shares[place] = read / (read + unread)
+        last = self._entries[-1] if self._entries else None
+        if last is None or last.place is not place or last.scope is not scope or (last.read > 0) != (read > 0):
+            if len(self._entries) >= _MOST_ENTRIES:
+                self._column(place).add(texts, read, unread)
+                return
+            last = _Entry(place, scope)
+            self._entries.append(last)
+        last.texts += texts
+        last.read += read
+        last.unread += unread
+
+
+class Comparison:
+    """The comparison of a text that comes in pieces: its characters that are ``unread`` or ``undecided``."""
+
+    __slots__ = ("_held", "_is_read", "_is_written", "_start", "compared", "undecided", "unread")
+
+    def __init__(self, held: _Prints, *, is_written: bool) -> None:
+        self._held = held
+        self._is_written = is_written
+        self._is_read: bool | None = None
+        self._start: int | None = 0  # of the piece in a passage that began with the text; None behind that
+        self.compared = 0
+        self.undecided = 0
+        self.unread = 0
+
+    def watch(self, pieces: Iterable[str]) -> Iterator[str]:
+        """Yield the pieces, and compare them."""
+        for piece in pieces:
+            self.feed(piece)
+            yield piece
+
+    def feed(self, piece: str) -> None:
+        """Compare the next piece."""
+        is_one = not any(map(piece.__contains__, "\\" if self._is_written else '\n"\t'))
+
+        def is_read(at: int) -> bool | None:
+            for length in _SLICES:
+                part = piece[at : at + length]
+                self.compared += len(part) + _COST
+                found = passages(unescaped(part) if self._is_written else part)
+                offset = None if self._start is None else self._start + at
+                if offset is not None and (is_one or not at):
+                    found[0] = found[0][-offset % LONGEST :]
+                else:
+                    found[0] = ""  # it began before
+                rest = found.pop()  # it may go on
+                found += [block for block in blocks(rest) if len(block) == LONGEST]
+                verdict = _is_read(self._held, found)
+                if verdict is not None:
+                    self._is_read = verdict
+                    return verdict
+            return self._is_read
+
+        unread, undecided = _unread_in(len(piece), is_read, _STRIDE, _LEAST)
+        if self.undecided and self._is_read is not None:
+            self.unread += 0 if self._is_read else self.undecided
+            self.undecided = 0
+        self.unread += unread
+        self.undecided += undecided
+        self._start = self._start + len(piece) if is_one and self._start is not None else None
+
+
+def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, least: int) -> tuple[int, int]:
+    """Return how much of a length is unread, and how much is undecided, from samples at so many places.
+
+    Between two samples that differ the end of what was read is searched.
+    """
+    before, last, unread, undecided = 0, is_read(0), 0, 0
+    places = range(stride, length, stride)
+    for at in (*places, max(0, length - least)) if length > least else ():
+        now = is_read(at)
+        if last is None:
+            last = now
+        low, high = before, at
+        while now is not None and now is not last and high - low > least:
+            middle = (low + high) // 2
+            if is_read(middle) is last:
+                low = middle
+            else:
+                high = middle
+        unread += 0 if last is not False else high - before
+        unread += 0 if now is not False else at - high
+        undecided += at - before if last is None else 0
+        before, last = at, last if now is None else now
+    if last is None:
+        return unread, length - unread
+    return unread + (0 if last else length - before), undecided
+
+
+def _is_read(held: _Prints, found: Iterable[str]) -> bool | None:
+    """Return true when a request held these passages, None when they prove nothing."""
+    prints, modulus = held.prints, held.modulus
+    decided = read = 0
+    for passage in found:
+        for block in (passage,) if len(passage) <= LONGEST else blocks(passage):
+            if len(block) >= SHORTEST:
+                number = hash(block) & MASK
+                if not number % modulus:
+                    decided += len(block)
+                    if number in prints:
+                        read += len(block)
+    return read >= _READ * decided if decided else None
+
+
+def _owner(scope: Scope | None, deliveries: dict[Scope, Delivery]) -> Scope | None:
+    """Return the outermost result around a text whose delivery was seen."""
+    found = None
+    while scope is not None:
+        if scope in deliveries:
+            found = scope
+        scope = scope.parent
+    return found
+
+
+def _is_noise(unread: int, size: int) -> bool:
+    """Return true for so few bytes that they may be the notice of a cut, where it is compared with the text."""
+    return unread <= _NOISE and unread * 10 <= size
+
+
+def _unread_of(scope: Scope, delivery: Delivery, read: int) -> int:
+    """Return the unread bytes of a result, of which ``read`` bytes were recognised."""
+    is_text = scope.text_bytes * 5 >= scope.bytes * 4
+    size = scope.bytes - (_QUOTES if is_text else 0)
+    produced, delivered = delivery.produced, min(delivery.delivered, delivery.produced)
+    least, most = _ALIKE
+    if produced and least * produced <= size <= most * produced:
+        by_length = size * (produced - delivered) // produced
+    else:
+        by_length = max(0, size - delivery.delivered)
+    by_passages = max(0, size - read)
+    if _is_noise(by_passages, size):
+        return 0
+    return by_passages if by_passages < _CLEARLY * by_length else by_length
