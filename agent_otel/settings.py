@@ -218,6 +218,14 @@ class Settings:
         "Seconds that a tool call waits for the store at most.",
         needs=("AGENT_OTEL_CLAIM_CHECK",),
     )
+    claim_check_tool: bool = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_TOOL",
+        SWITCH,
+        True,
+        "Offer the tool `get_tool_result` in each model request that holds a reference, and answer its calls. `off` "
+        "where the model is to read on in another way, or not at all; the text that it gets then names no tool.",
+        needs=("AGENT_OTEL_CLAIM_CHECK",),
+    )
     claim_check_key: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK_KEY",
         KEYS,

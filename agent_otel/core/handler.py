@@ -10,7 +10,7 @@ from agent_otel.core import delivery, execution_context, model_request, remedy_h
 from agent_otel.core import payload as payloads
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request
-from agent_otel.core.remedy_hooks import request_remedies, result_remedies
+from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, leave_handler, open_span, running
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
+    from agent_otel.core.remedy_hooks import Dialogue
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
         Invocation,
@@ -43,8 +44,10 @@ __all__ = [
     "aremedied",
     "as_stream",
     "askipped",
+    "begin_dialogue",
     "begin_step",
     "current_step",
+    "dialogues",
     "enter_model",
     "enter_step",
     "enter_stream",
@@ -127,6 +130,18 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
     except Exception:
         errors.report_error("model_request")
+        return None
+
+
+def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | None:
+    """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
+    if not switches.enabled or switches.muted.get():
+        return None
+    try:
+        acting = dialogues()
+        return None if acting is None or is_suppressed() else acting.begin(reader, invocation)
+    except Exception:
+        errors.report_error("model_request.dialogue")
         return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core.delivery import take
 from agent_otel.core.remedy_hooks import cannot_rewrite
+from agent_otel.core.types import ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+    from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 
@@ -170,6 +171,12 @@ def answered() -> None:
     above = _running()
     if above is not None:
         above.seen = above.cache_is_told = True
+
+
+def around() -> ModelRequest:
+    """Return the agent and the execution that the layers above the running code know."""
+    above = _running()
+    return ModelRequest(()) if above is None else above.lend(ModelRequest(()))
 
 
 def _has_doubled_ids(parts: Iterable[RequestPart]) -> bool:

@@ -59,11 +59,35 @@ class RequestRemedies(Protocol):
         """Rewrite a request in place."""
 
 
+class Dialogue(Protocol):
+    """An exchange with a model about one request: a tool of a remedy is offered, and its calls are answered."""
+
+    def continues(self, response: Any) -> bool:
+        """Answer the calls in a response; return True when the request is to be sent again."""
+
+    async def acontinues(self, response: Any) -> bool:
+        """Do the same as `continues` without blocking the event loop."""
+
+    def passing(self, item: Any) -> list[Any]:
+        """Take an item of a stream; return the items to hand on."""
+
+    def held(self) -> list[Any]:
+        """Return the items that are left to hand on, at the end of the last stream."""
+
+
+class Dialogues(Protocol):
+    """Remedy that offers a tool of its own to models."""
+
+    def begin(self, reader: ModelReader, invocation: Invocation) -> Dialogue | None:
+        """Offer the tool in a request; return None where the request has no use for it."""
+
+
 #: Ids of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[str | None, ...]] = ContextVar("agent_otel_message_ids", default=())
 
 make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
 make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
+make_dialogues: Callable[[Settings], Dialogues] | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -89,6 +113,15 @@ def cannot_rewrite(adapter: str) -> None:
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
     if chosen.run_limits:
         setting_checks.cannot_finish(chosen, adapter)
+
+
+@functools.lru_cache(maxsize=1)
+def dialogues() -> Dialogues | None:
+    """Return the remedy that offers a tool to models; None when it is off."""
+    chosen = settings.current()
+    if make_dialogues is None or not (chosen.claim_check and chosen.claim_check_tool):
+        return None
+    return make_dialogues(chosen)
 
 
 def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:

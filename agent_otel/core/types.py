@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     #: A payload as a runtime's serializer returned it.
@@ -214,6 +214,33 @@ class ResponseVisit(Protocol):
         """End the visit when the consumer abandons the stream."""
 
 
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _unchanged(item: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:  # noqa: ARG001 - the signature
+    return item
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Functions that send a request again, with the answer to a call in its response.
+
+    ``body`` returns the name of a format in `agent_otel.messages.exchange` and the body, as a dictionary; None for a
+    request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a stream,
+    as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an awaitable of
+    it, and None for a whole response; ``generator`` is the attribute that has it, empty where the object is the
+    generator itself. ``changed`` returns an item of a stream with other values, behind the ``earlier`` items.
+    """
+
+    body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
+    put: Callable[[Invocation, dict[str, Any]], None]
+    plain: Callable[[Any], Any] = _itself
+    stream: Callable[[Any], Any] | None = None
+    generator: str = ""
+    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = _unchanged
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReader:
     """Functions that read one wrapped function that sends a model request.
@@ -227,7 +254,8 @@ class ModelReader:
     returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
     applies a function to the list of messages and puts the returned list in its place, as objects of the SDK. The
     function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only`` changes the
-    request so that the model calls no tool and reads a text in its system message.
+    request so that the model calls no tool and reads a text in its system message. ``exchange`` is set where a
+    remedy may offer a tool of its own and answer its calls.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
@@ -238,6 +266,7 @@ class ModelReader:
     outermost: bool = False
     rewrite: Callable[[Invocation, Callable[..., Any]], None] | None = None
     answer_only: Callable[[Invocation, str], None] | None = None
+    exchange: Exchange | None = None
 
 
 class Step(NamedTuple):

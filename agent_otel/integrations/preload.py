@@ -52,6 +52,7 @@ def _remedies(chosen: Settings) -> None:
         importlib.import_module("encodings.idna")  # with which the name of a server is looked up
     remedy_hooks.result_remedies()
     remedy_hooks.request_remedies()
+    remedy_hooks.dialogues()
 
 
 def _result_remedies(chosen: Settings) -> remedy_hooks.ResultRemedies:
@@ -65,5 +66,12 @@ def _request_remedies(chosen: Settings) -> remedy_hooks.RequestRemedies:
     return remedies
 
 
+def _dialogues(chosen: Settings) -> remedy_hooks.Dialogues:
+    module = importlib.import_module("agent_otel.remedies.claim_check.dialogue")
+    dialogues: remedy_hooks.Dialogues = module.Dialogues(chosen)
+    return dialogues
+
+
 remedy_hooks.make_result_remedies = _result_remedies
 remedy_hooks.make_request_remedies = _request_remedies
+remedy_hooks.make_dialogues = _dialogues

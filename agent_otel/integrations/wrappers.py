@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, StepReader, ToolReader
-from agent_otel.integrations import generators, hooks
+from agent_otel.integrations import dialogues, generators, hooks
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
 
 if TYPE_CHECKING:
@@ -31,6 +31,13 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         return hooks.passing(reader)
     if isinstance(reader, Injecting | InThread):
         return hooks.injecting(reader) if isinstance(reader, Injecting) else hooks.in_thread(reader)
+    if isinstance(reader, ModelReader) and reader.exchange is not None and handler.dialogues() is not None:
+        return dialogues.answering(_measuring(reader, wrapped), reader, reader.exchange, is_async=is_async)
+    return _measuring(reader, wrapped)
+
+
+def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
+    is_async = inspect.iscoroutinefunction(wrapped)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)

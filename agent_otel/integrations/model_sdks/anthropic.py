@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.final_request import joined, tool_fields
 from agent_otel.integrations.generators import watch_stream
+from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
 
@@ -161,4 +162,19 @@ def _ends(item: Any) -> bool:
     return text(fields(item).get("type")) == "message_stop"
 
 
-request = ModelReader(_request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite, answer_only=_answer_only)
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    options = invocation.arg(1, "options")
+    is_sent_again = _request(invocation) is not None and is_replayable(options, invocation)
+    return ("anthropic", dict(options.json_data)) if is_sent_again else None
+
+
+def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
+    for name, value in changes.items():
+        setattr(event, name, value)
+    return event
+
+
+exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed)
+request = ModelReader(
+    _request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+)

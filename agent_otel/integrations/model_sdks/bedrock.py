@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, number, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation, ResponseVisit
 
@@ -128,4 +128,35 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-request = ModelReader(_request, _cached_tokens, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only)
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    return None if _request(invocation) is None else ("bedrock", dict(invocation.arg(1, "api_params")))
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    params = invocation.arg(1, "api_params")
+    params.clear()
+    params.update(body)
+
+
+def _plain(value: Any) -> Any:
+    """Return a response as it is, and a raw event of a stream as its name with its payload."""
+    known = fields(value)
+    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    return {kind: json.loads(payload)} if kind is not None and type(payload) is bytes else known
+
+
+def _stream(response: Any) -> Any:
+    stream = fields(response).get("stream")
+    return stream if is_named(stream, "EventStream") else None
+
+
+def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
+    for payload in changes.values():
+        event.payload = json.dumps(payload, separators=(",", ":")).encode()
+    return event
+
+
+exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed)
+request = ModelReader(
+    _request, _cached_tokens, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+)

@@ -6,11 +6,12 @@ no id, nor its result: then it is known by its tool's name.
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -148,4 +149,27 @@ def _asks(response: Any) -> bool | None:
     return any("functionCall" in part for content in contents for part in dictionaries(content.get("parts")))
 
 
-request = ModelReader(_request, _cached_tokens, _asks, watched, rewrite=_rewrite, answer_only=_answer_only)
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    return None if _request(invocation) is None else ("gemini", dict(invocation.arg(2, "request_dict")))
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    request_dict = invocation.arg(2, "request_dict")
+    request_dict.clear()
+    request_dict.update(body)
+
+
+def _plain(value: Any) -> Any:
+    """Return a response: a dictionary up to 1.x, unparsed text in later versions."""
+    body = fields(value).get("body")
+    return json.loads(body) if type(body) is str and body else value
+
+
+def _stream(response: Any) -> Any:
+    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
+
+
+exchange = Exchange(_body, _put, _plain, _stream)
+request = ModelReader(
+    _request, _cached_tokens, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+)

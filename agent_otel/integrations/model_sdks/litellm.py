@@ -7,13 +7,14 @@ seen inside of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, responses
+from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ ENTRY = Integration(
         # The calls that contain these requests.
         Candidate(
             "litellm",
-            Wrap("completion", "entered"),
-            Wrap("acompletion", "entered"),
+            Wrap("completion", "completing"),
+            Wrap("acompletion", "completing"),
             Wrap("responses", "entered"),
             Wrap("aresponses", "entered"),
         ),
@@ -39,6 +40,8 @@ ENTRY = Integration(
 
 _CHATS = ("completion", "acompletion")
 _RESPONSES = ("responses", "aresponses")
+#: The model and the messages.
+_POSITIONAL = 2
 
 
 def _announced(invocation: Invocation) -> None:
@@ -56,5 +59,20 @@ def _entered(_: Invocation) -> ModelRequest:
     return ModelRequest(())
 
 
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    """Return the messages and tools of a completion; streams are left to the SDK below, where there is one."""
+    named = invocation.kwargs
+    if len(invocation.args) > _POSITIONAL or named.get("stream"):
+        return None
+    body = {name: named[name] for name in ("tools", "functions", "tool_choice", "n") if name in named}
+    return "chat", {**body, "messages": listed(invocation.arg(1, "messages"))}
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    invocation.args = invocation.args[:1]
+    invocation.kwargs = {**invocation.kwargs, **body}
+
+
 announced = Hook(_announced)
 entered = ModelReader(_entered, None, asks, outermost=True)
+completing = ModelReader(_entered, None, asks, outermost=True, exchange=Exchange(_body, _put, plain_model))

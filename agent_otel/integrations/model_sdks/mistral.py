@@ -9,9 +9,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.final_request import tool_fields, with_system
 from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from agent_otel.core.types import Invocation
+
+_CHATS = (
+    Wrap("Chat.complete", "chatting"),
+    Wrap("Chat.complete_async", "chatting"),
+    Wrap("Chat.stream", "chatting"),
+    Wrap("Chat.stream_async", "chatting"),
+)
 
 ENTRY = Integration(
     "mistralai",
@@ -38,6 +46,11 @@ ENTRY = Integration(
                 Wrap("BaseSDK._build_request", "request"),
                 Wrap("BaseSDK._build_request_async", "request"),
             ),
+        ),
+        # The calls that contain these requests.
+        Site(
+            Candidate("mistralai.client.chat", *_CHATS),  # 2.0 and later
+            Candidate("mistralai.chat", *_CHATS),
         ),
     ),
 )
@@ -112,4 +125,33 @@ def _answer_only(invocation: Invocation, note: str) -> None:
         setattr(body, name, value)
 
 
+def _chatting(_: Invocation) -> ModelRequest:
+    return ModelRequest(())
+
+
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    given = {name: invocation.kwargs.get(name) for name in ("messages", "tools", "n")}
+    tool_choice = invocation.kwargs.get("tool_choice")
+    if is_text(tool_choice):
+        given["tool_choice"] = tool_choice
+    return "mistral", {**given, "messages": listed(given["messages"])}
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    body = {name: value for name, value in body.items() if name != "n"}
+    invocation.kwargs = {**invocation.kwargs, **body}
+
+
+def _plain_item(value: Any) -> Any:
+    """Return a response, or the chunk in an event of a stream."""
+    plain = plain_model(value)
+    return plain.get("data", plain)
+
+
+def _stream(response: Any) -> Any:
+    return response if is_named(response, "EventStream", "EventStreamAsync") else None
+
+
+exchange = Exchange(_body, _put, _plain_item, _stream, "generator")
+chatting = ModelReader(_chatting, outermost=True, exchange=exchange)
 request = ModelReader(_request, rewrite=_rewrite, answer_only=_answer_only)

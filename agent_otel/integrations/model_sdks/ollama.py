@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.final_request import with_system
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -93,4 +94,20 @@ def _asks(response: Any) -> bool | None:
     return not is_empty(fields(known["message"]).get("tool_calls")) if "message" in known else None
 
 
-request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite, answer_only=_answer_only)
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    body: Any = invocation.kwargs.get("json")
+    return ("ollama", dict(body)) if is_dict(body) and "/api/chat" in invocation.args else None
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    request_body: Any = invocation.kwargs["json"]
+    request_body.clear()
+    request_body.update(body)
+
+
+def _stream(response: Any) -> Any:
+    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
+
+
+exchange = Exchange(_body, _put, plain_model, _stream)
+request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.generators import watch_stream
+from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
 
@@ -196,4 +197,26 @@ def ends(item: Any) -> bool:
     return text(known.get("type")) in _ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
 
 
-request = ModelReader(_request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite, answer_only=_answer_only)
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    options = invocation.arg(1, "options")
+    body, path = options.json_data, options.url.partition("?")[0]
+    if not is_dict(body) or not is_replayable(options, invocation):
+        return None
+    form = "chat" if path.endswith("/chat/completions") else "responses" if path.endswith("/responses") else None
+    return None if form is None else (form, dict(body))
+
+
+def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:
+    """Set the place of an event, and the items of earlier responses in a last event."""
+    for name, value in changes.items():
+        setattr(event, name, value)
+    if text(fields(event).get("type")) in _ENDED:
+        done = (item for item in earlier if text(fields(item).get("type")) == "response.output_item.done")
+        event.response.output = [*(item.item for item in done), *event.response.output]
+    return event
+
+
+exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed)
+request = ModelReader(
+    _request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+)

@@ -203,7 +203,7 @@ INTEGRATIONS = (
             adapter='model_sdks.litellm',
         ),
         Site(
-            Candidate('litellm', Wrap('completion', 'entered'), Wrap('acompletion', 'entered'), Wrap('responses', 'entered'), Wrap('aresponses', 'entered')),
+            Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'entered'), Wrap('aresponses', 'entered')),
             adapter='model_sdks.litellm',
         ),
     )),
@@ -211,6 +211,11 @@ INTEGRATIONS = (
         Site(
             Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')),
             Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')),
+            adapter='model_sdks.mistral',
+        ),
+        Site(
+            Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')),
+            Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')),
             adapter='model_sdks.mistral',
         ),
     )),

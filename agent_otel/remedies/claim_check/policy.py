@@ -101,7 +101,8 @@ class ClaimCheck:
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
             correct(record, size)
-            return view(record.name, outcome.text, size, str(outcome.reference), self._view_bytes(record))
+            named, limit_bytes = self._settings.claim_check_tool, self._view_bytes(record)
+            return view(record.name, outcome.text, size, str(outcome.reference), limit_bytes, names_tool=named)
         if outcome.reason == "no_owner":
             errors.warn_once("claim check owner", _NO_OWNER)
         if self._fits(record, content):
@@ -141,7 +142,9 @@ class ClaimCheck:
         return size is not None and size.bytes <= most_bytes
 
 
-def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int) -> View:
+def view(  # noqa: PLR0913 - the parts of a view
+    tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int, *, names_tool: bool = True
+) -> View:
     """Return the beginning of a result, at most ``limit_bytes``, and a line about the rest."""
     shown = "" if text is None else head(text, limit_bytes)
     shown_bytes = text_bytes(shown)
@@ -149,6 +152,7 @@ def view(tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: 
         rest = "the rest could not be stored and is lost; ask for something smaller"
     else:
         rest = f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
+        rest = rest if names_tool else f'the whole is stored: ref="{ref}"'
     whole = f"{'' if size.exact else 'more than '}{size.bytes} bytes"
     marker = f"[{shown_bytes} of {whole} of {tool}'s result shown; {rest}]"
     text = f"{shown}\n{marker}" if shown else marker

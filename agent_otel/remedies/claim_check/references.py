@@ -26,6 +26,9 @@ DIGEST_DIGITS = 16
 SEAL_DIGITS = 32
 _KEY_ID_DIGITS = 8
 
+#: The beginning of each reference.
+PREFIX = "claim:v2:"
+
 _SEGMENT = r"[A-Za-z0-9_.~%=-]{1,100}"
 _REFERENCE = re.compile(
     rf"claim:v2:(tool-result/{_SEGMENT}/{_SEGMENT}/{_SEGMENT}/{_SEGMENT})"

@@ -1,0 +1,215 @@
+"""Anthropic's messages and Bedrock's Converse: content blocks, in streams by their indexes."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
+from agent_otel.messages.fields import fields, listed, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Anthropic:
+    """Anthropic's messages."""
+
+    messages: ClassVar[str] = "messages"
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there or calls are switched off."""
+        if fields(body.get("tool_choice")).get("type") == "none":
+            return False
+        return name not in names_of(body.get("tools"))
+
+    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
+        """Add a tool in front of a last one that carries a cache point, so that the point stays the last."""
+        added = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        tools = list(listed(body.get("tools")))
+        place = len(tools) - 1 if tools and "cache_control" in fields(tools[-1]) else len(tools)
+        return {**body, "tools": [*tools[:place], added, *tools[place:]]}
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Switch tool calls off."""
+        return {**body, "tool_choice": {"type": "none"}}
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls; those of the provider's own tools have another type."""
+        return [
+            Call(text(block.get("id")), text(block.get("name")) or "", block.get("input"))
+            for block in map(fields, listed(response.get("content")))
+            if block.get("type") == "tool_use"
+        ]
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the model's message and a message with the results."""
+        said = [without_nulls(fields(block)) for block in listed(response.get("content"))]
+        results = [{"type": "tool_result", "tool_use_id": answer.call.id, "content": answer.text} for answer in answers]
+        turn = [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
+        return {**body, "messages": [*listed(body.get("messages")), *turn]}
+
+    def kind(self, item: Mapping[str, Any]) -> str:
+        """Return the kind of an event; reasoning is neutral, because it belongs to the call that follows it."""
+        kind = text(fields(item.get("content_block")).get("type")) or text(fields(item.get("delta")).get("type")) or ""
+        if kind in ("tool_use", "input_json_delta"):
+            return CALL
+        return TEXT if kind in ("text", "text_delta", "server_tool_use") else NEUTRAL
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Put the blocks together."""
+        blocks: dict[Any, Body] = {}
+        inputs: dict[Any, str] = {}
+        for item in items:
+            index = item.get("index")
+            if item.get("type") == "content_block_start":
+                blocks[index] = dict(fields(item.get("content_block")))
+            elif item.get("type") == "content_block_delta" and index in blocks:
+                _add_delta(blocks[index], inputs, index, fields(item.get("delta")))
+        for index, given in inputs.items():
+            blocks[index]["input"] = _parsed(given)
+        return {"role": "assistant", "content": list(blocks.values())}
+
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
+        """Leave out the beginning of a further message, and count its blocks on."""
+        if item.get("type") == "message_start":
+            return None
+        index = item.get("index")
+        return {"index": index + passed} if type(index) is int else {}
+
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
+        """Return the number of content blocks."""
+        return sum(item.get("type") == "content_block_start" for item in items)
+
+
+def _add_delta(block: Body, inputs: dict[Any, str], index: object, delta: Mapping[str, Any]) -> None:
+    """Add a delta to its block; the arguments of a call come as pieces of JSON."""
+    kind = delta.get("type")
+    if kind == "input_json_delta":
+        inputs[index] = inputs.get(index, "") + (text(delta.get("partial_json")) or "")
+    elif kind == "citations_delta":
+        block["citations"] = [*listed(block.get("citations")), delta.get("citation")]
+    else:
+        for key in ("text", "thinking", "signature"):
+            if type(delta.get(key)) is str:
+                block[key] = (text(block.get(key)) or "") + delta[key]
+
+
+def _parsed(given: str) -> Any:
+    try:
+        return json.loads(given or "{}")
+    except ValueError:
+        return {}
+
+
+class Bedrock:
+    """Bedrock's Converse; an item of a stream is an event's name with its payload."""
+
+    messages: ClassVar[str] = "messages"
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there."""
+        return name not in names_of(fields(body.get("toolConfig")).get("tools"), "toolSpec")
+
+    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
+        """Add a tool in front of a cache point at the end."""
+        config = fields(body.get("toolConfig"))
+        added = {
+            "toolSpec": {
+                "name": tool.name,
+                "description": tool.description,
+                "inputSchema": {"json": tool.parameters},
+            }
+        }
+        tools = list(listed(config.get("tools")))
+        place = len(tools) - 1 if tools and "cachePoint" in fields(tools[-1]) else len(tools)
+        return {**body, "toolConfig": {**config, "tools": [*tools[:place], added, *tools[place:]]}}
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Return the request itself: Converse cannot switch tool calls off."""
+        return dict(body)
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls; those of the provider's own tools have a type."""
+        found = []
+        for block in map(fields, listed(self._message(response).get("content"))):
+            call = fields(block.get("toolUse"))
+            if call and "type" not in call:
+                found.append(Call(text(call.get("toolUseId")), text(call.get("name")) or "", call.get("input")))
+        return found
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the model's message and a message with the results."""
+        results = [
+            {"toolResult": {"toolUseId": answer.call.id, "content": [{"text": answer.text}]}} for answer in answers
+        ]
+        turn = [dict(self._message(response)), {"role": "user", "content": results}]
+        return {**body, "messages": [*listed(body.get("messages")), *turn]}
+
+    def kind(self, item: Mapping[str, Any]) -> str:
+        """Return the kind of an event; reasoning is neutral, because it belongs to the call that follows it."""
+        start = fields(fields(item.get("contentBlockStart")).get("start"))
+        delta = fields(fields(item.get("contentBlockDelta")).get("delta"))
+        if "toolUse" in start or "toolUse" in delta:
+            return CALL
+        return TEXT if "text" in delta else NEUTRAL
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Put the blocks together."""
+        blocks: dict[Any, Body] = {}
+        inputs: dict[Any, str] = {}
+        for item in items:
+            begun, more = fields(item.get("contentBlockStart")), fields(item.get("contentBlockDelta"))
+            if "toolUse" in fields(begun.get("start")):
+                index = begun.get("contentBlockIndex")
+                blocks[index] = {"toolUse": {**fields(fields(begun["start"])["toolUse"]), "input": {}}}
+                inputs[index] = ""
+            elif more:
+                index, delta = more.get("contentBlockIndex"), fields(more.get("delta"))
+                if "toolUse" in delta:
+                    inputs[index] = inputs.get(index, "") + (text(fields(delta["toolUse"]).get("input")) or "")
+                else:
+                    _add_converse_delta(blocks.setdefault(index, {}), delta)
+        for index, given in inputs.items():
+            blocks[index]["toolUse"]["input"] = _parsed(given)
+        return {"output": {"message": {"role": "assistant", "content": list(blocks.values())}}}
+
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
+        """Leave out the beginning of a further message, and count its blocks on."""
+        if "messageStart" in item:
+            return None
+        [(name, payload)] = item.items()
+        index = fields(payload).get("contentBlockIndex")
+        return {name: {**payload, "contentBlockIndex": index + passed}} if type(index) is int else {}
+
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
+        """Return the number of content blocks; a block of text begins with its first delta."""
+        places = (
+            fields(payload).get("contentBlockIndex")
+            for item in items
+            for name, payload in item.items()
+            if name.startswith("contentBlock")
+        )
+        return max((place + 1 for place in places if type(place) is int), default=0)
+
+    @staticmethod
+    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
+        return fields(fields(response.get("output")).get("message"))
+
+
+def _add_converse_delta(block: Body, delta: Mapping[str, Any]) -> None:
+    """Add a delta of a text or of reasoning to its block."""
+    if type(delta.get("text")) is str:
+        block["text"] = block.get("text", "") + delta["text"]
+    reasoning = fields(delta.get("reasoningContent"))
+    if reasoning:
+        inner = block.setdefault("reasoningContent", {})
+        if "redactedContent" in reasoning:
+            # A request has the bytes themselves, an event their base64.
+            inner["redactedContent"] = base64.b64decode(reasoning["redactedContent"])
+        else:
+            said = inner.setdefault("reasoningText", {"text": ""})
+            for key in ("text", "signature"):
+                if type(reasoning.get(key)) is str:
+                    said[key] = said.get(key, "") + reasoning[key]

@@ -1,0 +1,90 @@
+"""Gemini's generateContent: calls and answers are parts of contents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool
+from agent_otel.messages.fields import fields, listed, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Gemini:
+    """The body of a request as JSON has it."""
+
+    messages: ClassVar[str] = "contents"
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there, calls are switched off, or tools of the provider exclude functions."""
+        calling = fields(fields(body.get("toolConfig")).get("functionCallingConfig"))
+        if calling.get("mode") == "NONE" or fields(body.get("generationConfig")).get("candidateCount") not in (None, 1):
+            return False
+        tools = listed(body.get("tools"))
+        places = [place for place, tool in enumerate(map(fields, tools)) if "functionDeclarations" in tool]
+        declared = (each for place in places for each in listed(fields(tools[place])["functionDeclarations"]))
+        return bool(places or not tools) and all(text(fields(each).get("name")) != name for each in declared)
+
+    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
+        """Add a declaration to those that the request has: Vertex AI takes one list of them only."""
+        added = {"name": tool.name, "description": tool.description, "parameters": _typed(tool.parameters)}
+        tools = [dict(fields(each)) for each in listed(body.get("tools"))] or [{"functionDeclarations": []}]
+        for each in tools:
+            if "functionDeclarations" in each:
+                each["functionDeclarations"] = [*listed(each["functionDeclarations"]), added]
+                break
+        return {**body, "tools": tools}
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Switch function calls off."""
+        return {**body, "toolConfig": {**fields(body.get("toolConfig")), "functionCallingConfig": {"mode": "NONE"}}}
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls of the first candidate."""
+        calls = [fields(part.get("functionCall")) for part in map(fields, listed(_content(response).get("parts")))]
+        return [Call(text(call.get("id")), text(call.get("name")) or "", call.get("args")) for call in calls if call]
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the model's content and a content with the responses."""
+        parts = []
+        for call, data in answers:
+            named = {"id": call.id, "name": call.name} if call.id else {"name": call.name}
+            parts.append({"functionResponse": {**named, "response": data}})
+        turn = [{"role": "model", **_content(response)}, {"role": "user", "parts": parts}]
+        return {**body, "contents": [*listed(body.get("contents")), *turn]}
+
+    def kind(self, item: Mapping[str, Any]) -> str:
+        """Return the kind of a chunk; thoughts are neutral."""
+        parts = [fields(part) for part in listed(_content(item).get("parts"))]
+        if any("functionCall" in part for part in parts):
+            return CALL
+        return TEXT if any(text(part.get("text")) and not part.get("thought") for part in parts) else NEUTRAL
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Put the parts behind each other."""
+        parts = [part for item in items for part in listed(_content(item).get("parts"))]
+        return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of the interface
+        """Leave a chunk as it is: chunks hold no place."""
+        return {}
+
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - of the interface
+        """Return 0: chunks hold no place."""
+        return 0
+
+
+def _content(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    candidates = listed(response.get("candidates"))
+    return fields(fields(candidates[0]).get("content")) if candidates else {}
+
+
+def _typed(schema: Mapping[str, Any]) -> Body:
+    """Return a JSON schema with Gemini's names of types."""
+    changed: Body = dict(schema)
+    if type(schema.get("type")) is str:
+        changed["type"] = schema["type"].upper()
+    if "properties" in schema:
+        changed["properties"] = {name: _typed(each) for name, each in schema["properties"].items()}
+    return changed

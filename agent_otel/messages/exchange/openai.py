@@ -1,0 +1,224 @@
+"""OpenAI's chat completions and Responses, and the providers with nearly the same shape: Mistral and Ollama."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
+from agent_otel.messages.fields import fields, is_list, listed, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Chat:
+    """Chat completions."""
+
+    messages: ClassVar[str] = "messages"
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there, several choices are asked for, or calls are switched off."""
+        if body.get("n") not in (None, 1) or body.get("functions") or body.get("tool_choice") == "none":
+            return False
+        return name not in names_of(body.get("tools"), "function")
+
+    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
+        """Add a function to the tools."""
+        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        return {**body, "tools": [*listed(body.get("tools")), {"type": "function", "function": function}]}
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Switch tool calls off."""
+        return {**body, "tool_choice": "none"}
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls of the first choice."""
+        found = []
+        for call in map(fields, listed(self._message(response).get("tool_calls"))):
+            function = fields(call.get("function")) or fields(call.get("custom"))
+            found.append(Call(text(call.get("id")), text(function.get("name")) or "", function.get("arguments")))
+        return found
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the model's message, and a message of each answer."""
+        message = {"role": "assistant", **without_nulls(self._message(response))}
+        return {**body, "messages": [*listed(body.get("messages")), message, *map(self._result, answers)]}
+
+    def kind(self, item: Mapping[str, Any]) -> str:
+        """Return the kind of a chunk."""
+        delta = self._delta(item)
+        if listed(delta.get("tool_calls")):
+            return CALL
+        return TEXT if text(delta.get("content")) else NEUTRAL
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Join the chunks' texts, and the calls by their indexes."""
+        message: Body = {}
+        calls: dict[Any, Body] = {}
+        for delta in map(self._delta, items):
+            for key, value in delta.items():
+                if key == "tool_calls":
+                    for place, piece in enumerate(map(fields, listed(value))):
+                        _add_call(calls, piece, place)
+                elif type(value) is str and key != "role":
+                    message[key] = (message.get(key) or "") + value
+                elif value is not None:
+                    message[key] = value
+        if calls:
+            message["tool_calls"] = list(calls.values())
+        return {"choices": [{"message": message}]}
+
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of the interface
+        """Leave a chunk as it is: chunks hold no place."""
+        return {}
+
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - of the interface
+        """Return 0: chunks hold no place."""
+        return 0
+
+    @staticmethod
+    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
+        choices = listed(response.get("choices"))
+        return fields(fields(choices[0]).get("message")) if choices else {}
+
+    @staticmethod
+    def _delta(item: Mapping[str, Any]) -> Mapping[str, Any]:
+        choices = listed(fields(item).get("choices"))
+        return fields(fields(choices[0]).get("delta")) if choices else {}
+
+    @staticmethod
+    def _result(answer: Answer) -> Body:
+        return {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text}
+
+
+def _add_call(calls: dict[Any, Body], piece: Mapping[str, Any], place: int) -> None:
+    """Add a piece of a call to the call with its index."""
+    function = fields(piece.get("function"))
+    index = piece.get("index")
+    call = calls.setdefault(place if index is None else index, {"type": "function", "function": {"arguments": ""}})
+    rest = {name: value for name, value in piece.items() if name not in ("index", "function") and value is not None}
+    call.update(rest)
+    inner = call["function"]
+    for name, value in function.items():
+        if name == "arguments" and type(value) is str:
+            inner[name] = (inner[name] if type(inner[name]) is str else "") + value
+        elif value is not None:
+            inner[name] = value
+
+
+class Mistral(Chat):
+    """Mistral's chat completions, whose results also have the tool's name."""
+
+    @staticmethod
+    def _result(answer: Answer) -> Body:
+        return {"role": "tool", "tool_call_id": answer.call.id, "name": answer.call.name, "content": answer.text}
+
+
+class Ollama(Chat):
+    """Ollama's chat: no choices, no call ids, arguments as objects."""
+
+    @staticmethod
+    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
+        return fields(response.get("message"))
+
+    @staticmethod
+    def _delta(item: Mapping[str, Any]) -> Mapping[str, Any]:
+        return without_nulls(fields(fields(item).get("message")))
+
+    @staticmethod
+    def _result(answer: Answer) -> Body:
+        return {"role": "tool", "tool_name": answer.call.name, "content": answer.text}
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Join the parts' texts and calls; each part has whole calls."""
+        message: Body = {}
+        calls: list[Any] = []
+        for delta in map(self._delta, items):
+            calls += listed(delta.get("tool_calls"))
+            for key in ("content", "thinking"):
+                if text(delta.get(key)):
+                    message[key] = message.get(key, "") + delta[key]
+        return {"message": {"role": "assistant", **message, **({"tool_calls": calls} if calls else {})}}
+
+
+_CREATED: Final = ("response.created", "response.in_progress", "response.queued")
+_TERMINAL: Final = ("response.completed", "response.incomplete", "response.failed")
+
+
+class Responses:
+    """The Responses API."""
+
+    messages: ClassVar[str] = "input"
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there, calls are switched off, or the provider answers later."""
+        if body.get("tool_choice") == "none" or body.get("background") is True:
+            return False
+        return name not in names_of(body.get("tools"))
+
+    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
+        """Add a function to the tools."""
+        function = {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            "strict": False,
+        }
+        return {**body, "tools": [*listed(body.get("tools")), function]}
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Switch tool calls off."""
+        return {**body, "tool_choice": "none"}
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls of functions and of custom tools."""
+        return [
+            Call(text(item.get("call_id")), text(item.get("name")) or "", item.get("arguments"))
+            for item in map(fields, listed(response.get("output")))
+            if item.get("type") in ("function_call", "custom_tool_call")
+        ]
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the output and the answers; a conversation at the provider has all but the answers already."""
+        items = body.get("input")
+        before = listed(items) if is_list(items) else [{"role": "user", "content": items}]
+        output = (
+            [] if body.get("conversation") else [without_nulls(fields(item)) for item in listed(response["output"])]
+        )
+        return {
+            **body,
+            "input": [*([] if body.get("conversation") else before), *output, *map(self._result, answers)],
+        }
+
+    def kind(self, item: Mapping[str, Any]) -> str:
+        """Return the kind of an event; an item's kind is that of the event that begins it."""
+        kind = text(item.get("type")) or ""
+        if kind == "response.output_item.added":
+            added = text(fields(item.get("item")).get("type")) or ""
+            return CALL if added in ("function_call", "custom_tool_call") else TEXT if added == "message" else NEUTRAL
+        if kind.startswith(("response.function_call", "response.custom_tool_call")):
+            return CALL
+        return (
+            TEXT if kind.startswith(("response.output_text", "response.content_part", "response.refusal")) else NEUTRAL
+        )
+
+    def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Return the response that the last event carries."""
+        ends = (fields(item.get("response")) for item in reversed(items) if item.get("type") in _TERMINAL)
+        return next(ends, {})
+
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
+        """Leave out the beginning of a further response, and count its output items on."""
+        if item.get("type") in _CREATED:
+            return None
+        index = item.get("output_index")
+        return {"output_index": index + passed} if type(index) is int else {}
+
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
+        """Return the number of output items."""
+        return sum(item.get("type") == "response.output_item.added" for item in items)
+
+    @staticmethod
+    def _result(answer: Answer) -> Body:
+        return {"type": "function_call_output", "call_id": answer.call.id, "output": answer.text}

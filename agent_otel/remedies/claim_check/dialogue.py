@@ -1,0 +1,281 @@
+"""Reading on without code: models get the tool ``get_tool_result``, and its calls are answered at the model boundary.
+
+A request that holds a reference offers the tool. A response that calls it does not reach the program: the request is
+sent again with the response and the answer behind it, until a response has no such call. What the model has read is
+part of that request only; neither the program's history nor a durable runtime's state grows by it.
+
+A response may call other tools beside it. Their answer is that they have not run, and the model calls them again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from agent_otel._internal import errors
+from agent_otel.core import model_request
+from agent_otel.core.executions import executions
+from agent_otel.core.tool_visit import enter_tool
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.messages.exchange import FORMATS
+from agent_otel.messages.exchange.base import CALL, NEUTRAL, Answer, Tool
+from agent_otel.messages.fields import fields, is_list
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
+from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
+from agent_otel.remedies.claim_check.references import PREFIX
+from agent_otel.semconv import TOOL_RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_otel.core.types import ModelReader
+    from agent_otel.messages.exchange.base import Call, Format
+    from agent_otel.settings import Settings
+
+    #: An item of a stream, and the same as plain data.
+    _Item: TypeAlias = tuple[Any, Mapping[str, Any]]
+
+MOST_ROUNDS: Final = 16
+"""Rounds of answers to one request; the request behind the last of them allows no tool call."""
+
+_TEXT: Final = {"type": "string"}
+TOOL: Final = Tool(
+    GET_TOOL_RESULT,
+    "Read a stored tool result, one page at a time. Call it alone, not beside other tools.",
+    {
+        "type": "object",
+        "properties": {
+            "ref": {**_TEXT, "description": "The reference in the shortened result, unchanged: claim:v2:..."},
+            "cursor": {**_TEXT, "description": "next_cursor of the page before, with the same other arguments."},
+            "lines": {**_TEXT, "description": "Only these lines, such as 120-180; the first is 1."},
+            "json_path": {**_TEXT, "description": "Only this part of a JSON result, such as items[3].body."},
+            "grep": {**_TEXT, "description": "Only lines that contain this text, with their numbers."},
+        },
+        "required": ["ref"],
+    },
+)
+
+_NOT_RUN: Final = {
+    "error": "not_run",
+    "hint": f"The call stood beside {GET_TOOL_RESULT}, which is answered first. Call the tool again if you need it.",
+}
+_ENOUGH: Final = {
+    "error": "too_many_reads",
+    "hint": "No more is read for this request. Answer with what you have, and say what you have not read.",
+}
+_READER: Final = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda *_: LEFT_ALONE)
+
+
+class Dialogues:
+    """Offers the tool in requests that hold a reference."""
+
+    def __init__(self, _: Settings) -> None:
+        self._is_of_use = policy.current() is not None
+
+    def begin(self, reader: ModelReader, invocation: Invocation) -> _Dialogue | None:
+        """Offer the tool in a request; return None without a reference in it, and where the program has the tool."""
+        exchange = reader.exchange
+        found = exchange.body(invocation) if exchange is not None and self._is_of_use else None
+        if exchange is None or found is None:
+            return None
+        name, body = found
+        form = FORMATS[name]
+        if not mentions(body.get(form.messages)) or not form.takes(body, GET_TOOL_RESULT):
+            return None
+        dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
+        exchange.put(invocation, dialogue.body)
+        return dialogue
+
+
+def mentions(value: Any, text: str = PREFIX) -> bool:
+    """Return True when a message, or a list of them, holds this text; the last ones are searched first."""
+    cls = type(value)
+    if cls is str:
+        return text in value
+    if is_list(value):
+        return any(mentions(each, text) for each in reversed(value))
+    if cls in (int, float, bool, bytes, type(None)):
+        return False
+    return any(mentions(each, text) for each in fields(value).values())
+
+
+class _Dialogue:
+    """A request, and the further ones that answer the calls in its responses."""
+
+    def __init__(self, reader: ModelReader, invocation: Invocation, form: Format, body: dict[str, Any]) -> None:
+        self._reader = reader
+        self._invocation = invocation
+        self._form = form
+        self.body = body
+        self._around = model_request.around()
+        self._rounds = 0
+        #: Of the present stream: its items, those that the consumer got, and those that are held back.
+        self._plain: list[Mapping[str, Any]] = []
+        self._passed: list[_Item] = []
+        self._held: list[_Item] = []
+        self._has_call = self._has_text = False
+        #: Items of earlier streams that the consumer got, and the blocks that they began.
+        self._earlier: list[Any] = []
+        self._blocks = 0
+
+    def continues(self, response: Any) -> bool:
+        """Answer the calls in a response, or in the stream that has ended; return True when there were some."""
+        try:
+            plain = self._response(response)
+            calls = self._calls(plain)
+            return bool(calls) and self._go_on(plain, [self._answer(call) for call in calls])
+        except Exception:
+            errors.report_error("remedies.dialogue")
+            return False
+
+    async def acontinues(self, response: Any) -> bool:
+        """Do the same as `continues` without blocking the event loop."""
+        try:
+            plain = self._response(response)
+            calls = self._calls(plain)
+            return bool(calls) and self._go_on(plain, [await self._aanswer(call) for call in calls])
+        except Exception:
+            errors.report_error("remedies.dialogue")
+            return False
+
+    def passing(self, item: Any) -> list[Any]:
+        """Take an item of a stream; return the items to hand on.
+
+        Nothing is held back of a text. The beginning of a response is, until the response shows its kind, and
+        everything from the first tool call on.
+        """
+        try:
+            return self._passing(item)
+        except Exception:
+            errors.report_error("remedies.dialogue")
+            return [*self.held(), item]
+
+    def held(self) -> list[Any]:
+        """Return the items that were held back."""
+        held, self._held = self._held, []
+        return self._joined(held)
+
+    def _passing(self, item: Any) -> list[Any]:
+        plain = fields(self._exchange.plain(item))
+        self._plain.append(plain)
+        kind = self._form.kind(plain)
+        self._has_call = self._has_call or kind == CALL
+        if self._has_call or (kind == NEUTRAL and not self._has_text):
+            self._held.append((item, plain))
+            return []
+        self._has_text = True
+        passed = [*self._held, (item, plain)]
+        self._held = []
+        self._passed += passed
+        return self._joined(passed)
+
+    def _joined(self, items: list[_Item]) -> list[Any]:
+        """Return items as they follow those of earlier streams."""
+        if not self._earlier:
+            return [item for item, _ in items]
+        found = []
+        for item, plain in items:
+            changes = self._form.joined(plain, self._blocks)
+            if changes is not None:
+                found.append(self._exchange.changed(item, changes, self._earlier))
+        return found
+
+    @property
+    def _exchange(self) -> Any:
+        return self._reader.exchange
+
+    def _response(self, response: Any) -> Mapping[str, Any]:
+        if response is not None:
+            return fields(self._exchange.plain(response))
+        return self._form.folded(self._plain) if self._has_call else {}
+
+    def _calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls to answer; none where the response does not call the tool."""
+        calls = self._form.calls(response)
+        if all(call.name != GET_TOOL_RESULT for call in calls):
+            return []
+        if self._rounds >= MOST_ROUNDS:
+            errors.warn_once(
+                "claim check rounds",
+                f"A model calls {GET_TOOL_RESULT} although its request allows no tool call; the program gets the call.",
+            )
+            return []
+        return calls
+
+    def _go_on(self, response: Mapping[str, Any], answers: list[Answer]) -> bool:
+        self._rounds += 1
+        body = self._form.answered(self.body, response, answers)
+        self.body = self._form.closed(body) if self._rounds == MOST_ROUNDS else body
+        self._exchange.put(self._invocation, self.body)
+        self._earlier += [item for item, _ in self._passed]
+        self._blocks += self._form.blocks([plain for _, plain in self._passed])
+        self._plain, self._passed, self._held = [], [], []
+        self._has_call = self._has_text = False
+        return True
+
+    def _answer(self, call: Call) -> Answer:
+        data = self._refused(call)
+        if data is None:
+            arguments = _arguments(call)
+            visit = enter_tool(_READER, self._tool_call(call, arguments))
+            if visit is None:
+                return Answer(call, _read(arguments))
+            with visit:
+                data = _read(arguments)
+                visit.returned(data)
+        return Answer(call, data)
+
+    async def _aanswer(self, call: Call) -> Answer:
+        data = self._refused(call)
+        if data is None:
+            arguments = _arguments(call)
+            visit = enter_tool(_READER, self._tool_call(call, arguments))
+            if visit is None:
+                return Answer(call, await _aread(arguments))
+            with visit:
+                data = await _aread(arguments)
+                visit.returned(data)
+        return Answer(call, data)
+
+    def _refused(self, call: Call) -> dict[str, Any] | None:
+        """Return the answer of a call that is not run."""
+        if call.name != GET_TOOL_RESULT:
+            return _NOT_RUN
+        return _ENOUGH if self._rounds == MOST_ROUNDS - 1 else None
+
+    def _tool_call(self, call: Call, arguments: dict[str, Any]) -> Invocation:
+        execution = self._around.execution or self._owner(arguments.get("ref"))
+        return Invocation(ToolCall(GET_TOOL_RESULT, arguments, call.id, self._around.agent, execution), (), {})
+
+    def _owner(self, ref: object) -> str | None:
+        """Return the execution whose calls have the results in the request that name this reference.
+
+        It is of use where neither the program nor the layers above the SDK know the execution.
+        """
+        request = self._reader.request(self._invocation) if type(ref) is str and ref else None
+        if request is None:
+            return None
+        parts = [part for part in request.parts if part.part == TOOL_RESULTS and part.call_id is not None]
+        return executions.owner(part.call_id for part in parts if part.call_id and mentions(part.value, str(ref)))
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    """Return the arguments that the tool has; a model may pass anything."""
+    given = call.arguments
+    if type(given) is str:
+        try:
+            given = json.loads(given or "{}")
+        except ValueError:
+            given = {}
+    properties = TOOL.parameters["properties"]
+    # Models fill optional arguments with empty texts.
+    return {name: value for name, value in fields(given).items() if name in properties and value != ""}
+
+
+def _read(arguments: dict[str, Any]) -> dict[str, Any]:
+    return get_tool_result(**{"ref": None, **arguments})
+
+
+async def _aread(arguments: dict[str, Any]) -> dict[str, Any]:
+    return await aget_tool_result(**{"ref": None, **arguments})

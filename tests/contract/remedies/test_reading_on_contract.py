@@ -1,0 +1,188 @@
+"""Reading on with the variable alone: each SDK and framework gets the tool, and its calls are answered below them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.contract.suite import QUIET
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
+from tests.servers.gemini import GeminiServer
+from tests.servers.mistral import MistralServer
+from tests.servers.model import Json, ModelServer, Reply, ToolCall, tool_results
+from tests.servers.ollama import OllamaServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.environments import Environment
+
+REF = re.compile(r'ref=\\*"(claim:[^"\\]+)')
+LINE = re.compile(r'content\\*": ?\\*"row 4000\\*"')
+READ = {"content": "4002: row 4000", "size_bytes": 14, "start": 0, "end": 14}
+NOT_RUN = {
+    "error": "not_run",
+    "hint": "The call stood beside get_tool_result, which is answered first. Call the tool again if you need it.",
+}
+VARIABLES = {
+    "AGENT_OTEL": "1",
+    "AGENT_OTEL_CLAIM_CHECK": "memory:",
+    "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test",
+    "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30",
+}
+PROGRAM = """
+import asyncio, importlib, inspect, json, sys
+import agent_otel, agent_otel.auto
+from tests.contract.child import Messages, Telemetry
+base_url, module, function, setting = sys.argv[1:]
+messages, telemetry, ran = Messages(), Telemetry(), []
+
+def report(name: str) -> str:
+    "Return a report."
+    ran.append("report")
+    return f"Report {name}\\n" + "\\n".join(f"row {number}" for number in range(5_000))
+
+def look(name: str) -> str:
+    "Return a name."
+    ran.append("look")
+    return "found"
+
+with agent_otel.execution("run-1"):
+    said = getattr(importlib.import_module(module), function)(base_url, [report, look], "go", setting)
+    said = asyncio.run(said) if inspect.isawaitable(said) else said
+from agent_otel._internal import errors
+print(json.dumps({"said": said, "ran": ran, "spans": telemetry.spans(), "metrics": telemetry.metrics(),
+                  "messages": messages.take(), "errors": dict(errors.errors)}))
+"""
+
+
+class Way(NamedTuple):
+    """One way to a model: a program, what of it runs, and the server behind it."""
+
+    environment: str
+    agent: str
+    function: str = "run"
+    server: type[Any] = ModelServer
+    setting: str = ""
+
+
+WAYS = {
+    "openai": Way("openai-agents", "openai_client"),
+    "openai, streamed": Way("openai-agents", "openai_client", "astream"),
+    "openai, responses": Way("openai-agents", "openai_client", "arun", setting="responses"),
+    "openai 2": Way("openai-2", "openai_client"),
+    "anthropic": Way("anthropic", "anthropic_client", "run", AnthropicServer),
+    "anthropic, streamed": Way("anthropic", "anthropic_client", "astream", AnthropicServer),
+    "anthropic's tool runner": Way("anthropic", "anthropic_runner", "arun", AnthropicServer),
+    "bedrock": Way("bedrock", "bedrock_client", "run", BedrockServer),
+    "google-genai": Way("google-genai", "google_client", "run", GeminiServer),
+    "google-genai, streamed": Way("google-genai", "google_client", "astream", GeminiServer),
+    "mistral, streamed": Way("mistralai", "mistral_client", "astream", MistralServer),
+    "ollama, streamed": Way("ollama", "ollama_client", "astream", OllamaServer),
+    "litellm": Way("litellm", "litellm_client", "arun"),
+    "langgraph, streamed": Way("langchain", "langgraph", "astream"),
+    "openai-agents, streamed": Way("openai-agents", "openai_agents", "astream"),
+    "openai-agents, responses": Way("openai-agents", "openai_agents", "astream", setting="responses"),
+    "pydantic-ai, streamed": Way("pydantic-ai", "pydantic_ai", "astream"),
+    "strands": Way("strands", "strands"),
+    "google-adk": Way("google-adk", "google_adk", "arun", GeminiServer),
+}
+
+
+def decide(request: Json) -> Reply:
+    """Ask for a report; read on beside another call, then alone; ask for another report; answer."""
+    text = json.dumps(request)
+    refs = REF.findall(text)
+    if not refs:
+        return [ToolCall("call_1", "report", {"name": "a"})]
+    if "Report b" in text:
+        return "done"
+    if "not_run" not in text:
+        look = ToolCall("look_1", "look", {"name": "a"})
+        return [ToolCall("read_1", "get_tool_result", {"ref": refs[0], "grep": "row 4000"}), look]
+    if not LINE.search(text):
+        return [ToolCall("read_2", "get_tool_result", {"ref": refs[0], "lines": "4002-4002", "cursor": ""})]
+    return [ToolCall("call_2", "report", {"name": "b"})]
+
+
+class Ran(NamedTuple):
+    """The child's report, the requests on the wire, and their texts."""
+
+    report: Json
+    requests: list[Json]
+    results: dict[str, str]
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def ran(request: pytest.FixtureRequest, environment: Callable[[str], Environment]) -> Iterator[Ran]:
+    """Run each way once."""
+    way = WAYS[request.param]
+    with way.server(decide) as server:
+        done = environment(way.environment).run(
+            PROGRAM,
+            server.base_url,
+            f"tests.contract.agents.{way.agent}",
+            way.function,
+            way.setting,
+            env={**QUIET, **VARIABLES},
+            check=True,
+        )
+        yield Ran(json.loads(done.stdout.splitlines()[-1]), server.requests, server.tool_results())
+
+
+def _offers(request: Json) -> int:
+    """How often a request offers the tool."""
+    tools = request.get("tools") or request.get("toolConfig") or []
+    return json.dumps(tools).count('"get_tool_result"')
+
+
+def _sum(ran: Ran, name: str, **labels: str) -> float:
+    points = (metric for metric in ran.report["metrics"] if metric["name"] == name)
+    return float(sum(point["sum"] for point in points if labels.items() <= point["attributes"].items()))
+
+
+def test_the_model_reads_on_and_the_program_never_sees_it(ran: Ran) -> None:
+    assert (ran.report["said"], ran.report["ran"]) == ("done", ["report", "report"])
+    assert (ran.report["errors"], ran.report["messages"]) == ({}, [])
+    first, *others = ran.requests
+    assert _offers(first) == 0
+    assert [_offers(each) for each in others] == [1] * 4
+
+
+def test_the_answers_are_in_the_same_request_only(ran: Ran) -> None:
+    texts = [json.dumps(each, ensure_ascii=False).replace("\\", "") for each in ran.requests]
+    read = json.dumps(READ, separators=(",", ":"))[1:-1]
+    assert [text.replace('": ', '":').replace(', "', ',"').count(read) for text in texts] == [0, 0, 1, 1, 0]
+    assert [text.count("is answered first") for text in texts] == [0, 0, 1, 1, 0]
+    assert [text.count("4002-4002") for text in texts] == [0, 0, 0, 1, 0]
+
+
+def test_the_requests_and_the_reading_are_measured(ran: Ran) -> None:
+    assert _sum(ran, "agent_otel.claim_check.operations", operation="get", result="ok") == 2
+    assert _sum(ran, "agent_otel.model.history.lost") == _sum(ran, "agent_otel.model.history.dropped") == 0
+    reading = [span for span in ran.report["spans"] if span["attributes"].get("tool.name") == "get_tool_result"]
+    assert [span["attributes"]["tool.result.truncated"] for span in reading] == [False, False]
+
+
+def test_switched_off_it_is_not_offered_and_not_named(environment: Callable[[str], Environment]) -> None:
+    def answer(request: Json) -> Reply:
+        return "done" if tool_results(request) else [ToolCall("call_1", "report", {"name": "a"})]
+
+    with ModelServer(answer) as server:
+        environment("openai-agents").run(
+            PROGRAM,
+            server.base_url,
+            "tests.contract.agents.openai_client",
+            "run",
+            "",
+            env={**QUIET, **VARIABLES, "AGENT_OTEL_CLAIM_CHECK_TOOL": "off"},
+            check=True,
+        )
+    assert [_offers(each) for each in server.requests] == [0, 0]
+    shown = server.tool_results()["call_1"]
+    assert re.search(r'; the whole is stored: ref="claim:v2:[^"]+"\]$', shown)
+    assert "get_tool_result" not in shown
