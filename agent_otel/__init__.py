@@ -1,9 +1,12 @@
 """Observability of AI agents' tool calls, model requests and payloads, with opt-in remedies for oversized ones.
 
 Set ``AGENT_OTEL=1`` on an unchanged Python agent, and its tool calls become OpenTelemetry spans and Prometheus
-metrics. This module imports nothing, because it is loaded at every interpreter start; its exports are loaded on first
-use.
+metrics. This module imports nothing while the variable is unset, because it may be loaded at every interpreter start;
+its exports are loaded on first use. With the variable set, its import activates the package in programs whose start-up
+files do not run, such as packages on ``PYTHONPATH``, Lambda layers, zip archives and ``python -S``.
 """
+
+import os as _os
 
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
@@ -23,6 +26,12 @@ _EXPORTS = {
     "tool": "agent_otel.api",
     "tool_call": "agent_otel.api",
 }
+
+
+if _os.environ.get("AGENT_OTEL"):
+    from agent_otel._bootstrap import startup as _startup
+
+    _startup.start()
 
 
 def __getattr__(name: str) -> object:

@@ -1,7 +1,7 @@
 """Explicit activation: ``import agent_otel.auto``.
 
-Needed where start-up files do not run: frozen applications, ``python -S``, packages on ``PYTHONPATH`` (Lambda layers,
-operator volumes), embedded interpreters. ``AGENT_OTEL=0`` overrides it.
+It needs no variable, and ``AGENT_OTEL=0`` overrides it. With ``AGENT_OTEL`` on, ``import agent_otel`` is enough where
+start-up files do not run: frozen applications, ``python -S``, packages on ``PYTHONPATH``, embedded interpreters.
 """
 
 from agent_otel._bootstrap import startup

@@ -40,7 +40,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "auto": ("_bootstrap",),
     "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
     "cli": ("_internal", "alerts", "caps", "doctor", "semconv", "semconv_types", "settings"),
-    "": ("_internal", "api", "caps", "remedies"),
+    "": ("_bootstrap", "_internal", "api", "caps", "remedies"),
 }
 
 

@@ -21,7 +21,13 @@ from agent_otel.doctor import observed
 from agent_otel.doctor.findings import ERROR, Finding, findings
 
 #: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
-_PROBE = "import sys; sys.path[:] = [p for p in sys.path if p]; from agent_otel.doctor import probe; probe.main()"
+_PROBE = """
+import sys
+started = "agent_otel" in sys.modules
+sys.path[:] = [folder for folder in sys.path if folder]
+from agent_otel.doctor import probe
+probe.main(started=started)
+"""
 #: Exit code where something is wrong; 2 stands for wrong usage, as with every command.
 _WRONG = 1
 _FIRST_THINGS = 3

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 ERROR, WARNING, OK = "error", "warning", "ok"
 _ORDER = (ERROR, WARNING, OK)
-_EXPLICIT = "begin the program with `import agent_otel.auto`"
+_EXPLICIT = "begin the program with `import agent_otel`"
 #: Words in messages of exporters -> what they mean.
 _CAUSES = {
     "404": "nothing is served at that path: OTEL_EXPORTER_OTLP_ENDPOINT is the base address, without /v1/traces",

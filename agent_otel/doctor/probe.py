@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import env
 
-#: Read before a module of this package is imported that could change it.
-_ACTIVE_AT_START = env.active
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _NAME = "agent_otel_doctor"
+#: True when a start-up file has switched the package on; its import does so as well.
+_active = False
 _STARTUP_FILES = ("agent_otel_startup.pth", "agent_otel_startup.start")
 #: Seconds that an exporter waits for a collector, unless the environment sets it.
 _EXPORT_TIMEOUT = "3"
@@ -42,8 +41,10 @@ class _Collecting(logging.Handler):
         self.lines.append({"level": record.levelname, "logger": record.name, "text": record.getMessage()})
 
 
-def main() -> None:
-    """Print the facts on one line of standard output."""
+def main(*, started: bool) -> None:
+    """Print the facts on one line of standard output; ``started`` is true when a start-up file loaded the package."""
+    global _active  # noqa: PLW0603 - set once
+    _active = started and env.active
     facts = collect()
     sys.stdout.write(json.dumps(facts) + "\n")
     sys.stdout.flush()
@@ -95,7 +96,7 @@ def _interpreter() -> dict[str, Any]:
 
 
 def _switch() -> dict[str, Any]:
-    return {"value": os.environ.get("AGENT_OTEL"), "active": _ACTIVE_AT_START, "on": env.ON, "off": env.OFF}
+    return {"value": os.environ.get("AGENT_OTEL"), "active": _active, "on": env.ON, "off": env.OFF}
 
 
 def _settings() -> list[dict[str, str]]:
@@ -126,7 +127,7 @@ def _integrations() -> list[dict[str, Any]]:
         version = versions.installed(integration.distribution)
         if version is None:
             continue
-        if _ACTIVE_AT_START:
+        if _active:
             _import({candidate.module for entry in integration.sites for candidate in entry.candidates})
         rows.append(
             {
@@ -208,6 +209,6 @@ def _telemetry() -> bool:
     """Resolve the process's telemetry as the first tool call would; its messages name the destination."""
     from agent_otel.telemetry import setup  # noqa: PLC0415
 
-    if _ACTIVE_AT_START:
+    if _active:
         setup.telemetry()
-    return _ACTIVE_AT_START
+    return _active

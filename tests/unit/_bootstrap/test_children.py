@@ -70,6 +70,7 @@ def test_a_folder_on_the_path_is_off_until_imported(plain: Environment, target: 
     env = {"AGENT_OTEL": "1", "PYTHONPATH": str(target)}
     cases = {
         "": _NOT_STARTED,
+        "import agent_otel": _ON,
         "import agent_otel.auto": _ON,
         f"import site; site.addsitedir({str(target)!r})": _ON,
     }

@@ -163,10 +163,10 @@ def test_interpreter_options(installed: Environment, version: str, options: tupl
 
 def test_without_site_it_is_off_until_imported(installed: Environment) -> None:
     path = str(site_packages(installed))
-    imported = "import agent_otel.auto\n" + _STATE
 
     assert (_NOT_STARTED, "", 0) == _outcome(installed, _STATE, "-S", AGENT_OTEL="1", PYTHONPATH=path)
-    assert (_ON, "", 0) == _outcome(installed, imported, "-S", AGENT_OTEL="1", PYTHONPATH=path)
+    for imported in ("import agent_otel\n", "import agent_otel.auto\n"):
+        assert (_ON, "", 0) == _outcome(installed, imported + _STATE, "-S", AGENT_OTEL="1", PYTHONPATH=path)
 
 
 def test_running_a_module_a_script_and_standard_input(installed: Environment, tmp_path: Path) -> None:

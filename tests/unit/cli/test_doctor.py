@@ -94,7 +94,7 @@ def test_start_up_files_are_switched_off(doctor: Callable[..., Ran], environment
     path = f"{ROOT}{os.pathsep}{packages}"
     ran = doctor({**ON, "PYTHONPATH": path}, python=f"{environment('bare').python} -S")
     assert first(ran) == (
-        "start-up files do not run: Python was started with -S: begin the program with `import agent_otel.auto`"
+        "start-up files do not run: Python was started with -S: begin the program with `import agent_otel`"
     )
 
 
@@ -109,7 +109,7 @@ def test_the_package_lies_on_the_path(
     interpreter = Path(os.path.realpath(bare.python))
     line = first(doctor({**ON, "PYTHONPATH": str(folder)}, python=str(interpreter)))
     assert line.startswith(f"the start-up file is not installed: {folder} is no folder for start-up files")
-    assert line.endswith("begin the program with `import agent_otel.auto`")
+    assert line.endswith("begin the program with `import agent_otel`")
 
 
 def test_the_package_is_not_installed(doctor: Callable[..., Ran], environment: Callable[[str], Environment]) -> None:
