@@ -219,13 +219,15 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         """
         if self._visit is None:
             return None
+        self._visit.take_turn()
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
 
     async def arefused(self) -> str | None:
-        """Do the same as `refused` without blocking the event loop while a function of the policy runs."""
+        """Do the same as `refused` without blocking the event loop while the call waits or the policy runs."""
         if self._visit is None:
             return None
+        await self._visit.atake_turn()
         answer = await self._visit.askipped(self._invocation)
         return answer if isinstance(answer, str) else None
 

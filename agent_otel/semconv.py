@@ -282,6 +282,8 @@ LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,)
     "Calls that were skipped because their execution had reached a limit.")
 POLICY_DENIED: Final = _metric("agent_otel.policy.denied", COUNTER, "{call}", (GEN_AI_TOOL_NAME, RULE, MODE),
     "Calls that the dispatch policy denied, by the kind of rule; in the mode `monitor` they ran.")
+BACKPRESSURE_WAIT: Final = _metric("agent_otel.backpressure.wait", HISTOGRAM, "s", (REASON,),
+    "Time for which the dispatch of a tool call waited.", DURATION_BUCKETS)
 INTERNAL_ERRORS: Final = _metric("agent_otel.internal.errors", COUNTER, "{error}", (WHERE,),
     "Failures of this package, none of which reached you.")
 INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, "", (INTEGRATION, VERSION, TARGET),
@@ -329,7 +331,7 @@ CLAIM_CHECK_CASES: Final = (
     *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
 )
 LIMIT_TOOL_CALLS: Final = "tool_calls"
-LIMIT_PARALLEL: Final = "parallel_tool_calls"
+PARALLEL: Final = "parallel"
 LIMIT_BYTES: Final = "result_bytes"
 LIMIT_TOKENS: Final = "result_tokens"
 TOOL_DENIED: Final = "tool_denied"

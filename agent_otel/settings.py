@@ -256,7 +256,10 @@ class Settings:
         "lets it call no tool.",
     )
     max_parallel_tool_calls: int | None = _setting(
-        "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS", COUNT, None, "Tool calls of one execution that run at the same time."
+        "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS",
+        COUNT,
+        None,
+        "Tool calls of one execution that run at the same time; further ones wait for their turn.",
     )
     max_result_bytes: int | None = _setting(
         "AGENT_OTEL_MAX_RESULT_BYTES",
@@ -333,7 +336,7 @@ class Settings:
     @property
     def rewrites(self) -> bool:
         """Return true when a remedy that rewrites model requests is on."""
-        return self.views or bool(self.run_limits)
+        return self.views or bool(self.limits)
 
     @property
     def views(self) -> bool:
@@ -343,12 +346,6 @@ class Settings:
     @property
     def limits(self) -> dict[str, int]:
         """Return the maxima of an execution by the limits' names in ``semconv``; none by default."""
-        parallel = self.max_parallel_tool_calls
-        return self.run_limits if parallel is None else {**self.run_limits, semconv.LIMIT_PARALLEL: parallel}
-
-    @property
-    def run_limits(self) -> dict[str, int]:
-        """Return the maxima of those limits that end a run."""
         maxima = {
             semconv.LIMIT_TOOL_CALLS: self.max_tool_calls,
             semconv.LIMIT_BYTES: self.max_result_bytes,

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 #: Fields of remedies that act on tool results, and of remedies that act on model requests.
 ON_RESULTS: Final = (
     *("result_ceiling_bytes", "claim_check"),
-    *("max_tool_calls", "max_parallel_tool_calls", "max_result_bytes", "max_result_tokens"),
+    *("max_tool_calls", "max_result_bytes", "max_result_tokens"),
 )
+#: The same, and of the queue, which has no effect on generators alone.
+ON_ITEMS: Final = (*ON_RESULTS, "max_parallel_tool_calls")
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 #: Fields of limits that end a run.
 OF_RUNS: Final = ("max_tool_calls", "max_result_bytes", "max_result_tokens")

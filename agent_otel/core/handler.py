@@ -73,6 +73,7 @@ __all__ = [
     "object_carried",
     "payload",
     "payload_refused",
+    "queues_calls",
     "report_integration",
     "result_delivered",
     "result_remedies",
@@ -88,7 +89,7 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | No
     if not isinstance(visit, Visit):
         return None
     if not reader.events and result_remedies() is not None:
-        setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_RESULTS, visit.record.name)
+        setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
     return as_stream(visit)
 
 
@@ -113,6 +114,11 @@ def _forget(execution_id: str) -> None:
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)
+
+
+def queues_calls() -> bool:
+    """Return true when parallel tool calls wait for a slot."""
+    return settings.current().max_parallel_tool_calls is not None
 
 
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import Invocation, ModelReader, ToolReader
+    from agent_otel.core.types import Invocation, ModelReader, Slot, ToolReader
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -37,6 +37,12 @@ class ResultRemedies(Protocol):
 
     async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Do the same as `skipped` without blocking the event loop."""
+
+    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Wait for a slot where calls queue; ``enclosing`` is the running call whose handler makes this one."""
+
+    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Do the same as `take_turn` without blocking the event loop."""
 
     def applied(
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
@@ -94,7 +100,8 @@ make_dialogues: Callable[[Settings], Dialogues] | None = None
 def result_remedies() -> ResultRemedies | None:
     """Return the remedies and limits for results; None when all are off."""
     chosen = settings.current()
-    if make_result_remedies is None or not (chosen.remedies or chosen.limits or chosen.tool_policy):
+    is_on = chosen.remedies or chosen.limits or chosen.max_parallel_tool_calls or chosen.tool_policy
+    if make_result_remedies is None or not is_on:
         return None
     return make_result_remedies(chosen)
 
@@ -111,7 +118,7 @@ def cannot_rewrite(adapter: str) -> None:
     chosen = settings.current()
     if chosen.views:
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
-    if chosen.run_limits:
+    if chosen.limits:
         setting_checks.cannot_finish(chosen, adapter)
 
 
@@ -151,6 +158,28 @@ async def askipped(record: ToolInvocation, reader: ToolReader, invocation: Invoc
     except Exception:
         errors.report_error("tool_call.limit")
     return LEFT_ALONE
+
+
+def take_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+    """Wait for a slot where parallel calls queue; return None when the call runs without one."""
+    try:
+        acting = result_remedies()
+        if acting is not None:
+            return acting.take_turn(record, enclosing)
+    except Exception:
+        errors.report_error("tool_call.queue")
+    return None
+
+
+async def atake_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+    """Do the same as `take_turn` without blocking the event loop."""
+    try:
+        acting = result_remedies()
+        if acting is not None:
+            return await acting.atake_turn(record, enclosing)
+    except Exception:
+        errors.report_error("tool_call.queue")
+    return None
 
 
 def announce_messages(ids: Iterable[str | None]) -> None:

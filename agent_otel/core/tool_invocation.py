@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
-    from agent_otel.core.types import Denial, LimitReached, LimitsInUse, Remedied, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar, OpenSpan
 
@@ -73,12 +73,12 @@ class ToolInvocation:
     #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
     injected: dict[str, Any] | None = None
     invites = False
+    #: True when the limits have counted the call; a retry of it is no further call.
+    is_counted = False
     #: True when the dispatch policy has decided on the call.
     is_gated = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
-    #: Limits that count this call as running; the end of the call releases them.
-    limits: LimitsInUse | None = None
     #: Returns the bytes above which the framework stores the result itself.
     offloads_above: Callable[[], int] | None = None
     probe: tuple[str, str] | None = None
@@ -89,6 +89,8 @@ class ToolInvocation:
     remedied: Remedied | None = None
     repeated = False
     skipped: LimitReached | None = None
+    #: The slots of the calls that the handler makes, by the queue of parallel calls.
+    slots_inside: Any = None
     span: OpenSpan | None = None
     start_ns = 0
     #: The state of the execution; None without an execution.

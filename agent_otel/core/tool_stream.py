@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
-from agent_otel.core.remedy_hooks import askipped, result_remedies, skipped
+from agent_otel.core.remedy_hooks import askipped, atake_turn, result_remedies, skipped
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.tool_visit import Visit
-    from agent_otel.core.types import Invocation, ToolReader, ToolResult
+    from agent_otel.core.types import Invocation, Slot, ToolReader, ToolResult
     from agent_otel.telemetry.spans import OpenSpan
 
 
@@ -140,7 +140,7 @@ class EventVisit(StreamVisit):
     It may be the outer function of a call, or the inner one, which leads to the handler.
     """
 
-    __slots__ = ("_is_done", "_is_outermost", "_is_read", "_last")
+    __slots__ = ("_is_done", "_is_outermost", "_is_read", "_last", "_slot")
 
     def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool) -> None:
         super().__init__(record, reader)
@@ -148,6 +148,12 @@ class EventVisit(StreamVisit):
         self._is_done = False
         self._is_read = False
         self._last: ToolResult | None = None
+        self._slot: Slot | None = None
+
+    async def atake_turn(self) -> None:
+        """Wait where the execution has too many parallel calls, before the first step."""
+        if self._is_outermost:
+            self._slot = await atake_turn(self._record, tool_visit.enclosing())
 
     def item(self, value: Any) -> None:
         """Keep an event that can be read as a result; a later one replaces it."""
@@ -178,6 +184,8 @@ class EventVisit(StreamVisit):
         if self._is_done:
             return
         self._is_done = True
+        if self._slot is not None:
+            self._slot.release()
         record, reader = self._record, self._reader
         if self._last is not None:
             record.read(reader.station, self._last)

@@ -18,7 +18,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import askipped, completed, result_remedies, skipped
+from agent_otel.core.remedy_hooks import askipped, atake_turn, completed, result_remedies, skipped, take_turn
 from agent_otel.core.stage_comparison import show
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
-    from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import Invocation, Slot, ToolCall, ToolReader, ToolResult
 
 #: The module that sets the key by which a program suppresses instrumentation.
 _SUPPRESSING = "opentelemetry.instrumentation.utils"
@@ -60,11 +60,12 @@ class Visit:
     It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "is_outermost", "opens_span", "reader", "record", "token")
+    __slots__ = ("__weakref__", "is_outermost", "opens_span", "reader", "record", "slot", "token")
 
     def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
         self.record = record
         self.reader = reader
+        self.slot: Slot | None = None
         self.token: Token[ToolInvocation | None] | None = None
         self.is_outermost = is_outermost
         self.opens_span = opens_span
@@ -72,6 +73,16 @@ class Visit:
             record.visit = weakref.ref(self)
         if reader.offloads_above is not None:
             record.offloads_above = reader.offloads_above
+
+    def take_turn(self) -> None:
+        """Wait where the execution has too many parallel calls, before the block or in it."""
+        if self.is_outermost and self.slot is None:
+            self.slot = take_turn(self.record, enclosing(self.token))
+
+    async def atake_turn(self) -> None:
+        """Do the same as `take_turn` without blocking the event loop."""
+        if self.is_outermost and self.slot is None:
+            self.slot = await atake_turn(self.record, enclosing(self.token))
 
     def __enter__(self) -> Self:
         # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.
@@ -159,6 +170,8 @@ class Visit:
     ) -> None:
         try:
             token = self.token
+            if self.slot is not None:
+                self.slot.release()
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             if self.is_outermost and self.record.span is not None:
                 self.record.span.leave(self.record.within, is_torn_off=error is not None)
@@ -177,6 +190,13 @@ class Visit:
                 finish(self.record)
         except Exception:
             errors.report_error("tool_call.finish")
+
+
+def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocation | None:
+    """Return the running call whose handler makes the call that begins here, or that ``token`` has made current."""
+    record = _current.get() if token is None else token.old_value
+    is_running = isinstance(record, ToolInvocation) and not record.finished and record.visit() is not None
+    return record if is_running and isinstance(record, ToolInvocation) else None
 
 
 def open_span(record: ToolInvocation, within: Span | None = None, *, attach: bool = True) -> None:
@@ -200,8 +220,6 @@ def finish(record: ToolInvocation) -> None:
     """End the span of a call and record its metrics."""
     seconds = time.perf_counter() - record.started
     record.finished = True
-    if record.limits is not None and record.execution is not None:
-        record.limits.leave(record.execution, record.visit)
     if record.unasked and record.span is None and record.produced is None:
         # The framework has deferred the call, for example for an approval; it has not run yet.
         return
@@ -271,6 +289,12 @@ class Inside:
     def skipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return LEFT_ALONE: limits and the policy apply to the running tool call, not to a part of it."""
         return LEFT_ALONE
+
+    def take_turn(self) -> None:
+        """Do nothing: the running tool call has its slot."""
+
+    async def atake_turn(self) -> None:
+        """Do nothing."""
 
     async def askipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
         """Return LEFT_ALONE."""

@@ -117,11 +117,11 @@ class ToolDeniedError(Exception):
     """Raised in place of the handler of a denied call, where no answer can take the place of its result."""
 
 
-class LimitsInUse(Protocol):
-    """The limits that a call counts towards."""
+class Slot(Protocol):
+    """A slot among parallel calls."""
 
-    def leave(self, execution: str, visit: Callable[[], object]) -> None:
-        """Stop counting the call of this visit as running."""
+    def release(self) -> None:
+        """Give the slot to the next call; do nothing the second time."""
 
 
 #: Returned by ``ToolReader.replace`` where it cannot put a replacement back, such as under a declared output schema.

@@ -26,14 +26,24 @@ if TYPE_CHECKING:
 class _Steps:
     """The record of one stream, opened at its first step unless it is open already."""
 
-    def __init__(self, begin: Callable[[], Any] | None, visit: Any = None) -> None:
+    def __init__(self, begin: Callable[[], Any] | None, visit: Any = None, *, queues: bool = False) -> None:
         self._begin = begin
+        self._queues = queues
         self.visit: Any = visit
 
     def begin(self) -> None:
         if self._begin is not None:
             begin, self._begin = self._begin, None
             self.visit = begin()
+
+    async def begin_in_turn(self) -> bool:
+        """Begin, after a wait where parallel calls queue; return true for the first step."""
+        if self._begin is None:
+            return False
+        self.begin()
+        if self._queues and self.visit is not None:
+            await self.visit.atake_turn()
+        return True
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
         self.begin()
@@ -45,7 +55,7 @@ class _Steps:
             return item
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        self.begin()
+        await self.begin_in_turn()
         if self.visit is None:
             return await advance(*args)
         with self.visit.step():
@@ -110,16 +120,15 @@ class _Call:
 class _RemediedSteps(_Steps):
     """The steps of an async generator of events, whose result a remedy may replace."""
 
-    def __init__(self, begin: Callable[[], Any], call: _Call) -> None:
-        super().__init__(begin)
+    def __init__(self, begin: Callable[[], Any], call: _Call, *, queues: bool) -> None:
+        super().__init__(begin, queues=queues)
         self._call = call
         #: The only event of a call that a limit skips.
         self._instead: Any = LEFT_ALONE
         self._is_over = False
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        is_first = self._begin is not None
-        self.begin()
+        is_first = await self.begin_in_turn()
         if self.visit is None:
             return await advance(*args)
         with self.visit.step():
@@ -207,9 +216,11 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader, invo
     if handler.result_remedies() is None:
         return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))
     call = _Call(wrapped, invocation)
-    steps: _Steps = _Steps(begin)
+    # A consumer may take its time between the items of any other generator.
+    queues = reader.events and handler.queues_calls()
+    steps: _Steps = _Steps(begin, queues=queues)
     if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
-        steps = _RemediedSteps(begin, call)
+        steps = _RemediedSteps(begin, call, queues=queues)
     elif handler.injects() and not reader.events:
         steps = _GatedSteps(begin, call)
     proxy = _proxy(call.generator, steps)

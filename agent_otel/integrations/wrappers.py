@@ -41,13 +41,14 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader) and is_generator:
         return _stream(reader)
-    enter = _entry_of(reader)
+    enter, queues = _entry_of(reader), isinstance(reader, Door | ToolReader) and handler.queues_calls()
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
     is_remedied = isinstance(reader, Door) or is_replaceable
     if is_remedied and handler.result_remedies() is not None:
-        return _remedied_async(reader, enter) if is_async else _remedied(reader, enter)
+        return _remedied_async(reader, enter, queues=queues) if is_async else _remedied(reader, enter, queues=queues)
     watches = isinstance(reader, ModelReader) and reader.watch is not None
-    return _around_async(reader, enter, watches=watches) if is_async else _around(reader, enter, watches=watches)
+    around = _around_async if is_async else _around
+    return around(reader, enter, watches=watches, queues=queues)
 
 
 def _entry_of(reader: Reader) -> Callable[..., Any]:
@@ -63,13 +64,18 @@ def _enter_door(door: Door, invocation: Invocation) -> Any:
     return door.enter(invocation)
 
 
-def _around(reader: Any, enter: Callable[..., Any], *, watches: bool) -> Wrapper:
-    """Wrap a function; the value of one that ``watches`` may be a stream, which the visit goes on around."""
+def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
+    """Wrap a function; the value of one that ``watches`` may be a stream, which the visit goes on around.
+
+    A tool call that ``queues`` waits for its turn.
+    """
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         visit = enter(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return wrapped(*args, **kwargs)
+        if queues:
+            visit.take_turn()
         with visit:
             value = wrapped(*args, **kwargs)
             if watches:
@@ -80,11 +86,13 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool) -> Wrapper
     return wrapper
 
 
-def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool) -> Wrapper:
+def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         visit = enter(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return await wrapped(*args, **kwargs)
+        if queues:
+            await visit.atake_turn()
         with visit:
             value = await wrapped(*args, **kwargs)
             if watches:
@@ -95,7 +103,7 @@ def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool) -> W
     return wrapper
 
 
-def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
+def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrapper:
     """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -103,6 +111,8 @@ def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
         visit = enter(reader, invocation)
         if visit is None:
             return wrapped(*args, **kwargs)
+        if queues:
+            visit.take_turn()
         with visit:
             skipped = visit.skipped(invocation)
             if skipped is not LEFT_ALONE:
@@ -117,12 +127,14 @@ def _remedied(reader: Any, enter: Callable[..., Any]) -> Wrapper:
     return wrapper
 
 
-def _remedied_async(reader: Any, enter: Callable[..., Any]) -> Wrapper:
+def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         visit = enter(reader, invocation)
         if visit is None:
             return await wrapped(*args, **kwargs)
+        if queues:
+            await visit.atake_turn()
         with visit:
             skipped = await visit.askipped(invocation)
             if skipped is not LEFT_ALONE:

@@ -1,4 +1,4 @@
-"""Limits of one execution: calls, parallel calls, and the bytes and tokens of their results.
+"""Limits of one execution: calls, and the bytes and tokens of their results.
 
 A call above a limit does not run. Its answer names the limit and asks the model to answer now.
 """
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _MAX_EXECUTIONS: Final = 10_000
 _ANSWER_NOW: Final = "This call was not run. Answer now with what you have; do not call any more tools."
-_ONE_BY_ONE: Final = "This call was not run, because others were still running. Ask for fewer at a time."
 
 _count_tokens: Callable[[str], int] | None = None
 
@@ -54,18 +53,17 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
 
 def answer(reached: LimitReached) -> dict[str, Any]:
     """Return the answer that the model reads in place of a result."""
-    advice = _ONE_BY_ONE if reached.limit == semconv.LIMIT_PARALLEL else _ANSWER_NOW
-    return {"error": semconv.LIMIT_REACHED, "limit": reached.limit, "maximum": reached.maximum, "message": advice}
+    limit = {"limit": reached.limit, "maximum": reached.maximum}
+    return {"error": semconv.LIMIT_REACHED, **limit, "message": _ANSWER_NOW}
 
 
 class _Spent:
     """The calls, bytes and tokens that an execution has used."""
 
-    __slots__ = ("bytes", "calls", "running", "tokens")
+    __slots__ = ("bytes", "calls", "tokens")
 
     def __init__(self) -> None:
         self.calls = 0
-        self.running: list[Callable[[], object]] = []  # weak references: an interrupted call does not leave
         self.bytes = 0
         self.tokens = 0
 
@@ -75,36 +73,23 @@ class Limits:
 
     def __init__(self, chosen: Settings) -> None:
         self._calls = chosen.max_tool_calls
-        self._parallel = chosen.max_parallel_tool_calls
         self._bytes = chosen.max_result_bytes
         self._tokens = chosen.max_result_tokens
         self.reset()
 
     def reset(self) -> None:
         """Drop all usage; a forked child calls this."""
-        # Reentrant, because the garbage collector may end another call while this thread holds the lock.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
 
-    def enter(self, execution: str, visit: Callable[[], object]) -> LimitReached | None:
-        """Begin a call; return the limit that forbids it, else None.
-
-        The call counts as running until `leave`, or until ``visit`` returns None.
-        """
+    def enter(self, execution: str) -> LimitReached | None:
+        """Begin a call; return the limit that forbids it, else None."""
         with self._lock:
             spent = self._of(execution)
             reached = self._reached(spent)
             if reached is None:
                 spent.calls += 1
-                spent.running.append(visit)
             return reached
-
-    def leave(self, execution: str, visit: Callable[[], object]) -> None:
-        """End a call that has begun."""
-        with self._lock:
-            spent = self._spent.get(execution)
-            if spent is not None:
-                spent.running = [other for other in spent.running if other is not visit and other() is not None]
 
     def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
         """Add the size of a result that goes on to the model."""
@@ -123,7 +108,6 @@ class Limits:
             (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
             (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
             (semconv.LIMIT_TOKENS, self._tokens, spent.tokens),
-            (semconv.LIMIT_PARALLEL, self._parallel, sum(visit() is not None for visit in spent.running)),
         ):
             if maximum is not None and used >= maximum:
                 return LimitReached(limit, maximum)

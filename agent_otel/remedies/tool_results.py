@@ -11,6 +11,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import text_bytes
 from agent_otel.remedies import limits, result_ceiling
+from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import Invocation, ToolReader
+    from agent_otel.core.types import Invocation, Slot, ToolReader
     from agent_otel.remedies.claim_check.policy import View
     from agent_otel.remedies.dispatch_policy.gate import Gate
     from agent_otel.settings import Settings
@@ -40,6 +41,8 @@ class Remedies:
         self._claim_check = policy.current()
         self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
         self._limits = Limits(chosen) if chosen.limits else None
+        parallel = chosen.max_parallel_tool_calls
+        self._queue = CallQueue(parallel) if parallel is not None else None
         self._gate = _gate()
         if self._limits is not None:
             fork.after_fork(self._limits.reset)
@@ -48,6 +51,14 @@ class Remedies:
         """Drop the state of an execution that has ended."""
         if self._limits is not None:
             self._limits.finish(execution)
+
+    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Wait for a slot among the parallel calls; return None when the call runs without one."""
+        return None if self._queue is None or record.execution is None else self._queue.take(record, enclosing)
+
+    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Do the same as `take_turn` without blocking the event loop."""
+        return None if self._queue is None or record.execution is None else await self._queue.atake(record, enclosing)
 
     def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
@@ -73,11 +84,11 @@ class Remedies:
         """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
         if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
             return LEFT_ALONE
-        if record.limits is not None:  # a retry of a call that has begun
+        if record.is_counted:  # a retry of a call that has begun
             return LEFT_ALONE
-        reached = self._limits.enter(record.execution, record.visit)
+        reached = self._limits.enter(record.execution)
         if reached is None:
-            record.limits = self._limits
+            record.is_counted = True
             return LEFT_ALONE
         answer = limits.answer(reached)
         put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), invocation)

@@ -185,6 +185,10 @@ class Metrics:
         """Count a call that a limit skipped."""
         self.series(semconv.LIMITS_HIT, (limit,)).record(1)
 
+    def waited(self, reason: str, seconds: float) -> None:
+        """Record a wait of a tool call before its dispatch."""
+        self.series(semconv.BACKPRESSURE_WAIT, (reason,)).record(seconds)
+
     def denied(self, tool: str, rule: str, mode: str) -> None:
         """Count a call that the dispatch policy denied."""
         self.series(semconv.POLICY_DENIED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), rule, mode)).record(1)

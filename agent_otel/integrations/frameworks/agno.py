@@ -126,6 +126,12 @@ class _Visit:
         self._token = _logged.set([])
         return self
 
+    def take_turn(self) -> None:
+        self._visit.take_turn()
+
+    async def atake_turn(self) -> None:
+        await self._visit.atake_turn()
+
     def skipped(self, invocation: Invocation) -> Any:
         return self._visit.skipped(invocation)
 

@@ -180,13 +180,15 @@ def _timed_out(_: Invocation) -> None:
 
 async def _calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
-    _enter(invocation)
+    visit = _enter(invocation)
+    if visit is not None:
+        await visit.atake_turn()
     answer = await handler.askipped(_unguarded, invocation)
     return await wrapped(*invocation.args, **invocation.kwargs) if answer is LEFT_ALONE else answer
 
 
 @errors.guarded("openai_agents.enter")
-def _enter(invocation: Invocation) -> None:
+def _enter(invocation: Invocation) -> handler.Visit | None:
     task = asyncio.current_task()
     before = copy_context()
     visit = handler.enter_tool(_guarded, invocation)
@@ -194,6 +196,8 @@ def _enter(invocation: Invocation) -> None:
         visit.__enter__()
         handler.handler_started()
         task.add_done_callback(functools.partial(_done, visit), context=before)
+        return visit
+    return None
 
 
 async def _returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:

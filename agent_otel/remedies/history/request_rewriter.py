@@ -25,7 +25,7 @@ class Requests:
     """The enabled views for requests to models."""
 
     def __init__(self, chosen: Settings) -> None:
-        self._maxima = chosen.run_limits
+        self._maxima = chosen.limits
         self._views = _views(chosen) if chosen.views else None
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 

@@ -13,19 +13,17 @@ from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 ANSWER_NOW = "This call was not run. Answer now with what you have; do not call any more tools."
-ONE_BY_ONE = "This call was not run, because others were still running. Ask for fewer at a time."
-LIMITS = {"tool_calls": 3, "parallel_tool_calls": 2, "result_bytes": 100_000, "result_tokens": 20_000}
+LIMITS = {"tool_calls": 3, "result_bytes": 100_000, "result_tokens": 20_000}
 #: The call that is skipped and the limit that it meets, by case.
 SKIPPED = {
     "one after the other": ("call_4", "tool_calls"),
-    "at once": ("call_7", "parallel_tool_calls"),
     "many bytes": ("call_9", "result_bytes"),
     "many tokens": ("call_11", "result_tokens"),
     "in sync code": ("call_15", "tool_calls"),
 }
 #: How often tools that say so have run in each case.
-RAN = {"one after the other": 3, "at once": 2, "many bytes": 0, "many tokens": 0, "in sync code": 3, "fewer": 2}
-each_case = pytest.mark.parametrize("case_name", [*SKIPPED, "fewer"])
+RAN = {"one after the other": 3, "many bytes": 0, "many tokens": 0, "in sync code": 3, "fewer": 2}
+each_case = pytest.mark.parametrize("case_name", [*SKIPPED, "fewer", "at once"])
 
 
 def fetches(first: int, how_many: int, tool: str = "fetch") -> tuple[tuple[str, str, dict[str, str]], ...]:
@@ -34,7 +32,7 @@ def fetches(first: int, how_many: int, tool: str = "fetch") -> tuple[tuple[str, 
 
 
 class TestLimits(Remedies):
-    """All four at once, each met in a case of its own."""
+    """All four at once, each met in a case of its own; a call above two at once waits."""
 
     variables: ClassVar = {
         "AGENT_OTEL_MAX_TOOL_CALLS": "3",
@@ -75,7 +73,7 @@ class TestLimits(Remedies):
                 "error": "limit_reached",
                 "limit": limit,
                 "maximum": LIMITS[limit],
-                "message": ONE_BY_ONE if limit == "parallel_tool_calls" else ANSWER_NOW,
+                "message": ANSWER_NOW,
             }
             assert json.loads(seen.wire[skipped]) == answer
             if carrier.mcp:
@@ -106,6 +104,13 @@ class TestLimits(Remedies):
         results = seen.metric(case_name, "agent_otel.tool.result.size", **{"gen_ai.tool.name": "fetch"})
         if case_name == "one after the other":
             assert results == 3 * LOOKUP_BYTES
+
+    def test_a_call_above_two_at_once_waits(self, seen: Seen, carrier: Carrier) -> None:
+        waited = {
+            name: seen.metric(name, "agent_otel.backpressure.wait", reason="parallel") for name in seen.report["cases"]
+        }
+        assert ((waited.pop("at once", None) or 0) > 0) is carrier.at_once
+        assert set(waited.values()) == {None}
 
     def test_nothing_else_is_said(self, seen: Seen) -> None:
         assert {name: case["messages"] for name, case in seen.report["cases"].items() if case["messages"]} == {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ANSWER_NOW = "This call was not run. Answer now with what you have; do not call any more tools."
-ONE_BY_ONE = "This call was not run, because others were still running. Ask for fewer at a time."
-
-
-def running() -> Callable[[], object]:
-    """Return what a call that runs is known by."""
-    return lambda: "runs"
 
 
 def chosen(**maxima: Any) -> Limits:
@@ -36,34 +29,10 @@ def chosen(**maxima: Any) -> Limits:
 @pytest.mark.shows("002.max_tool_calls")
 def test_calls_are_counted_for_each_execution_by_itself() -> None:
     found = chosen(max_tool_calls=2)
-    assert [found.enter("a", running()), found.enter("a", running()), found.enter("b", running())] == [None] * 3
-    assert found.enter("a", running()) == LimitReached("tool_calls", 2)
+    assert [found.enter("a"), found.enter("a"), found.enter("b")] == [None] * 3
+    assert found.enter("a") == LimitReached("tool_calls", 2)
     found.finish("a")
-    assert found.enter("a", running()) is None
-
-
-def test_calls_at_once_make_room_when_they_end() -> None:
-    found = chosen(max_parallel_tool_calls=1)
-    first, second = running(), running()
-    assert found.enter("a", first) is None
-    assert found.enter("a", second) == LimitReached("parallel_tool_calls", 1)
-    found.leave("a", first)
-    found.leave("a", first)  # one too many opens no more room
-    found.leave("nobody", first)
-    assert found.enter("a", first) is None
-    assert found.enter("a", second) == LimitReached("parallel_tool_calls", 1)
-
-
-def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
-    class Visit:
-        pass
-
-    found = chosen(max_parallel_tool_calls=1)
-    visit = Visit()
-    assert found.enter("a", weakref.ref(visit)) is None
-    assert found.enter("a", running()) == LimitReached("parallel_tool_calls", 1)
-    del visit
-    assert found.enter("a", running()) is None
+    assert found.enter("a") is None
 
 
 @pytest.mark.parametrize(
@@ -76,9 +45,9 @@ def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
 def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, int], reached: LimitReached) -> None:
     found = chosen(**maxima)
     found.spend("a", 9, 2)
-    assert found.enter("a", running()) is None
+    assert found.enter("a") is None
     found.spend("a", 1, 1)
-    assert found.enter("a", running()) == reached
+    assert found.enter("a") == reached
 
 
 def test_the_answer_tells_the_model_what_to_do() -> None:
@@ -88,22 +57,21 @@ def test_the_answer_tells_the_model_what_to_do() -> None:
         "maximum": 3,
         "message": ANSWER_NOW,
     }
-    assert answer(LimitReached("parallel_tool_calls", 1))["message"] == ONE_BY_ONE
 
 
 def test_threads_do_not_get_more_than_there_is() -> None:
     found = chosen(max_tool_calls=50)
     with ThreadPoolExecutor(8) as pool:
-        entered = list(pool.map(lambda _: found.enter("a", running()), range(400)))
+        entered = list(pool.map(lambda _: found.enter("a"), range(400)))
     assert entered.count(None) == 50
 
 
 def test_the_oldest_executions_are_forgotten() -> None:
     found = chosen(max_tool_calls=1)
     for number in range(10_001):
-        found.enter(str(number), running())
-    assert found.enter("0", running()) is None
-    assert found.enter("10000", running()) == LimitReached("tool_calls", 1)
+        found.enter(str(number))
+    assert found.enter("0") is None
+    assert found.enter("10000") == LimitReached("tool_calls", 1)
 
 
 @pytest.mark.usefixtures("set_variables")
