@@ -54,17 +54,18 @@ fuller the state, the shorter the beginning; of the last results the reference i
 {table}
 
 What the runtime keeps is Temporal's history as its server counts it, SQLite's file with all checkpoints, and the
-events of Dapr's history. All three hold the state of every turn, so that a state that hardly grows still fills them,
-turn by turn.
+events of Dapr's history since the workflow began it. All three hold the state of every turn in them, so that a state
+that hardly grows still fills them, turn by turn.
 """
 SETTINGS = {
     "temporal": "When the run is over, another process with the same two variables replays the workflow from its "
     "history, and exchanges\nthe reference in each record of the last state for the whole result, as the server behind "
     "a user interface would.",
     "langgraph": "Every checkpoint is saved whole. The values are far from SQLite's limit; the file has no cap.",
-    "dapr": "Here the setting is not enough for so many turns. The state stays far below the scheduler's 2 MiB, but a "
-    "worker is sent\nthe history of all turns in one message, of at most 95 % of `--max-body-size`. The history is "
-    "what `agent_otel` names\nin its last turns. Only the workflow can begin a new one, with `continue_as_new`.",
+    "dapr": "A worker is sent the history of all turns in one message, of at most 95 % of `--max-body-size`, and daprd "
+    "stalls a\nworkflow whose history is larger. The claim check cannot mend that; with one history for all turns this "
+    "run stalled after\n30. Therefore the workflow begins a new one with `continue_as_new` after each ten turns. The "
+    "history is that of the last\nturns alone.",
 }
 
 

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from tests.contract.runtimes import test_dapr
+from tests.environments import ROOT
 from tests.system.engines import daprd, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.contract.runtimes.suite import Json, Runs
     from tests.environments import Environment
@@ -203,3 +207,20 @@ def test_our_history_is_what_daprd_holds_against_its_limit(ask: Ask) -> None:
     ours = (answer.metric("utilization_sum", "", "history") or 0) * (MESSAGE * 95 // 100)
     assert ours == pytest.approx(share * MESSAGE, abs=500)
     assert answer["ratios"]["dapr_runtime_workflow_activity_payload_size_ratio"][0] == 1
+
+
+@pytest.mark.shows("000.fifty_turns")
+def test_fifty_turns_of_the_durable_agent_end_with_an_answer(tmp_path: Path) -> None:
+    with starting.or_skip(built()):
+        done = subprocess.run(
+            (ROOT / "scripts" / "durable", "dapr", "--claim-check", "--turns", "50", "--output", tmp_path),
+            env={**os.environ, "DURABLE_SIDECAR": "daprd"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((tmp_path / "dapr-claim-check" / "report.json").read_text())
+    assert "I have read 150 search results, " in report["ending"]["answer"]
+    assert (report["answered"], report["stored"], report["rejected"]) == (50, 150, 0)
+    assert max(turn["bytes"] for turn in report["turns"]) < SCHEDULER / 2

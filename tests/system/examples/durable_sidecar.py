@@ -1,12 +1,13 @@
 """Runs the stand-in for daprd as a program of its own, which is what the durable example finds beside its worker.
 
 Prints the port as its first line, then what daprd would write to its log, and at last how large the histories are.
-Ends with its standard input.
+Ends with its standard input. ``DURABLE_SIDECAR=daprd`` runs a real daprd, which keeps its log for itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from dapr.conf import settings  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
 from tests.system.engines.dapr_sidecar import sidecar
+from tests.system.engines.daprd import daprd
 
 if TYPE_CHECKING:
     from tests.system.engines.dapr_engine import Engine
@@ -40,6 +42,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--max-body-size", type=int, required=True)
     given = parser.parse_args()
+    if os.environ.get("DURABLE_SIDECAR") == "daprd":
+        with daprd(max_body_size=str(given.max_body_size)) as real:
+            print(real.grpc_port, flush=True)
+            sys.stdin.read()
+        return
     with sidecar(max_body_size=given.max_body_size) as engine:
         print(settings.DAPR_GRPC_PORT, flush=True)
         threading.Thread(target=log, args=(engine,), daemon=True).start()
