@@ -3,6 +3,7 @@
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
     from agent_otel.core.types import ToolDeniedError
+    from agent_otel.remedies.artifacts import streamed_artifacts
     from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
     from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
     from agent_otel.remedies.claim_check.lean_record import LeanRecord
@@ -44,6 +45,7 @@ __all__ = [
     "result_hint",
     "result_summary",
     "results_app",
+    "streamed_artifacts",
     "summarize_history",
     "summarize_result",
     "temporal_storage_driver",
@@ -76,6 +78,7 @@ _EXPORTS = {
     "result_hint": "agent_otel.remedies.result_ceiling",
     "result_summary": "agent_otel.remedies.result_summaries",
     "results_app": "agent_otel.remedies.claim_check.policy",
+    "streamed_artifacts": "agent_otel.remedies.artifacts",
     "summarize_history": "agent_otel.remedies.history.summarization",
     "summarize_result": "agent_otel.remedies.result_summaries",
     "temporal_storage_driver": "agent_otel.remedies.claim_check.temporal",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
 from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
-from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check import artifact_streams, policy
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.references import BadReferenceError
@@ -183,6 +183,12 @@ def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
     if end < size_bytes:
         answer["next_cursor"] = cursor_of(end, asked)
+    following = artifact_streams.following(asked.ref)
+    if following is not None:
+        answer.update(following)
+        if end < size_bytes:
+            selected = {name: value for name, value in asked._asdict().items() if value and name != "ref"}
+            answer["next_action"] = artifact_streams.next_action(asked.ref, cursor=answer["next_cursor"], **selected)
     return answer
 
 

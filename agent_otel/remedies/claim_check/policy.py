@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel.core import remedy_hooks, step_visit
+from agent_otel.core import remedy_hooks, step_visit, tool_visit
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -92,7 +92,8 @@ class ClaimCheck:
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call."""
-        owner = current_owner() or ""
+        running = tool_visit.running()
+        owner = current_owner() or (running.call.execution if running is not None else None) or ""
         origin = Origin(owner, owner, tool, tool, call_id)
         return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
