@@ -153,7 +153,8 @@ class ExecutionState:
     ``call_ids`` maps call ids to calls; ``unnamed`` holds calls without an id, oldest first. ``streams`` are the
     transcripts of the agent and its sub-agents. ``followed`` maps tools whose last result invites a follow-up to the
     number of model requests since. ``read`` are the texts of the model requests, None before the first one of an
-    execution with payloads. ``is_continued`` is true when the provider keeps earlier messages.
+    execution with payloads. ``is_continued`` is true when the provider keeps earlier messages. ``is_unread_open`` is
+    true when most of the payload analysed last might still be sent to a model, so that the next one is analysed too.
     """
 
     __slots__ = (
@@ -167,6 +168,7 @@ class ExecutionState:
         "forgotten",
         "handed_bytes",
         "is_continued",
+        "is_unread_open",
         "payload_bytes",
         "read",
         "result_bytes",
@@ -204,6 +206,7 @@ class ExecutionState:
         self.workflow: str | None = None
         self.read: ReadTexts | None = None
         self.is_continued = False
+        self.is_unread_open = False
 
     def carried_on(self, sizes: list[int]) -> None:
         """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""

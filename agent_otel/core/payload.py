@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
-    from agent_otel.measure.breakdown.unread import Held
+    from agent_otel.measure.breakdown.unread import Held, UnreadBytes
     from agent_otel.telemetry.payload_metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
 
@@ -158,16 +158,25 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
     if weighed is not None and weighed.is_to_be_read:
         execution = executions.known(step.execution) if step.execution else None
         level = payload_analysis.level(weighed.carried.bytes, weighed.cap, out.settings.payload_warn_ratio)
-        if execution is None or executions.is_first(execution, analysis=level):
+        is_first = execution is None or executions.is_first(execution, analysis=level)
+        if is_first or _is_open(execution, weighed.carried.direction):
             if span is not None and span.foreign:
                 # The other instrumentation's span will have ended when the analysis finishes.
                 span = _beside(out, span.span, step, weighed, refused=refused)
                 if span is not None:
                     span.write(weighed.attributes(), None, None)
-            payload_analysis.look_into(weighed.carried, _Explanation(out, step, weighed, execution, span))
+            payload_analysis.look_into(weighed.carried, _Explanation(out, step, weighed, execution, span, is_first))
             return
     if span is not None:
         span.end()
+
+
+def _is_open(execution: ExecutionState | None, direction: str) -> bool:
+    """Return true once for a payload whose unread bytes may be known when those of the one before were not."""
+    if execution is None or not execution.is_unread_open or direction == semconv.OUTPUT:
+        return False
+    execution.is_unread_open = False
+    return True
 
 
 def _beside(
@@ -182,16 +191,18 @@ def _beside(
 class _Explanation:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the state of a step at its end
         self,
         out: Telemetry,
         step: Step,
         weighed: MeasuredPayload,
         execution: ExecutionState | None,
         span: spans.OpenSpan | None,
+        is_first: bool,  # noqa: FBT001 - positional as the others
     ) -> None:
         self._out = out
         self._step = step
+        self._is_first = is_first
         self._weighed = weighed
         self._execution = execution
         self._held = read_texts.held(execution) if execution is not None else None
@@ -212,23 +223,38 @@ class _Explanation:
         """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
         if breakdown is not None:
             breakdown = shown(breakdown, self._step.execution)
-            unread = breakdown.unread
-            if unread is not None and self._weighed.carried.direction == semconv.OUTPUT and not unread.has_delivered:
-                breakdown, unread = replace(breakdown, unread=None), None  # a request may hold it yet
-            self._out.payloads.analysed(
-                self._step.workflow,
-                breakdown.paths,
-                breakdown.tools,
-                breakdown.unattributed_bytes,
-                breakdown.duplicate_bytes,
-                unread.paths if unread is not None else {},
-            )
-        if self._span is not None:
-            if breakdown is not None and self._span.span.is_recording():
+            unread = self._unread(breakdown)
+            if unread is not breakdown.unread:
+                breakdown = replace(breakdown, unread=None)
+            if self._is_first:
+                self._out.payloads.analysed(
+                    self._step.workflow,
+                    breakdown.paths,
+                    breakdown.tools,
+                    breakdown.unattributed_bytes,
+                    breakdown.duplicate_bytes,
+                )
+            if unread is not None and not self._is_open():
+                self._out.payloads.unread(self._step.workflow, unread.paths)
+            if self._span is not None and self._span.span.is_recording():
                 self._span.span.set_attributes(payload_analysis.attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:
                     self._forecast(self._span.span, breakdown.total_bytes - unread.pending, sum(unread.paths.values()))
+        if self._span is not None:
             self._span.end(self._ended_ns)
+
+    def _is_open(self) -> bool:
+        return self._execution is not None and self._execution.is_unread_open
+
+    def _unread(self, breakdown: Breakdown) -> UnreadBytes | None:
+        """Return the unread bytes of a payload; None where a request may hold the whole of it yet."""
+        unread, is_output = breakdown.unread, self._weighed.carried.direction == semconv.OUTPUT
+        if unread is not None and is_output and not unread.has_delivered:
+            unread = None
+        if self._execution is not None:
+            is_unknown = unread is None or unread.pending * 2 > breakdown.total_bytes
+            self._execution.is_unread_open = self._is_first and breakdown.unread is not None and is_unknown
+        return unread
 
     def _forecast(self, span: Span, known_bytes: int, unread_bytes: int) -> None:
         """Write the turns to cap of the payloads without the share that is unread in the known bytes of this one."""

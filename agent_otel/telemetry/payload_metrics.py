@@ -88,14 +88,13 @@ class PayloadMetrics:
                 self._series[key] = found
         return found
 
-    def analysed(  # noqa: PLR0913, PLR0917 - the parts of a breakdown
+    def analysed(
         self,
         workflow: str | None,
         components: Mapping[str, int],
         tools: Mapping[str, int],
         unattributed_bytes: int,
         duplicate_bytes: int,
-        unread: Mapping[str, int],
     ) -> None:
         """Record the breakdown of a payload, in bytes."""
         metrics = self._metrics
@@ -108,6 +107,11 @@ class PayloadMetrics:
             metrics.series(semconv.PAYLOAD_BY_TOOL, labels).record(tool_bytes)
         metrics.series(semconv.PAYLOAD_BY_TOOL, (name, semconv.OTHER)).record(unattributed_bytes)
         metrics.series(semconv.PAYLOAD_DUPLICATE, (name,)).record(duplicate_bytes)
-        for path, path_bytes in unread.items():
+
+    def unread(self, workflow: str | None, components: Mapping[str, int]) -> None:
+        """Record the bytes of an analysed payload that no model request held."""
+        metrics = self._metrics
+        name = metrics.limit(semconv.WORKFLOW_NAME, workflow)
+        for path, path_bytes in components.items():
             component = metrics.limit(semconv.COMPONENT, path)
             metrics.series(semconv.PAYLOAD_UNREAD, (name, component)).record(path_bytes)
