@@ -36,7 +36,8 @@ def _given(invocation: Invocation) -> ToolCall:
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return the replacement's text for a text or no value, else its dictionary."""
-    return replacement.text if value is None or isinstance(value, str) else replacement.data
+    is_text = (value is None and not replacement.is_data) or isinstance(value, str)
+    return replacement.text if is_text else replacement.data
 
 
 def _replace_in_data(value: Any, replacement: Replacement, _: Invocation) -> Any:

@@ -349,6 +349,7 @@ RULE_UNREADABLE: Final = "unreadable"
 TOOL_CALL_EVENT: Final = "tool_call"
 PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
+ANSWERED: Final = "answered"  # with the result of an earlier attempt
 TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
 SUMMARIZE: Final = "summarize"
 CONTEXT_SUMMARIZE: Final = "context_summarize"

@@ -274,6 +274,14 @@ class Settings:
         "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
     )
 
+    answer_retries: bool = _setting(
+        "AGENT_OTEL_ANSWER_RETRIES",
+        SWITCH,
+        False,
+        "Results of calls within a durable runtime's step are stored; when the runtime retries the step, a call with "
+        "the same arguments gets its result from the store and is not made again.",
+        needs=("AGENT_OTEL_CLAIM_CHECK",),
+    )
     tool_policy: str = _setting(
         "AGENT_OTEL_TOOL_POLICY",
         TEXT,

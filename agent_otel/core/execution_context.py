@@ -58,11 +58,13 @@ class Carrier:
     that runs later in this context does not belong to the step.
     """
 
-    __slots__ = ("_visit", "attempt", "execution", "has_requested", "is_over", "let_go")
+    __slots__ = ("_visit", "attempt", "calls", "execution", "has_requested", "is_over", "let_go")
 
     def __init__(self, execution: str | None, visit: object = None, attempt: int = 1) -> None:
         self.execution = execution
         self.attempt = attempt
+        #: Number of equal calls by their digest, where retried calls are answered from the store.
+        self.calls: dict[str, int] | None = None
         self.is_over = visit is None
         #: True after the first model request of the step.
         self.has_requested = False

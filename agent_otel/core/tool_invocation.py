@@ -75,6 +75,8 @@ class ToolInvocation:
     invites = False
     #: True when the limits have counted the call; a retry of it is no further call.
     is_counted = False
+    #: True when the result of an earlier attempt of the step answers the call.
+    is_answered = False
     #: True when the dispatch policy has decided on the call.
     is_gated = False
     #: The value that `budget` returned first, None before.
@@ -92,6 +94,8 @@ class ToolInvocation:
     #: The slots of the calls that the handler makes, by the queue of parallel calls.
     slots_inside: Any = None
     span: OpenSpan | None = None
+    #: The place of the result in the store, for later attempts of the step.
+    spot: Any = None
     start_ns = 0
     #: The state of the execution; None without an execution.
     state: ExecutionState | None = None

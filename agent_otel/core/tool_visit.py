@@ -253,6 +253,8 @@ def _write(record: ToolInvocation) -> None:
     if record.skipped is not None and not again:
         skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
+    if record.is_answered and not again:
+        record.span.span.add_event(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
     if record.denied is not None and not again:
         denied = {semconv.RULE: record.denied.rule, semconv.MODE: record.denied.mode}
         if record.denied.argument is not None:

@@ -77,12 +77,14 @@ class ToolResult(NamedTuple):
 class Replacement(NamedTuple):
     """The value that a remedy puts in place of a result: the text for the model, and the same as a JSON object.
 
-    When ``is_error`` is true, the adapter marks the replacement as an error in the framework's own way.
+    When ``is_error`` is true, the adapter marks the replacement as an error in the framework's own way. ``is_data`` is
+    true when the tool itself returned the object.
     """
 
     text: str
     data: dict[str, Any]
     is_error: bool = False
+    is_data: bool = False
 
 
 class Remedied(NamedTuple):
@@ -148,7 +150,8 @@ class ToolReader:
     returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
     above which the framework stores results itself. ``inject`` puts arguments into the call, in place of those with the
     same names: it replaces ``args`` and ``kwargs`` of the invocation and changes no object of the framework. It returns
-    false where it cannot.
+    false where it cannot. ``answer`` returns the answer of a call that a policy denies, or an awaitable that sends it,
+    where ``replace`` has none.
     """
 
     station: str
@@ -165,6 +168,7 @@ class ToolReader:
     parameters: Callable[[Invocation], Iterable[str]] | None = None
     offloads_above: Callable[[], int] | None = None
     inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
+    answer: Callable[[Replacement, Invocation], Any] | None = None
 
 
 class RequestPart(NamedTuple):

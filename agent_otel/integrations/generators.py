@@ -71,8 +71,8 @@ class _Steps:
 class _GatedSteps(_Steps):
     """The steps of a generator tool while a dispatch policy is set: it decides before the first."""
 
-    def __init__(self, begin: Callable[[], Any], call: _Call) -> None:
-        super().__init__(begin)
+    def __init__(self, begin: Callable[[], Any], call: _Call, *, queues: bool) -> None:
+        super().__init__(begin, queues=queues)
         self._call = call
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
@@ -85,12 +85,10 @@ class _GatedSteps(_Steps):
         return super().run(advance, *args)
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        if self._begin is not None:
-            self.begin()
-            if self.visit is not None:
-                with self.visit.step():
-                    await self.visit.agated(self._call.invocation)
-                advance = self._call.renewed(advance)
+        if await self.begin_in_turn() and self.visit is not None:
+            with self.visit.step():
+                await self.visit.agated(self._call.invocation)
+            advance = self._call.renewed(advance)
         return await super().run_async(advance, *args)
 
 
@@ -221,8 +219,8 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader, invo
     steps: _Steps = _Steps(begin, queues=queues)
     if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
         steps = _RemediedSteps(begin, call, queues=queues)
-    elif handler.injects() and not reader.events:
-        steps = _GatedSteps(begin, call)
+    elif handler.injects():
+        steps = _GatedSteps(begin, call, queues=queues)
     proxy = _proxy(call.generator, steps)
     call.proxy = weakref.ref(proxy)
     call.generator = None

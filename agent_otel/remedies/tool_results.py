@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, Slot, ToolReader
-    from agent_otel.remedies.claim_check.policy import View
+    from agent_otel.remedies.claim_check.policy import ClaimCheck, View
     from agent_otel.remedies.dispatch_policy.gate import Gate
+    from agent_otel.remedies.retried_calls import RetriedCalls
     from agent_otel.settings import Settings
 
 #: The exact size of a structured result is read up to this multiple of the highest threshold.
@@ -44,6 +45,7 @@ class Remedies:
         parallel = chosen.max_parallel_tool_calls
         self._queue = CallQueue(parallel) if parallel is not None else None
         self._gate = _gate()
+        self._retried = _retried(chosen, self._claim_check)
         if self._limits is not None:
             fork.after_fork(self._limits.reset)
 
@@ -66,16 +68,24 @@ class Remedies:
         Raises:
             ToolDeniedError: the policy denies a call whose result cannot be replaced.
         """
-        if self._gate is not None and reader.station == PRODUCED:
+        if self._gate is not None and _dispatches(reader):
             put = self._gate.check(record, reader, invocation)
+            if put is not LEFT_ALONE:
+                return put
+        if self._retried is not None and reader.station == PRODUCED:
+            put = self._retried.answer(record, reader, invocation)
             if put is not LEFT_ALONE:
                 return put
         return self._limited(record, reader, invocation)
 
     async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
         """Do the same as `skipped` without blocking the event loop."""
-        if self._gate is not None and reader.station == PRODUCED:
+        if self._gate is not None and _dispatches(reader):
             put = await self._gate.acheck(record, reader, invocation)
+            if put is not LEFT_ALONE:
+                return put
+        if self._retried is not None and reader.station == PRODUCED:
+            put = await self._retried.aanswer(record, reader, invocation)
             if put is not LEFT_ALONE:
                 return put
         return self._limited(record, reader, invocation)
@@ -115,6 +125,8 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(check.view(record, content, check.store(record, content)))
+        if self._retried is not None:
+            self._retried.keep(record, read)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
@@ -132,6 +144,8 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(await check.aview(record, content, await check.astore(record, content)))
+        if self._retried is not None:
+            await self._retried.akeep(record, read)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
@@ -217,6 +231,19 @@ def _gate() -> Gate | None:
     from agent_otel.remedies.dispatch_policy.gate import Gate  # noqa: PLC0415 - only with a policy
 
     return Gate(source)
+
+
+def _retried(chosen: Settings, check: ClaimCheck | None) -> RetriedCalls | None:
+    if check is None or not chosen.answer_retries:
+        return None
+    from agent_otel.remedies.retried_calls import RetriedCalls  # noqa: PLC0415 - only where it is on
+
+    return RetriedCalls(check)
+
+
+def _dispatches(reader: ToolReader) -> bool:
+    """Return True for the function that calls the handler, as far as it can be wrapped."""
+    return reader.station == PRODUCED or reader.awaits is None
 
 
 def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:

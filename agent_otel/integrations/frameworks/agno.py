@@ -17,12 +17,12 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Door, Hook
+from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -40,6 +40,7 @@ ENTRY = Integration(
             Wrap("FunctionCall.execute", "execute"),
             Wrap("FunctionCall.aexecute", "execute"),
             Wrap("log_exception", "logged"),
+            Wrap("FunctionCall._build_entrypoint_args", "building"),
         ),
         # The items of generator tools.
         Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
@@ -90,8 +91,12 @@ def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> 
     """Put a replacement into the end of a call, and where the framework reads the text about an exception."""
     call = invocation.instance
     if outcome is None:
+        outcome = sys.modules["agno.tools.function"].FunctionExecutionResult
+        if not replacement.is_error:
+            call.result = replacement.text
+            return outcome(status="success", result=replacement.text)
         call.error = replacement.text
-        return sys.modules["agno.tools.function"].FunctionExecutionResult(status="failure", error=call.error)
+        return outcome(status="failure", error=call.error)
     if text(outcome.status) == "failure":
         outcome.error = call.error = replacement.text
         return outcome
@@ -102,12 +107,31 @@ def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> 
     return outcome
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Leave the values to `_build`, because messages and events show the call's arguments; drop the model's own."""
+    call = invocation.instance
+    if not is_empty(call.arguments):
+        call.arguments = {name: value for name, value in call.arguments.items() if name not in values}
+    return True
+
+
+def _build(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+    arguments = wrapped(*invocation.args, **invocation.kwargs)
+    return {**arguments, **(handler.injected() or {})}
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(fields(invocation.instance.function.parameters).get("properties")))
 
 
 _execute = ToolReader(
-    PRODUCED, _call, _result, is_control_flow=_is_control_flow, replace=_replace, parameters=_parameters
+    PRODUCED,
+    _call,
+    _result,
+    is_control_flow=_is_control_flow,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
 )
 
 
@@ -214,4 +238,5 @@ def _message(invocation: Invocation) -> None:
 
 execute = Door(_enter)
 logged = Hook(_log)
+building = Injecting(_build)
 message = Hook(_message)

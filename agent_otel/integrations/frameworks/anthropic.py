@@ -60,14 +60,26 @@ def _replace(
     return {**block, "content": replacement.text, **flag}
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the model's block, which stays in the history as it is."""
+    block = invocation.arg(1, "tool_use")
+    invocation.put(1, "tool_use", block.model_copy(update={"input": {**fields(block.input), **values}}))
+    return True
+
+
+def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.put(0, "input", {**fields(invocation.arg(0, "input")), **values})
+    return True
+
+
 def _plain_call(invocation: Invocation) -> ToolCall:
     given = invocation.arg(0, "input")
     return ToolCall(invocation.instance.name, given, (_asked.get() or {}).pop(id(given), None))
 
 
-run_tool = ToolReader(PRODUCED, _use_call, _block, replace=functools.partial(_replace, _use_call))
+run_tool = ToolReader(PRODUCED, _use_call, _block, replace=functools.partial(_replace, _use_call), inject=_inject)
 run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partial(_replace, _member_call))
-_call = ToolReader(PRODUCED, _plain_call, ToolResult)
+_call = ToolReader(PRODUCED, _plain_call, ToolResult, inject=_inject_input)
 
 
 def _swallowed(invocation: Invocation) -> None:

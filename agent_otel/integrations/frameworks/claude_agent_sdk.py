@@ -69,6 +69,14 @@ def _replace(response: Any, replacement: Replacement, invocation: Invocation) ->
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**kept, "content": content, **flag}}
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    message = fields(invocation.arg(1, "message"))
+    parameters = fields(message["params"])
+    arguments = {**fields(parameters.get("arguments")), **values}
+    invocation.put(1, "message", {**message, "params": {**parameters, "arguments": arguments}})
+    return True
+
+
 def _parsing(invocation: Invocation) -> None:
     data = fields(invocation.arg(0, "data"))
     if text(data.get("type")) != "user":
@@ -79,5 +87,5 @@ def _parsing(invocation: Invocation) -> None:
             handler.result_delivered(part, __name__)
 
 
-request = ToolReader(PRODUCED, _call, _result, replace=_replace)
+request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)
 parsing = Hook(_parsing)

@@ -9,6 +9,7 @@ agent reads its actions in the model's text, produced is read at the structured 
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -123,13 +124,27 @@ def _replace_text(_: Any, replacement: Replacement, __: Invocation) -> str:
     return replacement.text
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    if invocation.args:  # the framework does not validate these, and their names are not available
+        return False
+    invocation.kwargs = {**invocation.kwargs, **values}
+    return True
+
+
+def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:
+    given = invocation.arg(0, "input")
+    arguments = json.loads(given) if is_text(given) else fields(given)
+    invocation.put(0, "input", {**arguments, **values})
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     schema = getattr(invocation.instance, "args_schema", None)
     return tuple(fields(getattr(schema, "model_fields", None)))
 
 
-run = ToolReader(PRODUCED, _run_call, _result, replace=_replace, parameters=_parameters)
+run = ToolReader(PRODUCED, _run_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
 native = ToolReader(HANDED_BACK, _native_call, _native_result, run, replace=_replace_answer)
 step = ToolReader(HANDED_BACK, _step_call, _native_result, run, replace=_replace_answer)
-invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
+invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters, inject=_inject_input)
 use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)

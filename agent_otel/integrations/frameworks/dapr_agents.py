@@ -80,7 +80,12 @@ def _handed_back(message: Any) -> ToolResult:
     return ToolResult(fields(message)["content"])
 
 
-run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace)
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.kwargs = {**invocation.kwargs, **values}
+    return True
+
+
+run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace, inject=_inject)
 activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
 
 

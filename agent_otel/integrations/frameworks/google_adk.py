@@ -97,6 +97,12 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return {"result": replacement.text} if is_dict(value) else replacement.text
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy: the kit's own spans and callbacks have the model's."""
+    invocation.put(1, "args", {**fields(invocation.arg(1, "args")), **values})
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(invocation.arg(1, "args")))
 
@@ -139,6 +145,7 @@ call_tool = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_parameters,
+    inject=_inject,
 )
 _error_answer = ToolReader(HANDED_BACK, _tool_call, _answer, replace=_replace_answer)
 prepared_call = ToolReader(

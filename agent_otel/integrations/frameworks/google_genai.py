@@ -48,10 +48,22 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return replacement.text
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.put(0, "args", {**fields(invocation.arg(0, "args")), **values})
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(_call(invocation).arguments))
 
 
 invoke = ToolReader(
-    PRODUCED, _call, _result, failure_text=_told, cause=_cause, replace=_replace, parameters=_parameters
+    PRODUCED,
+    _call,
+    _result,
+    failure_text=_told,
+    cause=_cause,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
 )

@@ -161,7 +161,8 @@ def _answered(replacement: Replacement, invocation: Invocation) -> Any:
     if call_id is None:
         return replacement.text
     message = sys.modules["langchain_core.messages"].ToolMessage
-    return message(replacement.text, name=invocation.instance.name, tool_call_id=call_id, status="error")
+    status = "error" if replacement.is_error else "success"
+    return message(replacement.text, name=invocation.instance.name, tool_call_id=call_id, status=status)
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -22,7 +22,7 @@ from agent_otel.semconv import TOOL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import Invocation, Replacement
+    from agent_otel.core.types import Replacement
 
 ENTRY = Integration(
     "mcp",
@@ -125,6 +125,11 @@ def _replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
     data = _structured(replacement, None if answer is None else known.get(structured))
     update = {"content": content, structured: data, is_error: replacement.is_error}
     return types.CallToolResult(**update) if answer is None else answer.model_copy(update=update)
+
+
+def denied(replacement: Replacement) -> Any:
+    """Return the result of a call that a policy denies."""
+    return _replace(None, replacement, Invocation(None, (), {}))
 
 
 def _structured(replacement: Replacement, produced: Any) -> Any:

@@ -11,6 +11,7 @@ The entry is in ``mcp.py``.
 
 from __future__ import annotations
 
+import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
+    from agent_otel.core.types import Invocation, Replacement
 
 _METHOD = "tools/call"
 #: True in the context of a request that is measured.
@@ -96,9 +97,40 @@ def _tool_result(answer: Any) -> ToolResult | None:
     return mcp.result({"is_error": False, "structured_content": None, **fields(answer)})
 
 
-handled = ToolReader(PRODUCED, _handled, _nothing)
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.put(0, "arguments", {**fields(invocation.arg(0, "arguments")), **values})
+    return True
+
+
+def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> bool:
+    asked = invocation.arg(1, "req")
+    arguments = {**fields(asked.params.arguments), **values}
+    parameters = asked.params.model_copy(update={"arguments": arguments})
+    invocation.put(1, "req", asked.model_copy(update={"params": parameters}))
+    return True
+
+
+def _inject_request(invocation: Invocation, values: dict[str, Any]) -> bool:
+    known = fields(invocation.arg(2, "params"))
+    invocation.put(2, "params", {**known, "arguments": {**fields(known.get("arguments")), **values}})
+    return True
+
+
+def _answer_handled(replacement: Replacement, invocation: Invocation) -> Any:
+    """Return what sends the answer; it is no result of the tool."""
+    _is_measured.set(False)
+    types = sys.modules["mcp.types"]
+    return invocation.arg(0, "message").respond(types.ServerResult(mcp.denied(replacement)))
+
+
+def _answer_request(replacement: Replacement, _: Invocation) -> Any:
+    """Return the answer as it goes on the wire."""
+    return mcp.denied(replacement).model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+handled = ToolReader(PRODUCED, _handled, _nothing, inject=_inject_handled, answer=_answer_handled)
 responding = Hook(_responding)
-request = ToolReader(HANDED_BACK, _request, _nothing)
+request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, answer=_answer_request)
 looking_up = Hook(_looking_up)
 serialising = Hook(_serialising)
-tool = ToolReader(PRODUCED, _tool, _tool_result)
+tool = ToolReader(PRODUCED, _tool, _tool_result, inject=_inject)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import json
 import sys
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
@@ -153,6 +154,16 @@ def _answered(replacement: str) -> Any:
     return replacement if kind is None else kind(replacement)
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into the JSON text that the tool gets; the context and the SDK's span keep the model's."""
+    arguments = text(invocation.kwargs.get("arguments"))
+    if arguments is None:
+        return False
+    given = json.loads(arguments) if arguments.strip() else {}
+    invocation.kwargs = {**invocation.kwargs, "arguments": json.dumps({**given, **values})}
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return fields(fields(_tool(invocation).params_json_schema).get("properties"))
 
@@ -162,7 +173,7 @@ def _cause(error: BaseException) -> BaseException:
     return error.__cause__ if is_named(error, "UserError") and error.__cause__ is not None else error
 
 
-invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters)
+invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
 _unguarded = ToolReader(PRODUCED, _guarded_call, _result, replace=_replace, parameters=_parameters)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)

@@ -98,13 +98,27 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     return error
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments behind the validation, into a copy of what it returned."""
+    validated = _validated(invocation)
+    arguments = {**validated.validated_args, **values}
+    invocation.put(0, "validated", dataclasses.replace(validated, validated_args=arguments))
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     schema = _validated(invocation).tool.tool_def.parameters_json_schema
     return fields(fields(schema).get("properties"))
 
 
 raw_execute = ToolReader(
-    PRODUCED, _call, _result, is_control_flow=_is_control_flow, replace=_replace, parameters=_parameters
+    PRODUCED,
+    _call,
+    _result,
+    is_control_flow=_is_control_flow,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
 )
 execute_tool_call = ToolReader(
     HANDED_BACK,

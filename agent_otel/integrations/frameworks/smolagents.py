@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_named, is_text, text
+from agent_otel.core.plain import fields, is_dict, is_named, is_text, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import InThread
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -44,8 +44,7 @@ def _tool_call(invocation: Invocation) -> ToolCall | None:
     tool = invocation.instance
     if text(tool.name) == _ANSWER:
         return None
-    arguments = {name: value for name, value in invocation.kwargs.items() if name != "sanitize_inputs_outputs"}
-    return ToolCall(tool.name, {**dict(zip(tool.inputs, invocation.args, strict=False)), **arguments})
+    return ToolCall(tool.name, {**dict(zip(tool.inputs, invocation.args, strict=False)), **_named(invocation)})
 
 
 def _agent_call(invocation: Invocation) -> ToolCall | None:
@@ -88,11 +87,26 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     return error
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into the call in the form that it has: a single dictionary, by position or by name."""
+    if len(invocation.args) == 1 and is_dict(invocation.args[0]) and not _named(invocation):
+        invocation.args = ({**fields(invocation.args[0]), **values},)
+        return True
+    names = list(invocation.instance.inputs)
+    for name, value in values.items():
+        invocation.put(names.index(name) if name in names else len(invocation.args), name, value)
+    return True
+
+
+def _named(invocation: Invocation) -> dict[str, Any]:
+    return {name: value for name, value in invocation.kwargs.items() if name != "sanitize_inputs_outputs"}
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(invocation.instance.inputs))
 
 
-tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters)
+tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
 execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, failure_text=_told, replace=_replace_told)
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()

@@ -8,6 +8,7 @@ passes the result to the hooks. An exception of a tool becomes text for the mode
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,15 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
     return event
 
 
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the call, which stays in the messages as it is."""
+    context = invocation.arg(0, "ctx")
+    use = fields(context.tool_use)
+    arguments = {**fields(use.get("input")), **values}
+    invocation.put(0, "ctx", dataclasses.replace(context, tool_use={**use, "input": arguments}))
+    return True
+
+
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(_run_call(invocation).arguments))
 
@@ -112,6 +122,7 @@ run_tool = ToolReader(
     events=True,
     replace=_replace,
     parameters=_parameters,
+    inject=_inject,
 )
 stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flow=_is_control_flow, events=True)
 stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_is_control_flow, events=True)

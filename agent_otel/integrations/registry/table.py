@@ -10,7 +10,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 INTEGRATIONS = (
     Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', packages=('agno',), sites=(
         Site(
-            Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged')),
+            Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')),
             adapter='frameworks.agno',
         ),
         Site(

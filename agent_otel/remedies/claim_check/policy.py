@@ -97,6 +97,14 @@ class ClaimCheck:
         origin = Origin(owner, owner, tool, tool, call_id)
         return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
+    def keep_answer(self, text: str, origin: Origin) -> None:
+        """Store the result of a call for later attempts of its step; a later write replaces it."""
+        self._writer.put(text, origin)
+
+    async def akeep_answer(self, text: str, origin: Origin) -> None:
+        """Store the result of a call for later attempts of its step, without blocking the event loop."""
+        await self._writer.aput(text, origin)
+
     def view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return the view that replaces the result; None when the result was not stored and goes on whole."""
         if isinstance(outcome, Stored):

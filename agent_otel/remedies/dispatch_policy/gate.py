@@ -6,6 +6,7 @@ A failure of the policy, of one of its functions or of this package denies the c
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 from typing import TYPE_CHECKING, Any, Final
@@ -91,7 +92,8 @@ class Gate:
             denial = steps.denial
         except Exception:
             denial = self._failed()
-        return _answer(record, reader, invocation, denial)
+        put = _answer(record, reader, invocation, denial)
+        return await put if inspect.isawaitable(put) else put
 
     def _failed(self) -> Denial:
         errors.report_error("tool_call.policy")
@@ -310,12 +312,15 @@ def _answer(record: ToolInvocation, reader: ToolReader, invocation: Invocation, 
         return LEFT_ALONE
     data = error_of(record.call.name, denial)
     written = json.dumps(data, ensure_ascii=False)
+    replacement = Replacement(written, data, is_error=True)
     put = LEFT_ALONE
-    if reader.replace is not None:
-        try:
-            put = reader.replace(None, Replacement(written, data, is_error=True), invocation)
-        except Exception:
-            errors.report_error("tool_call.policy")
+    try:
+        if reader.answer is not None:
+            put = reader.answer(replacement, invocation)
+        elif reader.replace is not None:
+            put = reader.replace(None, replacement, invocation)
+    except Exception:
+        errors.report_error("tool_call.policy")
     if put is LEFT_ALONE or put is NOT_HERE:
         raise ToolDeniedError(written)
     return put

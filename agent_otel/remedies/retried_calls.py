@@ -1,0 +1,126 @@
+"""Retried calls: in a second attempt of a durable runtime's step, a call that has its result is not made again.
+
+The result of each call within a step is stored under the execution, the step, the call's id and a digest of tool and
+arguments; several equal calls of one attempt are counted. A later attempt finds it there. A call whose result was not
+stored is made: the store failed, the result is neither a text nor an object, or its arguments are no JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_otel._internal import errors
+from agent_otel.core import execution_context, step_visit
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Replacement
+from agent_otel.remedies.claim_check.envelope import Origin
+from agent_otel.remedies.claim_check.keys import current_owner
+from agent_otel.remedies.claim_check.reader import Place
+from agent_otel.remedies.claim_check.serialization import raw_of
+from agent_otel.remedies.claim_check.stores import StoreError
+
+if TYPE_CHECKING:
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.types import Invocation, ToolReader
+    from agent_otel.remedies.claim_check.policy import ClaimCheck
+    from agent_otel.remedies.claim_check.reader import Resolved
+
+
+class _Spot(NamedTuple):
+    """The place of a call's result, its owner, and the attempt of the step."""
+
+    place: Place
+    owner: str
+    attempt: int
+
+
+class RetriedCalls:
+    """Stores the results of calls within steps, and answers calls of later attempts with them."""
+
+    def __init__(self, check: ClaimCheck) -> None:
+        self._check = check
+
+    def answer(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
+        spot = self._begin(record)
+        if spot is None or spot.attempt == 1:
+            return LEFT_ALONE
+        try:
+            found = self._check.reader.resolve(spot.place, caller=spot.owner)
+        except StoreError:
+            return LEFT_ALONE
+        return _put(record, reader, found, invocation)
+
+    async def aanswer(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Return the same as `answer`; the store is awaited off the event loop."""
+        spot = self._begin(record)
+        if spot is None or spot.attempt == 1:
+            return LEFT_ALONE
+        try:
+            found = await self._check.reader.aresolve(spot.place, caller=spot.owner)
+        except StoreError:
+            return LEFT_ALONE
+        return _put(record, reader, found, invocation)
+
+    def keep(self, record: ToolInvocation, read: object) -> None:
+        """Store a result for later attempts."""
+        kept = _content(record, read)
+        if kept is not None:
+            self._check.keep_answer(*kept)
+
+    async def akeep(self, record: ToolInvocation, read: object) -> None:
+        """Store a result for later attempts, without blocking the event loop."""
+        kept = _content(record, read)
+        if kept is not None:
+            await self._check.akeep_answer(*kept)
+
+    @staticmethod
+    def _begin(record: ToolInvocation) -> _Spot | None:
+        """Return the spot of a call, and keep it on the record; None outside of a step."""
+        step, owner, carrier = step_visit.current_step(), current_owner(), execution_context.running_step()
+        spot: _Spot | None = record.spot
+        if step is None or owner is None or carrier is None or spot is not None:
+            return spot
+        try:
+            written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            return None
+        digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        carrier.calls = {} if carrier.calls is None else carrier.calls
+        number = carrier.calls[digest] = carrier.calls.get(digest, 0) + 1
+        call_id = execution_context.short(record.call.call_id or "call")
+        place = Place(owner, step.activity or "step", f"{call_id}-{digest}-{number}-answer")
+        spot = record.spot = _Spot(place, owner, step.attempt)
+        return spot
+
+
+def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
+    """Return what to store of a result, and its origin; None when it is not stored."""
+    spot: _Spot | None = record.spot
+    if spot is None or record.error_type is not None or record.raised or not isinstance(read, str | dict):
+        return None
+    text = raw_of(read).text
+    if text is None:
+        return None
+    kept = json.dumps({"text": text, "is_data": isinstance(read, dict)}, ensure_ascii=False)
+    return kept, Origin(spot.owner, spot.place.execution, spot.place.node, record.name, spot.place.call)
+
+
+def _put(record: ToolInvocation, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
+    """Return a stored result in the framework's form; LEFT_ALONE where the framework takes none."""
+    if reader.replace is None:
+        return LEFT_ALONE
+    kept = json.loads(found.text or "")
+    text, is_data = kept["text"], kept["is_data"]
+    data = json.loads(text) if is_data else {"content": text}
+    put = reader.replace(None, Replacement(text, data, is_data=is_data), invocation)
+    if put is LEFT_ALONE or put is NOT_HERE:
+        errors.warn_once(
+            f"answer retries {record.name}",
+            f"AGENT_OTEL_ANSWER_RETRIES: without effect on {record.name}; nothing else satisfies the output it "
+            "declares.",
+        )
+        return LEFT_ALONE
+    record.is_answered = True
+    return put

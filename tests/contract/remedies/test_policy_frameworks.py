@@ -1,0 +1,108 @@
+"""A dispatch policy in each framework: a call that it denies, and a call with a secret that it injects."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contract import script
+from tests.contract.remedies.test_last_request import Carrier
+from tests.contract.remedies.tools import CANARY
+from tests.contract.suite import QUIET
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.gemini import GeminiServer, GeminiServerWithIds
+from tests.servers.model import ModelServer, ToolCall
+
+Json = dict[str, Any]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+    from tests.servers.model import Reply
+
+POLICY = """
+[[rules]]
+tools = "fetch_as"
+require = { key = "one" }
+inject = { token = { env = "CANARY_TOKEN" } }
+
+[[rules]]
+tools = "final_answer"
+"""
+CARRIERS = {
+    "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer),
+    "anthropic's tool runner, sync": Carrier("anthropic_runner", "anthropic", AnthropicServer, "sync"),
+    "anthropic's tool runner 0.125": Carrier("anthropic_runner", "anthropic-0.125", AnthropicServer),
+    "google-genai": Carrier("google_functions", "google-genai", GeminiServer),
+    "google-adk": Carrier("google_adk", "google-adk", GeminiServerWithIds),
+    "google-adk 1.15": Carrier("google_adk", "google-adk-1.15", GeminiServerWithIds),
+    "strands": Carrier("strands", "strands"),
+    "crewai": Carrier("crewai", "crewai", mode="sync"),
+    "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
+    "agno": Carrier("agno", "agno"),
+    "agno, sync": Carrier("agno", "agno", mode="sync"),
+    "agno 2.3": Carrier("agno", "agno-oldest"),
+    "deepagents": Carrier("deepagents", "deepagents"),
+}
+CALLS: tuple[tuple[str, Json], ...] = (
+    ("fetch_as", {"key": "one", "token": "the model's"}),
+    ("big", {"n": 10}),
+    ("fetch_as", {"key": "two", "token": "the model's"}),
+)
+
+
+def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[Json], Json, str]:
+    """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
+
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        if number > len(CALLS):
+            is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
+            return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
+        name, arguments = CALLS[number - 1]
+        return [ToolCall(f"call_{number}", name, json.dumps(arguments))]
+
+    server: Any
+    plan, policy = folder / "plan.json", folder / "policy.toml"
+    policy.write_text(POLICY)
+    prompt = script.prompt(*((f"call_{number}", *call) for number, call in enumerate(CALLS, 1)))
+    case = {"tools": ["fetch_as", "big"], "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
+    plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
+    settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "CANARY_TOKEN": CANARY}
+    capture = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
+    kind: type[Any] = carrier.server or ModelServer
+    with kind(decide) as server:
+        done = environment.run(
+            "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
+            f"tests.contract.agents.{carrier.agent}",
+            server.base_url,
+            str(plan),
+            env={**QUIET, **settings, **capture},
+            check=True,
+        )
+        return server.requests, json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", CARRIERS)
+def test_a_call_is_denied_and_a_secret_shows_nowhere(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    carrier = CARRIERS[name]
+    requests, report, written = run(carrier, environment(carrier.environment), tmp_path)
+    case: Any = report["cases"]["it"]
+    sent = json.dumps(requests)
+    assert case["ran"] == ["fetch_as"], (case["said"], sent[-1500:])
+    assert "one: let in" in sent
+    assert sent.count("tool_denied") >= 2
+    assert CANARY not in sent
+    assert CANARY not in written
+    events = [event for span in case["spans"] for event in span["events"] if event["name"] == "policy_denied"]
+    assert [event["attributes"] for event in events] == [
+        {"rule": "tools", "mode": "enforce"},
+        {"rule": "require", "mode": "enforce", "argument": "key"},
+    ]
+    assert report["errors"] == {}

@@ -1,0 +1,105 @@
+"""Calls in two attempts of a step, and what ran of them, as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+import agent_otel
+from agent_otel.core import handler
+from agent_otel.core.types import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+ran: list[str] = []
+
+
+@agent_otel.tool
+def send(text: str) -> str:
+    """Send a mail."""
+    ran.append(text)
+    return f"sent {text} as number {len(ran)}"
+
+
+@agent_otel.tool
+def look(text: str):  # type: ignore[no-untyped-def] # noqa: ANN201 - an object, which no annotation names
+    """Return an object."""
+    ran.append(text)
+    return {"number": len(ran)}
+
+
+@agent_otel.tool
+def rows(text: str) -> list[int]:
+    """Return a list, which is not stored."""
+    ran.append(text)
+    return [len(ran)]
+
+
+@agent_otel.tool
+async def later(text: str) -> str:
+    """Send a mail, async."""
+    ran.append(text)
+    return f"sent {text} as number {len(ran)}"
+
+
+@agent_otel.tool
+def broken(text: str) -> str:
+    """Fail the first time."""
+    ran.append(text)
+    if len(ran) == 1:
+        raise ValueError(text)
+    return "sent"
+
+
+def twice() -> Any:
+    """Make two equal calls, and one that is another."""
+    return [send("a"), send("a"), send("b")]
+
+
+def attempt(number: int, call: Callable[[], Any], execution: str) -> Any:
+    step = handler.begin_step(Step("mine", "mail", "flow", execution, attempt=number))
+    assert step is not None
+    try:
+        return call()
+    except ValueError as error:
+        return repr(error)
+    finally:
+        step.leave()
+
+
+def attempts(name: str, call: Callable[[], Any]) -> Any:
+    ran.clear()
+    exporter.clear()
+    answers = [attempt(number, call, f"run-{name}") for number in (1, 2, 3)]
+    answered = [
+        [dict(event.attributes or {}) for event in span.events if event.name == "tool_call"]
+        for span in exporter.get_finished_spans()
+    ]
+    return {
+        "answers": answers,
+        "ran": list(ran),
+        "answered": sum(event == [{"phase": "answered"}] for event in answered),
+    }
+
+
+numbers = iter(range(100))
+CASES: dict[str, Callable[[], Any]] = {
+    "equal calls": twice,
+    "an object": lambda: look("a"),
+    "a list": lambda: rows("a"),
+    "async": lambda: asyncio.run(later("a")),
+    "a failure": lambda: broken("a"),
+    "other arguments": lambda: send(str(next(numbers))),
+}
+print(json.dumps({name: attempts(name, call) for name, call in CASES.items()}))
