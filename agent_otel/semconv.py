@@ -36,7 +36,7 @@ def _attribute(name: str, type_: str, when: str, meaning: str) -> str:
 
 # fmt: off
 _GENAI = "as the GenAI conventions say"
-OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always", "`execute_tool`")
+OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always", "`execute_tool` or `invoke_agent`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
@@ -106,7 +106,7 @@ WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string", _STEP, "the 
 RUNTIME: Final = _attribute("workflow.runtime", "string", _STEP, "the durable runtime, as in `payload_caps()`")
 ACTIVITY: Final = _attribute("workflow.activity", "string", _STEP, "the activity, step, task or node")
 ACTIVITY_ATTEMPT: Final = _attribute("workflow.activity.attempt", "int", "from the second on", "counted from 1")
-EXECUTION_ID: Final = _attribute("workflow.execution.id", "string", _STEP, "the runtime's id of this run")
+EXECUTION_ID: Final = _attribute("workflow.execution.id", "string", "on a step and on a run", "the id of this run")
 PAYLOAD_BYTES: Final = _attribute("workflow.payload.bytes", "int", _STEP,
     "size of the serialised payload: of a step's two, the one nearer to its cap")
 PAYLOAD_DIRECTION: Final = _attribute("workflow.payload.direction", "string", _STEP,
@@ -372,7 +372,7 @@ SHRUNK: Final = "shrunk"
 SUSPECTED: Final = "suspected"
 CUT_JSON: Final = "cut_json"
 CUT_CHILD: Final = "tool_result_truncated"
-
+INVOKE_AGENT: Final = "invoke_agent"
 EXECUTE_ACTIVITY: Final = "execute_activity"
 PAYLOAD_CHILD: Final = "workflow_payload"
 INPUT: Final = "input"

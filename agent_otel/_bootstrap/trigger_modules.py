@@ -4,6 +4,7 @@
 MODULES = (
     "agents",
     "agents._run_impl",
+    "agents.run",
     "agents.run_internal.tool_execution",
     "agents.tool",
     "agno",

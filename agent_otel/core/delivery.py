@@ -78,7 +78,8 @@ def take_result(out: Telemetry, part: RequestPart) -> None:
 def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
     def owner() -> str | None:
         answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
-        return executions.owner(answered, request.execution)
+        run = None if request.execution else execution_context.outermost.get()
+        return executions.owner(answered, request.execution if run is None else run.key)
 
     return execution_context.resolve(request.execution, trace.get_current_span(), owner)
 

@@ -6,6 +6,8 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_otel.core.execution_state import Totals
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -80,6 +82,59 @@ class Carrier:
 runtime: ContextVar[Carrier | None] = ContextVar("agent_otel_runtime_execution", default=None)
 
 
+class Run:
+    """An outermost run of an agent: one execution.
+
+    ``conversation`` is the framework's thread or session, which has many runs. Code that outlives the run in a copy of
+    its context, such as a background task, does not belong to it.
+    """
+
+    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "totals")
+
+    def __init__(self, run_id: str, agent: str | None, conversation: str | None, visit: object) -> None:
+        self.id = run_id
+        self.agent = agent
+        self.conversation = conversation
+        self.is_over = False
+        self.let_go: Callable[[], None] | None = None
+        self.totals = Totals()
+        self._visit = weakref.ref(visit)
+
+    @property
+    def key(self) -> str:
+        """The id of what the requests and payloads of this run continue: the conversation, else the run itself."""
+        return self.conversation or self.id
+
+    def visit(self) -> object:
+        """Return the visit of the run, or None when it has been deleted."""
+        return self._visit()
+
+
+#: The outermost run of an agent in this context.
+outermost: ContextVar[Run | None] = ContextVar("agent_otel_run", default=None)
+
+
+def open_run() -> Run | None:
+    """Return the outermost run in this context; a run that an interrupt ended is detached and not returned."""
+    run = outermost.get()
+    if run is None or (not run.is_over and run.visit() is not None):
+        return run
+    outermost.set(None)
+    if not run.is_over and run.let_go is not None:
+        run.let_go()
+    return None
+
+
+def current_run() -> Run | None:
+    """Return the run that is the execution of this context.
+
+    Return None without one, and where the program named an execution or a durable runtime runs one.
+    """
+    if outermost.get() is None or named() is not None:
+        return None
+    return open_run()
+
+
 def running_step() -> Carrier | None:
     """Return the step that runs in this context; a step that an interrupt ended is detached and not returned."""
     running = runtime.get()
@@ -111,11 +166,27 @@ def named() -> str | None:
     return carrier() if identity is None else identity.id
 
 
+def owner_here() -> str | None:
+    """Return the owner of results that are stored in this context: the execution, or the run's conversation."""
+    run = outermost.get()
+    return named() or (None if run is None or (run := open_run()) is None else run.key)
+
+
+def conversation() -> str | None:
+    """Return the conversation where the framework names none: the execution that the program named, else the run's."""
+    identity = explicit.get()
+    if identity is not None:
+        return identity.id
+    run = current_run()
+    return None if run is None else run.conversation
+
+
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:
-    """Return the id of the execution; None where there is no id.
+    """Return the key of the state that a call or a request continues; None where there is no id.
 
     The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
-    request (``owner``), the framework's, and the trace of the current ``span``.
+    request (``owner``), the framework's thread or session, the outermost run's, the run itself, and the trace of the
+    current ``span``. A state outlives a run in a thread: the next run continues it.
     """
     identity = explicit.get()
     if identity is not None:
@@ -128,6 +199,9 @@ def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | 
         found = owner()
     if found is None:
         found = framework
+    if found is None and outermost.get() is not None:
+        run = open_run()
+        found = None if run is None else run.key
     if found is None and span is not None:
         context = span.get_span_context()
         found = format(context.trace_id, "032x") if context.is_valid else None

@@ -34,6 +34,10 @@ class Fragment:
         self.is_inside = False
 
 
+#: Of a call whose results cannot be matched: no answer counts as built on it.
+REUSED = Fragment("", -1, is_open=False)
+
+
 class SeenCall:
     """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
@@ -147,8 +151,30 @@ _LEAST_BYTES = 4096
 _MOST_COPIES = 8
 
 
-class ExecutionState:
-    """The state of one execution.
+class Totals:
+    """Totals of one execution: calls and bytes, and hashes of the calls, by which repeats are found."""
+
+    __slots__ = ("asked", "payload_bytes", "result_bytes", "tool_calls")
+
+    def __init__(self) -> None:
+        self.tool_calls = 0
+        self.result_bytes = 0
+        self.payload_bytes = 0
+        self.asked: dict[int, None] = {}
+
+    def began(self, key: int, most_keys: int) -> bool:
+        """Count a call; return true when the call with this hash repeats an earlier one."""
+        self.tool_calls += 1
+        repeated = key in self.asked
+        if not repeated:
+            if len(self.asked) >= most_keys:
+                del self.asked[next(iter(self.asked))]
+            self.asked[key] = None
+        return repeated
+
+
+class ExecutionState(Totals):
+    """The state of one execution, or of a conversation whose runs count their own totals.
 
     ``call_ids`` maps call ids to calls; ``unnamed`` holds calls without an id, oldest first. ``streams`` are the
     transcripts of the agent and its sub-agents. ``followed`` maps tools whose last result invites a follow-up to the
@@ -159,7 +185,6 @@ class ExecutionState:
 
     __slots__ = (
         "analysed",
-        "asked",
         "call_ids",
         "carries",
         "copies",
@@ -169,12 +194,9 @@ class ExecutionState:
         "handed_bytes",
         "is_continued",
         "is_unread_open",
-        "payload_bytes",
         "read",
-        "result_bytes",
         "seen_at",
         "streams",
-        "tool_calls",
         "tracks",
         "undelivered",
         "unnamed",
@@ -182,9 +204,7 @@ class ExecutionState:
     )
 
     def __init__(self) -> None:
-        self.tool_calls = 0
-        self.result_bytes = 0
-        self.payload_bytes = 0
+        super().__init__()
         self.seen_at = 0.0
         self.analysed = -1
         self.few_turns = False
@@ -195,7 +215,6 @@ class ExecutionState:
         self.copies = 1
         #: Bytes of the results that were handed on since that payload.
         self.handed_bytes = 0
-        self.asked: dict[int, None] = {}
         self.call_ids: dict[str, SeenCall] = {}
         self.unnamed: deque[SeenCall] | None = None
         #: The latest results; those that were delivered leave at the next request.

@@ -14,13 +14,13 @@ from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, TypeVar
 
 from agent_otel._internal import fork
-from agent_otel.core.execution_state import Conversation, ExecutionState, Fragment, PayloadHistory, SeenCall
+from agent_otel.core.execution_state import REUSED, Conversation, ExecutionState, Fragment, PayloadHistory, SeenCall
 from agent_otel.measure.forecast import LOOK_BACK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.core.execution_state import ReadTexts, SeenParts
+    from agent_otel.core.execution_state import ReadTexts, SeenParts, Totals
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
@@ -32,8 +32,6 @@ _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
 #: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
-#: Of a call whose results cannot be matched: no answer counts as built on it.
-_REUSED = Fragment("", -1, is_open=False)
 
 
 class Executions:
@@ -73,12 +71,14 @@ class Executions:
     def __len__(self) -> int:
         return len(self._executions)
 
-    def began(self, execution_id: str, tool: str, digest: str, call_id: str | None) -> tuple[ExecutionState, bool]:
-        """Record a call; return the state of its execution, and True when the call repeats an earlier one of it.
+    def began(
+        self, execution_id: str, tool: str, digest: str, call_id: str | None, run: Totals | None = None
+    ) -> tuple[ExecutionState, bool]:
+        """Record a call; return its state, and True when it repeats an earlier one of the execution, or of the ``run``.
 
-        A repeat has the tool and arguments hash of an earlier call, but not its call id. A call id that comes again
-        is the same call, a retry or a resumed step. Some models reuse call ids in each turn: an id whose result has
-        been delivered, or that belongs to another tool, is a new call.
+        A repeat has an earlier call's tool and arguments hash, but not its call id. A call id that comes again is the
+        same call, a retry or a resumed step. Some models reuse ids: one whose result has been delivered, or that
+        belongs to another tool, is a new call.
         """
         key = hash((tool, digest))
         with self._lock:
@@ -92,15 +92,21 @@ class Executions:
                 else:
                     execution.call_ids[call_id] = SeenCall(tool)
                     # In a request the results of an id that is used again may be of either call.
-                    execution.call_ids[call_id].fragment = _REUSED
-            execution.tool_calls += 1
-            repeated = key in execution.asked
-            if not repeated:
-                self._remember(execution, execution.asked, key, None)
+                    execution.call_ids[call_id].fragment = REUSED
+            before = len(execution.asked)
+            repeated = (execution if run is None else run).began(key, self._max_per_execution)
+            self._count(execution, len(execution.asked) - before)
             return execution, repeated
 
-    def produced(
-        self, execution: ExecutionState, tool: str, result_bytes: int, call_id: str | None, *, goes_on: bool = True
+    def produced(  # noqa: PLR0913 - the readings of one result
+        self,
+        execution: ExecutionState,
+        tool: str,
+        result_bytes: int,
+        call_id: str | None,
+        run: Totals | None = None,
+        *,
+        goes_on: bool = True,
     ) -> SeenCall | None:
         """Add the bytes of a result to its execution; return the record of its call, None when there is none.
 
@@ -109,7 +115,7 @@ class Executions:
         with self._lock:
             if execution.forgotten:
                 return None
-            execution.result_bytes += result_bytes
+            (execution if run is None else run).result_bytes += result_bytes
             if goes_on:
                 execution.handed_bytes += result_bytes
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
@@ -128,10 +134,6 @@ class Executions:
             execution.undelivered.clear()
             execution.undelivered.extend(waiting)
             return waiting
-
-    def is_reused(self, call: SeenCall) -> bool:
-        """Return true when the call's id belonged to another call before."""
-        return call.fragment is _REUSED
 
     def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
         """Record that a model gets only a part of a call's result; the first reason stays."""

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
-from agent_otel.core import delivery, execution_context, model_request, remedy_hooks, step_visit, switches
+from agent_otel.core import (
+    delivery,
+    execution_context,
+    model_request,
+    remedy_hooks,
+    step_visit,
+    switches,
+)
 from agent_otel.core import payload as payloads
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_direction, plain_part, plain_request

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.core.executions import executions
+from agent_otel.core.execution_state import REUSED
 from agent_otel.core.request_parts import KINDS, MOST_PARTS
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def drop(
     before = conversation.parts
     if len(before.prints) >= MOST_PARTS:
         return None
-    if any(map(executions.is_reused, calls.values())) or _has_ids_twice(sized):
+    if any(call.fragment is REUSED for call in calls.values()) or _has_ids_twice(sized):
         return None
     earlier, later = _messages(before), _messages(parts)
     if not earlier or not later:

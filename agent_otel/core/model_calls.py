@@ -102,11 +102,10 @@ def find(
 
 def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id: str | None) -> None:
     """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
-    named = execution_context.explicit.get()
     agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
     name, reason = call.name, call.reason
-    conversation = request.execution or (named.id if named else None)
+    conversation = request.execution or execution_context.conversation()
     exemplar = _show(out, call, agent, conversation)
     series = out.metrics.tool(name, agent)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
@@ -180,10 +179,12 @@ def _shown(
     measured = size(part.value)
     repeated, followup = False, None
     if execution_id is not None:
-        execution, repeated = executions.began(execution_id, name, digest.digest, call_id)
+        run = execution_context.current_run()
+        totals = None if run is None else run.totals
+        execution, repeated = executions.began(execution_id, name, digest.digest, call_id, totals)
         if executions.followed(execution, name):
             followup = fragments.outcome(call.value, repeated=repeated)
-        seen = executions.produced(execution, name, measured.bytes, call_id)
+        seen = executions.produced(execution, name, measured.bytes, call_id, totals)
     else:
         seen = executions.shown_by_nobody(name, call_id or "")
         repeated = _is_repeated(out, parts[:asked_at], call, digest)

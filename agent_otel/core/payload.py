@@ -100,6 +100,9 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
     if step.execution is not None:
+        run = execution_context.outermost.get()
+        if run is not None and run.conversation == step.execution:
+            run.totals.payload_bytes = max(run.totals.payload_bytes, carried.bytes)
         kind = kind_of(step, direction, carried.kind)
         small = carried.bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
         if not (small and (carried.again or executions.small(step.execution, kind, carried.bytes))):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
 from agent_otel.core.execution_context import short
-from agent_otel.core.execution_state import ReadTexts
+from agent_otel.core.execution_state import REUSED, ReadTexts
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import is_text, text
 from agent_otel.measure.breakdown.passages import prints
@@ -50,7 +50,7 @@ def _deliveries(calls: Mapping[str, SeenCall]) -> dict[str, Delivery]:
     is_pending = True
     for call_id, call in reversed(list(calls.items())):
         is_pending = is_pending and call.most_delivered < 0
-        if max(call.produced, call.most_delivered) >= 0 and not executions.is_reused(call):
+        if max(call.produced, call.most_delivered) >= 0 and call.fragment is not REUSED:
             found[call_id] = Delivery(max(0, call.produced), max(0, call.most_delivered), is_pending)
     return found
 

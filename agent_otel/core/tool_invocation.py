@@ -127,7 +127,10 @@ class ToolInvocation:
         # The same as `spans.current_span`, without the cost of one more function for each tool call.
         self.within = None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
         self.tracing = self.within is not None
-        self.execution = execution_context.resolve(call.execution, self.within)
+        #: The key of the state that the call continues, and the outermost run, which has totals and limits of its own.
+        self.place = execution_context.resolve(call.execution, self.within)
+        self.run = None if execution_context.outermost.get() is None else execution_context.current_run()
+        self.execution = self.place if self.run is None else self.run.id
         if self.tracing or self.execution is not None:
             self._begin(call.arguments)
         else:
@@ -139,8 +142,9 @@ class ToolInvocation:
     def _begin(self, arguments: object) -> None:
         """Hash and measure the arguments before the tool can change them, and record the call in its execution."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
-        if self.execution is not None:
-            began = executions.began(self.execution, self.name, self.args_hash, self.call.call_id)
+        if self.place is not None:
+            totals = None if self.run is None else self.run.totals
+            began = executions.began(self.place, self.name, self.args_hash, self.call.call_id, totals)
             self.state, self.repeated = began
             if self.state.followed and executions.followed(self.state, self.name):
                 self.followup = fragments.outcome(arguments, repeated=self.repeated)
@@ -292,8 +296,7 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.TOOL_FOLLOWUP] = call.followup
     if call.agent:
         attributes[semconv.AGENT_NAME] = call.agent
-    named = execution_context.explicit.get()
-    conversation = asked.execution or (named.id if named else None)
+    conversation = asked.execution or execution_context.conversation()
     if conversation:
         attributes[semconv.CONVERSATION_ID] = conversation
     step = execution_context.running_step() if execution_context.runtime.get() is not None else None
@@ -387,5 +390,6 @@ def _seen(call: ToolInvocation, result_bytes: int) -> SeenCall | None:
     """Record the bytes of a result in its execution; return what the execution keeps of the call."""
     call_id = call.call.call_id
     if call.state is not None:
-        return executions.produced(call.state, call.name, result_bytes, call_id, goes_on=not call.counted)
+        totals = None if call.run is None else call.run.totals
+        return executions.produced(call.state, call.name, result_bytes, call_id, totals, goes_on=not call.counted)
     return None if call_id is None else executions.produced_by_nobody(call.name, result_bytes, call_id)

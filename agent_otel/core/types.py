@@ -205,6 +205,31 @@ class ModelRequest(NamedTuple):
     doubled: bool = False
 
 
+class AgentRun(NamedTuple):
+    """A run of an agent that a framework begins: the agent's name, and the framework's thread or session.
+
+    ``traces`` is true when the framework, or another instrumentation of it, opens a span for the run.
+    """
+
+    agent: str | None = None
+    conversation: str | None = None
+    traces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunReader:
+    """Functions that read one wrapped function that runs an agent, to its end or step by step.
+
+    ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
+    function has returned, or None. ``also_traced_by`` names instrumentors (``module:name``) that open a span for the
+    run.
+    """
+
+    run: Callable[[Invocation], AgentRun | None]
+    goes_on: Callable[[Any], Any] | None = None
+    also_traced_by: tuple[str, ...] = ()
+
+
 class ResponseVisit(Protocol):
     """The visit of a model request, around each step of the stream that answers it."""
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
-from agent_otel.core import handler
+from agent_otel.core import handler, run_visit
 from agent_otel.core.plain import is_named
-from agent_otel.core.types import LEFT_ALONE, ModelReader, ToolReader
+from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -205,11 +205,14 @@ class MeasuredAsyncGenerator(_Measured):
             self._self_steps.abandon()
 
 
-def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader, invocation: Invocation) -> Any:
+def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | RunReader, invocation: Invocation) -> Any:
     """Call a generator function, and put the measuring around its generator, of either kind."""
     if isinstance(reader, ModelReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
         return _proxy(generator, _Steps(lambda: handler.enter_model(reader, invocation)))
+    if isinstance(reader, RunReader):
+        generator = wrapped(*invocation.args, **invocation.kwargs)
+        return _proxy(generator, _Steps(lambda: run_visit.enter_run_stream(reader, invocation)))
     begin = functools.partial(handler.enter_stream, reader, invocation)
     if handler.result_remedies() is None:
         return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))

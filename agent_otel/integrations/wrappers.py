@@ -8,8 +8,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
-from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, StepReader, ToolReader
+from agent_otel.core import handler, run_visit
+from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.stand_ins import Wrapper
 
-    Reader = ToolReader | ModelReader | StepReader | Door
+    Reader = ToolReader | ModelReader | RunReader | StepReader | Door
     Measured = Reader | Hook | Injecting | InThread | Passing
 
 
@@ -39,7 +39,7 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
 def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_async = inspect.iscoroutinefunction(wrapped)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
-    if isinstance(reader, ToolReader | ModelReader) and is_generator:
+    if isinstance(reader, ToolReader | ModelReader | RunReader) and is_generator:
         return _stream(reader)
     enter, queues = _entry_of(reader), isinstance(reader, Door | ToolReader) and handler.queues_calls()
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
@@ -52,11 +52,13 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
 
 
 def _entry_of(reader: Reader) -> Callable[..., Any]:
-    """Return the function that begins to measure a call: of a tool, of a model, or of a step."""
+    """Return the function that begins to measure a call: of a tool, of a model, of an agent, or of a step."""
     if isinstance(reader, ToolReader):
         return handler.enter_tool
     if isinstance(reader, ModelReader):
         return handler.enter_model
+    if isinstance(reader, RunReader):
+        return run_visit.enter_run
     return handler.enter_step if isinstance(reader, StepReader) else _enter_door
 
 
@@ -149,7 +151,7 @@ def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool) -> 
     return wrapper
 
 
-def _stream(reader: ToolReader | ModelReader) -> Wrapper:
+def _stream(reader: ToolReader | ModelReader | RunReader) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return generators.measured(wrapped, reader, Invocation(instance, args, kwargs))
 

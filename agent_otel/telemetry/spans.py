@@ -160,6 +160,16 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
 
 
+def open_run_span(tracer: Tracer, mode: str, operation: str, name: str, attributes: dict[str, Any]) -> OpenSpan | None:
+    """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
+    if mode == "enrich":
+        return None
+    for key, value in attributes.items():
+        attributes[key] = clean(value)
+    title = f"{operation} {clean(name)}".rstrip()
+    return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes), foreign=False)
+
+
 def open_payload_span(
     tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
 ) -> OpenSpan:

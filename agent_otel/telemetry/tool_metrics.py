@@ -131,7 +131,7 @@ class Metrics:
         with recording.held:
             key = (self.limit(semconv.GEN_AI_TOOL_NAME, name), self.limit(semconv.AGENT_NAME, agent))
             if key not in self.tools:
-                timed = not any(_is_active(instrumentor) for instrumentor in also_timed_by)
+                timed = not any(is_active(instrumentor) for instrumentor in also_timed_by)
                 self.tools[key] = ToolSeries(self, *key, timed=timed)
             return self.tools[key]
 
@@ -285,7 +285,7 @@ def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
         return None
 
 
-def _is_active(source: str) -> bool:
+def is_active(source: str) -> bool:
     """Return true when ``module:name`` is an active instrumentor, or a framework's histogram that has a provider."""
     module_name, _, name = source.partition(":")
     found = getattr(sys.modules.get(module_name), name, None)

@@ -75,6 +75,7 @@ class Telemetry:
                 "name": span.name,
                 "scope": span.instrumentation_scope.name if span.instrumentation_scope else "",
                 "parent": names.get(span.parent.span_id) if span.parent else None,
+                "trace": span.context.trace_id if span.context else None,
                 "status": span.status.status_code.name,
                 "attributes": dict(span.attributes or {}),
                 "events": [{"name": e.name, "attributes": dict(e.attributes or {})} for e in span.events],

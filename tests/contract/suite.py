@@ -90,6 +90,12 @@ class Contract:
     knows_ids: ClassVar[bool] = True
     #: Whether the model gets the results, over the wire.
     model: ClassVar[bool] = True
+    #: The name of the span of the agent's run where no span is open; None where the framework opens one itself.
+    run_span: ClassVar[str | None] = None
+    #: Whether the framework has agents whose runs are executions.
+    has_runs: ClassVar[bool] = False
+    #: Calls that an execution counts and that have no record, by case: those that wait.
+    waiting: ClassVar[dict[str, int]] = {}
     own: ClassVar[dict[str, Case]] = {}
     #: The scripted model that it talks to.
     server: ClassVar[type[ModelServer | ScriptedServer]] = ModelServer
@@ -197,11 +203,25 @@ class Contract:
             if span["scope"] == "agent_otel":
                 assert (span["status"] == "ERROR") == ("error.type" in span["attributes"])
         beside = [span["name"] for span in spans if span["scope"] == "agent_otel" and span not in found]
+        beside = [name for name in beside if name != self.run_span]
         answers = {name for name in beside if name.startswith("answer_incomplete ")}
         cut_tools = {cut.tool for cut in self.cuts_told(case_name)} | {one.tool for one in case.records if one.cut}
         assert answers <= {f"answer_incomplete {tool}" for tool in cut_tools}
         left = sorted(name for name in beside if name not in answers)
         assert left == sorted(f"tool_result_truncated {cut.tool}" for cut in self.cuts_told(case_name))
+
+    def test_a_run_is_one_execution(self, runs: Runs, case_name: str) -> None:
+        """Nested agents belong to the outermost run."""
+        found = [m for m in runs.on["cases"][case_name]["metrics"] if m["name"] == "agent_otel.execution.tool_calls"]
+        calls = len(self.cases()[case_name].records) + self.waiting.get(case_name, 0) if self.has_runs else 0
+        assert (sum(m["count"] for m in found), sum(m["sum"] for m in found)) == (int(calls > 0), calls)
+
+    def test_a_run_is_one_trace(self, runs: Runs, case_name: str) -> None:
+        spans = runs.on["cases"][case_name]["spans"]
+        run = [span for span in spans if span["name"].startswith("invoke_agent") and span["scope"] == "agent_otel"]
+        assert [(span["name"], span["parent"]) for span in run] == ([(self.run_span, None)] if self.run_span else [])
+        if self.has_runs:
+            assert len({span["trace"] for span in spans if span["scope"] == "agent_otel"}) <= 1
 
     def cuts_told(self, case_name: str) -> list[Cut]:
         """Return the cuts that a child of a tool's span tells of."""

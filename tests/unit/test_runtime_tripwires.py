@@ -95,11 +95,6 @@ def _langgraph_put_writes(value: Any) -> None:
     _after(langgraph.put_writes, Invocation(None, (config, [("a", value)], "t"), {}, saving), None, None)
 
 
-def _langgraph_running(value: Any) -> None:
-    for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}}):
-        _before(langgraph.running, Invocation(_space(config=None, name=value), (None, config), {}))
-
-
 def _inngest_call(value: Any) -> None:
     execution = _space(_request=None, _target_hashed_id=None, _memos=_space(size=0))
     context = _space(step=_space(_execution=execution), run_id=value, attempt=0, event=_space(data=value))
@@ -174,7 +169,6 @@ ROWS: dict[str, Callable[[Any], None]] = {
     "langgraph_postgres.inlined": _langgraph_inlined,
     "langgraph.put": _langgraph_put,
     "langgraph.put_writes": _langgraph_put_writes,
-    "langgraph.running": _langgraph_running,
     "langgraph.serialized": _langgraph_serialized,
     "prefect.flow": _prefect_flow,
     "prefect.task": _prefect_task,

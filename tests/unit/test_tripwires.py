@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel._internal.failures import error_type
-from agent_otel.core import request_parts, tool_visit
+from agent_otel.core import request_parts, run_visit, tool_visit
 from agent_otel.core.names import plain_part
 from agent_otel.core.tool_names import note_definitions
-from agent_otel.core.types import PRODUCED, Invocation, ModelReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks
 from agent_otel.integrations.hooks import Hook
 from agent_otel.measure.arguments_hash import arguments as digest
@@ -449,6 +449,22 @@ def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
 MODEL_READERS = _readers(model_sdks, ModelReader)
 TOOL_READERS = _readers(frameworks, ToolReader)
 HOOKS = _readers(frameworks, Hook)
+RUN_READERS = _readers(frameworks, RunReader)
+#: Calls that run an agent, by reader.
+RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
+    "langgraph.run": lambda value: [
+        Invocation(_space(config=None, name=value), (None, config), {})
+        for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}})
+    ],
+    "openai_agents_runs.run": lambda value: [
+        Invocation(None, (_space(name=value), value), more)
+        for more in (
+            {"run_config": _space(group_id=value)},
+            {"session": _space(session_id=value)},
+            {"conversation_id": value},
+        )
+    ],
+}
 pytestmark = pytest.mark.usefixtures("nothing_ran")
 each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
 
@@ -478,6 +494,19 @@ def test_each_reader_of_a_request_has_a_row() -> None:
 def test_each_reader_of_a_tool_call_has_its_rows() -> None:
     assert TOOL_READERS.keys() == RESULTS.keys() == CALLS.keys()
     assert HOOKS.keys() == BESIDE.keys() | READ_BY_OTHERS.keys()
+    assert RUN_READERS.keys() == RUNS.keys()
+
+
+@each_kind
+@pytest.mark.parametrize("door", list(RUN_READERS))
+def test_a_run_of_an_agent(door: str, kind: str) -> None:
+    reader = RUN_READERS[door]
+    for invocation in RUNS[door](hostile.everything()[kind]):
+        with contextlib.suppress(AttributeError, KeyError, TypeError):  # what the framework itself would refuse
+            visit = run_visit.begin(reader, reader.run(invocation))
+            if visit is not None:
+                with visit:
+                    visit.returned(None)
 
 
 @each_kind

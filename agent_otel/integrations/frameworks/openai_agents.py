@@ -59,6 +59,15 @@ ENTRY = Integration(
                 Wrap("RunImpl._execute_output_guardrails", "returned"),
             ),
         ),
+        Site(
+            Candidate(
+                "agents.run",
+                Wrap("AgentRunner.run", "run"),
+                Wrap("AgentRunner.run_sync", "run"),
+                Wrap("AgentRunner.run_streamed", "run"),
+            ),
+            adapter="frameworks.openai_agents_runs",
+        ),
         # Where exceptions become text for the model.
         Site(
             Candidate(

@@ -138,6 +138,10 @@ INTEGRATIONS = (
             adapter='frameworks.openai_agents',
         ),
         Site(
+            Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')),
+            adapter='frameworks.openai_agents_runs',
+        ),
+        Site(
             Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')),
             Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')),
             adapter='frameworks.openai_agents',
@@ -310,9 +314,9 @@ INTEGRATIONS = (
     )),
     Integration('langgraph', distribution='langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), sites=(
         Site(
-            Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'running'), Wrap('Pregel.astream', 'running')),
-            Candidate('langgraph.pregel', Wrap('Pregel.stream', 'running'), Wrap('Pregel.astream', 'running')),
-            adapter='runtimes.langgraph',
+            Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')),
+            Candidate('langgraph.pregel', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')),
+            adapter='frameworks.langgraph',
         ),
         Site(
             Candidate('langgraph.pregel._loop', Wrap('PregelLoop.put_writes', 'writing')),

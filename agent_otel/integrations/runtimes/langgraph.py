@@ -33,8 +33,21 @@ ENTRY = Integration(
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
         Site(  # the second one up to 0.4
-            Candidate("langgraph.pregel.main", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
-            Candidate("langgraph.pregel", Wrap("Pregel.stream", "running"), Wrap("Pregel.astream", "running")),
+            Candidate(
+                "langgraph.pregel.main",
+                Wrap("Pregel.stream", "run"),
+                Wrap("Pregel.astream", "run"),
+                Wrap("Pregel.invoke", "run"),
+                Wrap("Pregel.ainvoke", "run"),
+            ),
+            Candidate(
+                "langgraph.pregel",
+                Wrap("Pregel.stream", "run"),
+                Wrap("Pregel.astream", "run"),
+                Wrap("Pregel.invoke", "run"),
+                Wrap("Pregel.ainvoke", "run"),
+            ),
+            adapter="frameworks.langgraph",
         ),
         # The node of a task.
         Site(
@@ -215,24 +228,10 @@ def _writing(invocation: Invocation) -> None:
         _task.set((task_id, task.name))
 
 
-def _running(invocation: Invocation) -> None:
-    """Report the graph's name for the thread that its savers and those of its subgraphs write to."""
-    graph = invocation.instance
-    for config in (invocation.arg(1, "config"), graph.config):
-        configurable = fields(fields(config).get("configurable"))
-        if text(configurable.get("checkpoint_ns")):
-            return
-        thread_id = identity(configurable.get("thread_id"))
-        if thread_id is not None:
-            handler.execution_named(thread_id, graph.name)
-            return
-
-
 put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
 serialized = Hook(after=_serialized)
 writing = Hook(_writing)
-running = Hook(_running)
 
 
 def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:

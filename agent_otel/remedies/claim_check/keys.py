@@ -99,8 +99,8 @@ class Claims:
 def current_owner() -> str | None:
     """Return the owner of a call made in this context, from the server's own data.
 
-    The owner is the execution named by ``agent_otel.execution``, else the durable runtime's run; None without either.
-    Then a tool's result belongs to the framework's thread or session. A client that chooses that id chooses the owner:
-    a server with such clients has to name executions itself.
+    The owner is the execution named by ``agent_otel.execution``, else the durable runtime's run, else the thread or
+    session of the outermost run, else that run itself; None without any. A client that chooses the id of a thread or
+    session chooses the owner: a server with such clients has to name executions itself.
     """
-    return execution_context.named()
+    return execution_context.owner_here()

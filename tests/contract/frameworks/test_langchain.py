@@ -86,6 +86,8 @@ class TestLangGraph(Delivery):
         "langgraph": ["langgraph.prebuilt.tool_node:ToolNode._run_one"],
     }
     agent_name: ClassVar[str | None] = "clerk"
+    has_runs = True
+    run_span: ClassVar[str | None] = "invoke_agent clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     own: ClassVar = {
         **{name: TestLangChain.own[name] for name in TestLangChain.own if name != "outside of an agent"},

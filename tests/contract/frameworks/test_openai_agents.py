@@ -24,6 +24,9 @@ class TestNewest(Delivery):
         ],
     }
     agent_name = "clerk"
+    has_runs = True
+    run_span = "invoke_agent clerk"
+    waiting: ClassVar = {"waiting for approval": 1}
     attributes: ClassVar = {"gen_ai.conversation.id": "group-1"}
     origin = 1
     own: ClassVar = {

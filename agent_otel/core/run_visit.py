@@ -1,0 +1,207 @@
+"""Context managers around an outermost run of an agent: one execution, and where no span is open, one trace.
+
+A generator's run is current during its steps only. A run that goes on in a task ends with that task.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import semconv
+from agent_otel._internal import errors, failures
+from agent_otel.core import execution_context, switches
+from agent_otel.core.execution_context import Run, id_or_none, text_or_none
+from agent_otel.core.executions import executions
+from agent_otel.core.remedy_hooks import result_remedies
+from agent_otel.core.tool_visit import is_suppressed
+from agent_otel.telemetry import spans
+from agent_otel.telemetry.setup import telemetry
+from agent_otel.telemetry.tool_metrics import is_active
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
+    from opentelemetry.trace import Span
+    from typing_extensions import Self
+
+    from agent_otel.core.types import AgentRun, Invocation, RunReader
+    from agent_otel.telemetry.setup import Telemetry
+
+#: Ends of a generator, which are no failures.
+_ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
+
+
+class RunVisit:
+    """A wrapped function that runs an agent, as a context manager around the user's call."""
+
+    __slots__ = ("__weakref__", "_goes_on", "_out", "_reader", "_span", "_token", "_within", "run")
+
+    def __init__(self, reader: RunReader, begun: AgentRun) -> None:
+        self._out = telemetry()
+        self._reader = reader
+        self._goes_on = False
+        self._token: Token[Run | None] | None = None
+        agent = text_or_none(begun.agent)
+        self.run = Run(uuid.uuid4().hex, agent, id_or_none(begun.conversation), self)
+        self._within = spans.current_span()
+        is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
+        self._span = None if is_traced else open_span(self._out, self._within, self.run)
+
+    def __enter__(self) -> Self:
+        try:
+            self._token = execution_context.outermost.set(self.run)
+            if self._span is not None:
+                self.run.let_go = functools.partial(self._span.let_go, self._within)
+                self._span.attach()
+        except Exception:
+            errors.report_error("run.enter")
+        return self
+
+    def returned(self, value: Any) -> None:
+        """Find the task in which the run goes on."""
+        try:
+            task = None if self._reader.goes_on is None else self._reader.goes_on(value)
+            if task is not None:
+                self._goes_on = True
+                task.add_done_callback(self._done)
+        except Exception:
+            errors.report_error("run.returned")
+
+    def _done(self, task: Any) -> None:
+        try:
+            self.finish(failures.error_type(error) if (error := _error_of(task)) is not None else None)
+        except Exception:
+            errors.report_error("run.finish")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._leave(is_torn_off=error is not None)
+            if not self._goes_on or error is not None:
+                self._finish(error)
+        except Exception:
+            errors.report_error("run.finish")
+
+    def _leave(self, *, is_torn_off: bool) -> None:
+        if self._span is not None:
+            self._span.leave(self._within, is_torn_off=is_torn_off)
+        token, self._token = self._token, None
+        if token is not None:
+            try:  # noqa: SIM105 - suppress() costs on every step
+                execution_context.outermost.reset(token)
+            except ValueError:
+                pass  # the run ends in another context than it began in; that context is no longer used
+
+    def _finish(self, error: BaseException | None) -> None:
+        self.finish(None if error is None or isinstance(error, _ENDS) else failures.error_type(error))
+
+    def finish(self, error_type: str | None = None) -> None:
+        """End the run: record its totals, and end its span."""
+        run = self.run
+        if run.is_over:
+            return
+        run.is_over = True
+        if self._span is not None:
+            self._span.write({}, error_type, None)
+            self._span.end()
+        totals = run.totals
+        if totals.tool_calls or totals.payload_bytes:
+            sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
+            self._out.metrics.execution(None, run.agent, *sums)
+        if run.conversation is None:
+            self._forget(run.id)
+        acting = result_remedies()
+        if acting is not None:
+            acting.finished(run.id)
+
+    def _forget(self, run_id: str) -> None:
+        """Count what no later call of this run follows up; its calls stay, because a resumed run delivers results."""
+        state = executions.known(run_id)
+        if state is not None and state.followed:
+            for tool in list(state.followed):
+                if executions.ignored(state, tool):
+                    self._out.metrics.followed(tool, semconv.IGNORED)
+
+
+class RunStream(RunVisit):
+    """A generator that runs an agent; `step` returns the context manager around each of its steps."""
+
+    __slots__ = ()
+
+    def step(self) -> Self:
+        """Return the context manager around the next step."""
+        return self
+
+    def item(self, value: Any) -> None:
+        """Ignore an item: events of a run are no results."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._leave(is_torn_off=error is not None)
+            if error is not None:
+                self._finish(error)
+        except Exception:
+            errors.report_error("run.step")
+
+    def abandon(self) -> None:
+        """End the run that its consumer stopped reading."""
+        try:
+            self._finish(None)
+        except Exception:
+            errors.report_error("run.abandon")
+
+
+def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:
+    """Open the span of a run where no span is open; None where there is one, or the setting excludes it."""
+    if out.tracer is None or within is None or within.get_span_context().is_valid:
+        return None
+    attributes = {semconv.OPERATION_NAME: semconv.INVOKE_AGENT, semconv.EXECUTION_ID: run.id}
+    if run.agent is not None:
+        attributes[semconv.AGENT_NAME] = run.agent
+    if run.conversation is not None:
+        attributes[semconv.CONVERSATION_ID] = run.conversation
+    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_AGENT, run.agent or "", attributes)
+
+
+def enter_run(reader: RunReader, invocation: Invocation) -> RunVisit | None:
+    """Begin an outermost run of an agent; return None when the call begins none."""
+    return _enter(reader, invocation, is_stream=False)
+
+
+def enter_run_stream(reader: RunReader, invocation: Invocation) -> RunVisit | None:
+    """Begin an outermost run of an agent at the first step of a generator; return None when that begins none."""
+    return _enter(reader, invocation, is_stream=True)
+
+
+def _enter(reader: RunReader, invocation: Invocation, *, is_stream: bool) -> RunVisit | None:
+    if not switches.enabled or switches.muted.get():
+        return None
+    try:
+        return None if is_suppressed() else begin(reader, reader.run(invocation), is_stream=is_stream)
+    except Exception:
+        errors.report_error("run.enter")
+        return None
+
+
+def begin(reader: RunReader, begun: AgentRun | None, *, is_stream: bool = False) -> RunVisit | None:
+    """Begin the run of an agent; return None for one inside another, or inside an execution that has a name."""
+    if begun is None or execution_context.open_run() is not None or execution_context.named() is not None:
+        return None
+    return RunStream(reader, begun) if is_stream else RunVisit(reader, begun)
+
+
+def _error_of(task: Any) -> BaseException | None:
+    """Return the exception of a task that is done."""
+    import asyncio  # noqa: PLC0415 - the task's own module, loaded where there is a task
+
+    if task.cancelled():
+        return asyncio.CancelledError()
+    # Not exception(), after which asyncio does not log an exception that the program never retrieves.
+    error: BaseException | None = task._exception  # noqa: SLF001
+    return error
