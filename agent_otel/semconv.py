@@ -76,7 +76,7 @@ RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when
 RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always on success",
     "the largest result that the weakest layer on its way accepts")
 RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always on success",
-    "the layer: `ceiling`, `framework`, `payload`, or `default`, AGENT_OTEL_LARGE_RESULT_BYTES, where none is known")
+    "`ceiling`, `framework`, `payload`, `transport`; else `default`, AGENT_OTEL_LARGE_RESULT_BYTES")
 RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
     "the reference under which the whole result is stored")
 
@@ -324,7 +324,8 @@ CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
 DEFAULT: Final = "default"
 PAYLOAD: Final = "payload"
-BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, PAYLOAD, DEFAULT)
+TRANSPORT: Final = "transport"
+BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, PAYLOAD, TRANSPORT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),

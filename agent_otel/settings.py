@@ -174,7 +174,8 @@ class Settings:
         "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
         f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}; `payload` stands for each that limits single "
         "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
-        "caps scale with it but that of `activity_input`.",
+        "caps scale with it but that of `activity_input`. `transport.message` is the largest response that carries "
+        "results of this process, such as 10MB behind API Gateway; Lambda, Vercel, Cloud Run functions are detected.",
     )
     result_ceiling_bytes: int | None = _setting(
         "AGENT_OTEL_RESULT_CEILING_BYTES",

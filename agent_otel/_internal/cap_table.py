@@ -94,3 +94,6 @@ CAPS: tuple[dict[str, Any], ...] = (
     {'runtime': 'mistral-workflows', 'boundary': 'activity_output', 'bytes': 2000000, 'confidence': 'read', 'error': 'as Temporal, which it is built on', 'setting': 'payload offloading', 'source': 'https://docs.mistral.ai/studio-api/workflows/building-workflows/payload_offloading'},
     {'runtime': 'mistral-workflows', 'boundary': 'workflow_input', 'bytes': 2000000, 'confidence': 'read', 'error': 'as Temporal, which it is built on', 'setting': 'payload offloading', 'source': 'https://docs.mistral.ai/studio-api/workflows/building-workflows/payload_offloading'},
 )
+
+#: Bytes of a response that carries results, by the variable that the platform sets.
+TRANSPORTS: dict[str, int] = {'AWS_LAMBDA_FUNCTION_NAME': 6291456, 'VERCEL': 4500000, 'FUNCTION_TARGET': 32000000}

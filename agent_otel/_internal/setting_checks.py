@@ -110,7 +110,7 @@ def _runtimes(configured: Collection[str]) -> None:
     """Warn of caps for unknown runtimes, and suggest a similar name; a program may report its own runtimes."""
     from agent_otel.caps import payload_caps  # noqa: PLC0415 - needed only with caps
 
-    known = {cap.runtime for cap in payload_caps()}
+    known = {"transport", *(cap.runtime for cap in payload_caps())}
     for runtime in sorted(set(configured) - known):
         nearest = _nearest(runtime, known)
         hint = f" Do you mean {nearest}?" if nearest else ""

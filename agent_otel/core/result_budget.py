@@ -1,15 +1,19 @@
 """The budget of a tool's result: the bytes that the weakest layer on its way accepts.
 
-A result passes the ceiling of this package, the framework, and the payload of the durable runtime that carries it in
-every later turn. Above the smallest of their limits it is withheld, cut, or refused with the whole state.
+A result passes the ceiling of this package, the framework, the response of the platform that the process runs on, and
+the payload of the durable runtime that carries it in every later turn. Above the smallest of their limits it is
+withheld, cut, or refused with the whole state.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, payload, step_visit
+from agent_otel._internal.cap_table import TRANSPORTS
+from agent_otel.core import execution_context, payload, payload_cap, step_visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +71,20 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, offloads_above
     framework_bytes = offloads_above() if offloads_above is not None else 0
     if framework_bytes:
         found.append(Budget(framework_bytes, semconv.LAYER_FRAMEWORK))
+    transport_bytes = _transport_bytes()
+    if transport_bytes:
+        found.append(Budget(transport_bytes, semconv.TRANSPORT))
     room = room_of(execution)
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
         found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
     return min(found, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+
+
+@functools.lru_cache(maxsize=1)
+def _transport_bytes() -> int:
+    """Return the bytes of a response of this process: configured, or those of its platform; 0 when unknown."""
+    configured = payload_cap.cap_for("transport", "message")
+    if configured is not None:
+        return configured.bytes
+    return min((limit_bytes for variable, limit_bytes in TRANSPORTS.items() if os.environ.get(variable)), default=0)

@@ -71,6 +71,28 @@ def test_the_weakest_layer_is_on_the_span_and_counts(environment: Callable[[str]
     assert over == {"payload": 1, "default": 1}
 
 
+@pytest.mark.parametrize(
+    ("variables", "transport_bytes"),
+    [
+        ({"AWS_LAMBDA_FUNCTION_NAME": "tools"}, 6_291_456),
+        ({"VERCEL": "1"}, 4_500_000),
+        ({"FUNCTION_TARGET": "tools"}, 32_000_000),
+        ({"AWS_LAMBDA_FUNCTION_NAME": "tools", "AGENT_OTEL_CAPS": "transport.message=1MB"}, 1_000_000),
+    ],
+)
+@pytest.mark.shows("001.weakest_layer")
+def test_the_response_of_the_platform_is_a_layer(
+    environment: Callable[[str], Environment], variables: dict[str, str], transport_bytes: int
+) -> None:
+    _, budgets, over = _run(environment("bare"), **variables)
+
+    assert budgets == [
+        *(min((room, "payload"), (transport_bytes, "transport")) for room, _ in _BUDGETS[:4]),
+        (transport_bytes, "transport"),
+    ]
+    assert over == {"payload": 1}
+
+
 def test_a_ceiling_is_a_layer_of_its_own(environment: Callable[[str], Environment]) -> None:
     _, budgets, over = _run(environment("bare"), AGENT_OTEL_RESULT_CEILING_BYTES="400000")
 
