@@ -276,6 +276,20 @@ _REMEDIES = Row(
             "Calls that did not run because their execution had reached a limit. Bars that go on: the agent ignores "
             "the limit's error; stop the execution.",
             [Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT))],
+            span=8,
+        ),
+        graph_of(
+            "Wait before dispatch, p95",
+            "Seconds for which tool calls waited, by reason; calls that did not wait are not in it. A long wait for "
+            "`parallel`: the maximum of parallel calls is too low, or a tool hangs.",
+            [
+                Line(
+                    S.quantile(0.95, semconv.BACKPRESSURE_WAIT, by=(semconv.REASON,), over=WINDOW),
+                    legend(semconv.REASON),
+                )
+            ],
+            SECONDS,
+            span=8,
         ),
         graph_of(
             "Bytes removed by remedies",
@@ -289,6 +303,7 @@ _REMEDIES = Row(
             ],
             BYTES_A_SECOND,
             stacked=StackingMode.NORMAL,
+            span=8,
         ),
     ),
 )

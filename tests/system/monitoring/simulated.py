@@ -40,6 +40,7 @@ _SETTINGS = {
     SUPPORT: {
         "AGENT_OTEL_RESULT_CEILING_BYTES": "400KiB",
         "AGENT_OTEL_MAX_TOOL_CALLS": "40",
+        "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS": "1",
         "AGENT_OTEL_TOOL_POLICY": "code",
     },
     RESEARCH: {

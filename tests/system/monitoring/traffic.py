@@ -5,6 +5,7 @@ Everything that is measured is measured by the product, at its doors; only the c
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import contextvars
 import itertools
@@ -140,11 +141,24 @@ def delete_order(order: int) -> str:
     raise AssertionError(order)
 
 
+@agent_otel.tool(name="check_status", agent="support")
+async def check_slowly(order: int) -> str:
+    """Look an order up, and wait for it."""
+    await asyncio.sleep(0.004)
+    return f'{{"order": {order}, "status": "open"}}'
+
+
+async def check_two() -> None:
+    """Two calls at once, of which the second waits for its turn."""
+    await asyncio.gather(check_slowly(order=4711), check_slowly(order=4712))
+
+
 def loop(number: int) -> Work:
     """An agent that asks the same again and again, until it meets the limit, and for what it may not do."""
     agent_otel.remedies.use_policy({"rules": [{"tools": "check_status"}]})
     with agent_otel.execution(f"loop-{number}", workflow="answer_ticket", agent="support"):
         delete_order(order=4711)
+        asyncio.run(check_two())
         for _ in range(3):
             for _ in range(15):
                 check_status(order=4711)
