@@ -95,6 +95,7 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
 
 
 @pytest.mark.parametrize("name", CARRIERS)
+@pytest.mark.shows("002.final_answer")
 def test_one_more_request_follows_the_limit_and_it_is_the_last(
     environment: Callable[[str], Environment], tmp_path: Path, name: str
 ) -> None:

@@ -71,6 +71,7 @@ def within(run: str, main: Any) -> Any:
 
 
 @pytest.mark.parametrize("maximum", [1, 2])
+@pytest.mark.shows("002.parallel")
 def test_coroutines_take_their_turns_in_order(set_variables: Callable[..., None], maximum: int) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS=str(maximum))
     running = Running()
@@ -91,6 +92,7 @@ def test_coroutines_take_their_turns_in_order(set_variables: Callable[..., None]
 
 
 @pytest.mark.usefixtures("one_at_a_time")
+@pytest.mark.shows("002.parallel")
 def test_threads_take_their_turns() -> None:
     running = Running()
 
