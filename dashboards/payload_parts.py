@@ -113,6 +113,7 @@ FILL = Row(
             worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_UNREAD, by=(WORKFLOW, semconv.COMPONENT))})"),
             legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
+            span=24,
         ),
     ),
 )
