@@ -18,21 +18,16 @@ from agent_otel.semconv_types import (
     SHARE_BUCKETS,
     SIZE_BUCKETS,
     UTILIZATION_BUCKETS,
-    Attribute,
-    Metric,
+    Attributes,
+    Metrics,
 )
 
 SCOPE: Final = "agent_otel"
 
 # --- attributes ------------------------------------------------------------------------------------------------
 
-ATTRIBUTES: dict[str, Attribute] = {}
-
-
-def _attribute(name: str, type_: str, when: str, meaning: str) -> str:
-    ATTRIBUTES[name] = Attribute(name, type_, when, meaning)
-    return name
-
+ATTRIBUTES: Final = Attributes()
+_attribute = ATTRIBUTES.add
 
 # fmt: off
 _GENAI = "as the GenAI conventions say"
@@ -76,7 +71,7 @@ RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when
 RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always on success",
     "the largest result that the weakest layer on its way accepts")
 RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always on success",
-    "`ceiling`, `framework`, `payload`, `transport`; else `default`, AGENT_OTEL_LARGE_RESULT_BYTES")
+    "`ceiling`, `framework`, `host` (of MCP), `payload`, `transport`; else `default`, AGENT_OTEL_LARGE_RESULT_BYTES")
 RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
     "the reference under which the whole result is stored")
 
@@ -87,6 +82,10 @@ HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only whe
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
     "when the history is lost and tools ran",
     "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
+_CHANGE = "on the event `tool_schema_changed`"
+PROPERTIES_ADDED: Final = _attribute("agent_otel.tool.properties_added", "string[]", _CHANGE, "new properties")
+PROPERTIES_REMOVED: Final = _attribute("agent_otel.tool.properties_removed", "string[]", _CHANGE, "removed properties")
+PROPERTIES_CHANGED: Final = _attribute("agent_otel.tool.properties_changed", "string[]", _CHANGE, "other type or need")
 HISTORY_DROPPED_BYTES: Final = _attribute("agent_otel.history.dropped_bytes", "int", "on the event `history_dropped`",
     "bytes of messages that the request before held and this one leaves out, while it holds later ones")
 HISTORY_DROPPED_TURNS: Final = _attribute("agent_otel.history.dropped_turns", "int", "on the event `history_dropped`",
@@ -141,15 +140,8 @@ PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "dou
 
 # --- metrics ---------------------------------------------------------------------------------------------------
 
-METRICS: dict[str, Metric] = {}
-
-
-def _metric(  # noqa: PLR0913, PLR0917 - one row of the table
-    name: str, kind: str, unit: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
-) -> Metric:
-    METRICS[name] = Metric(name, kind, unit, labels, meaning, buckets)
-    return METRICS[name]
-
+METRICS: Final = Metrics()
+_metric = METRICS.add
 
 LAYER: Final = "layer"
 REASON: Final = "reason"
@@ -205,8 +197,11 @@ ANSWERS_INCOMPLETE: Final = _metric("agent_otel.answers.incomplete", COUNTER, "{
     "Final answers while the model had a part of a result only, and no call had followed it up. `page` is a page that "
     "names a further one, `undelivered` a result that no request held; the others are reasons of truncation.")
 SHAPE_CHANGES: Final = _metric("agent_otel.tool.result.shape_changes", COUNTER, "{change}", _TOOL,
-    "Results with keys that the tool's results did not have before, or without keys that they had: of objects, JSON "
-    "text and structured content, records in arrays included.")
+    "Results with keys that the tool's results did not have before, or without keys that they had.")
+SCHEMA_CHANGES: Final = _metric("agent_otel.tool.schema_changes", COUNTER, "{change}", _TOOL,
+    "Definitions in model requests with other properties, types or required ones than the agent's requests before.")
+INVALID_ARGUMENTS: Final = _metric("agent_otel.tool.invalid_arguments", COUNTER, "{call}", _TOOL,
+    "Calls whose arguments the framework or the server refused before the handler.")
 TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,
     "Calls with the same arguments again in one execution.")
 REQUEST_SIZE: Final = _metric("agent_otel.model.request.size", HISTOGRAM, "By", (PART,),
@@ -323,9 +318,10 @@ LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"
 DEFAULT: Final = "default"
+HOST: Final = "host"
 PAYLOAD: Final = "payload"
 TRANSPORT: Final = "transport"
-BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, PAYLOAD, TRANSPORT, DEFAULT)
+BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),
@@ -367,6 +363,7 @@ UNDELIVERED: Final = "undelivered"
 ANSWER_INCOMPLETE: Final = "answer_incomplete"
 HISTORY_DROPPED_EVENT: Final = "history_dropped"
 SHAPE_CHANGED: Final = "tool_result_shape_changed"
+TOOL_SCHEMA_CHANGED: Final = "tool_schema_changed"
 KEYS_ADDED: Final = "keys.added"
 KEYS_REMOVED: Final = "keys.removed"
 SHRUNK: Final = "shrunk"
@@ -382,8 +379,7 @@ STATE: Final = "state"
 HISTORY: Final = "history"
 MESSAGE: Final = "message"
 
-# Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase and
-# not a new series.
+# Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase.
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
@@ -391,9 +387,7 @@ TRUNCATION_CASES: Final = (
 )
 # Reasons with counters of their own, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
 REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}
-
 # Limits of distinct label values; further names become `_other`.
 NAME_LIMITS: Final = {
-    GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200,
-    ERROR_TYPE: 100, COMPONENT: 100, RUNTIME: 30,
-}  # fmt: skip
+    GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200, ERROR_TYPE: 100, COMPONENT: 100,
+    RUNTIME: 30}  # fmt: skip

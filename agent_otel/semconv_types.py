@@ -68,3 +68,23 @@ class Metric:
     def prometheus_labels(self) -> tuple[str, ...]:
         """Return the label names in Prometheus: dots become underscores."""
         return tuple(label.replace(".", "_") for label in self.labels)
+
+
+class Attributes(dict[str, Attribute]):
+    """The span attributes by name."""
+
+    def add(self, name: str, type_: str, when: str, meaning: str) -> str:
+        """Add an attribute and return its name."""
+        self[name] = Attribute(name, type_, when, meaning)
+        return name
+
+
+class Metrics(dict[str, Metric]):
+    """The metrics by name."""
+
+    def add(  # noqa: PLR0913, PLR0917 - one row of the table
+        self, name: str, kind: str, unit: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
+    ) -> Metric:
+        """Add a metric and return it."""
+        self[name] = Metric(name, kind, unit, labels, meaning, buckets)
+        return self[name]

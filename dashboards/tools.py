@@ -369,6 +369,23 @@ _RARE = Row(
             steps=NONE_IS_GOOD,
             links=_LINKS,
         ),
+        events_of(
+            "Calls with invalid arguments by tool",
+            "The framework or the server refused the arguments before the tool ran. A rise after a change of the "
+            "schema, the prompt or the model: the model writes calls of the old form.",
+            [Line(S.events(semconv.INVALID_ARGUMENTS, by=_TOOL), legend(TOOL))],
+            links=_LINKS,
+        ),
+        bars_of(
+            "Changed definitions by tool",
+            "Definitions in model requests whose properties, types or required properties differ from the agent's "
+            "requests before. The traces name the properties.",
+            worst(S.sum(semconv.SCHEMA_CHANGES, by=_TOOL)),
+            legend(TOOL),
+            COUNT,
+            steps=NONE_IS_GOOD,
+            links=_LINKS,
+        ),
     ),
     rare=True,
 )

@@ -97,3 +97,5 @@ CAPS: tuple[dict[str, Any], ...] = (
 
 #: Bytes of a response that carries results, by the variable that the platform sets.
 TRANSPORTS: dict[str, int] = {'AWS_LAMBDA_FUNCTION_NAME': 6291456, 'VERCEL': 4500000, 'FUNCTION_TARGET': 32000000}
+#: Bytes of a result that hosts of MCP servers pass on to their models, by the name of their client.
+HOSTS: dict[str, int] = {'claude-code': 50000, 'gemini-cli-mcp-client': 40000, 'codex-mcp-client': 10000}

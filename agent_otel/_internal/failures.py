@@ -14,11 +14,28 @@ _members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
 class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 # An exception's class may have properties of these names.
 _arguments: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
+cause_of: Callable[[BaseException], BaseException | None] = vars(BaseException)["__cause__"].__get__
 context_of: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
 traceback_of: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
 _FILES: Final = tuple(vars(OSError)[name].__get__ for name in ("filename", "filename2"))
 #: The ways of the built-in classes to make a text of their arguments.
 _TEXTS: Final = tuple(vars(kind)["__str__"] for kind in (BaseException, KeyError, OSError))
+
+
+#: Packages whose functions stand between a framework and its tools' handlers.
+_BETWEEN: Final = frozenset({"agent_otel", "anyio", "asyncio", "concurrent", "contextvars", "pydantic", "wrapt"})
+
+
+def is_raised_within(error: BaseException, *packages: str) -> bool:
+    """Return true for an exception that came out of functions of these packages alone, and of no tool's handler."""
+    step = traceback_of(error)
+    while step is not None:
+        module = step.tb_frame.f_globals.get("__name__")
+        package = module.partition(".")[0] if type(module) is str else ""
+        if package not in packages and package not in _BETWEEN:
+            return False
+        step = step.tb_next
+    return True
 
 
 def text_of(error: BaseException, limit: int) -> str:

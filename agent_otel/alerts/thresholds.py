@@ -135,6 +135,16 @@ class Thresholds:
     )
     answers_incomplete_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
 
+    invalid_arguments_window: str = _threshold(
+        DURATION, "30m", "The share of calls with invalid arguments is taken over this window."
+    )
+    invalid_arguments_ratio: float = _threshold(RATIO, 0.1, "A larger share of them than this alerts, if it has risen.")
+    invalid_arguments_factor: float = _threshold(FACTOR, 2.0, "How many times its average before it has to be.")
+    invalid_arguments_history: str = _threshold(DURATION, "1d", "The time before over which that average is taken.")
+    invalid_arguments_min_calls: int = _threshold(COUNT, 10, "Calls of a tool in the window for its share to count.")
+    schema_changed_window: str = _threshold(DURATION, "15m", "Changes of definitions are counted over this window.")
+    schema_changed_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+
     p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")
     grown_factor: float = _threshold(FACTOR, 4.0, "How many times the earlier 95th percentile alerts.")
     grown_min_bytes: int = _threshold(BYTES, 16_000, "A 95th percentile below this is no matter how much it grew.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import answers, execution_context, model_calls, request_history, tool_names
+from agent_otel.core import answers, execution_context, model_calls, request_history, tool_definitions
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
@@ -50,8 +50,8 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
     sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
     for one in sized:
         sizes[one.part.part] += one.bytes
-        if one.part.part == semconv.TOOLS:
-            tool_names.note_definitions(one.part.value, one.print)
+    if sizes[semconv.TOOLS]:
+        tool_definitions.take(out, request, sized)
     out.metrics.request(sizes)
     for call in shown:
         model_calls.record(out, request, call, execution_id)

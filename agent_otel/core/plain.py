@@ -6,7 +6,7 @@ the program's own.
 
 from __future__ import annotations
 
-from agent_otel._internal.failures import context_of, traceback_of
+from agent_otel._internal.failures import cause_of, context_of, is_raised_within, text_of, traceback_of
 from agent_otel.measure.object_kinds import (
     class_of,
     dictionaries,
@@ -25,6 +25,7 @@ from agent_otel.measure.object_kinds import (
 from agent_otel.measure.object_kinds import plain_text as text
 
 __all__ = [
+    "cause_of",
     "class_of",
     "context_of",
     "dictionaries",
@@ -34,11 +35,13 @@ __all__ = [
     "is_dict",
     "is_empty",
     "is_named",
+    "is_raised_within",
     "is_text",
     "listed",
     "modules_of",
     "number",
     "sole",
     "text",
+    "text_of",
     "traceback_of",
 ]

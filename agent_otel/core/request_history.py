@@ -16,7 +16,7 @@ from agent_otel import semconv
 from agent_otel.core import execution_context, history_window, read_texts
 from agent_otel.core.execution_state import NO_PARTS, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning
+from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless_print
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
@@ -52,10 +52,10 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     agent = execution_context.agent_of(request.agent)
     if request.doubled or _is_doubled(sized):
         out.metrics.doubled(agent)
-    key = hash(tuple(one.print for one in sized if one.part.part in (semconv.SYSTEM, semconv.TOOLS)))
+    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
+    key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
     # A sub-agent has other tools or another system prompt, and so a conversation of its own.
     conversation = (execution.streams or {}).get(key)
-    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
     messages_now = _user_messages(sized)
     parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
     if execution.tracks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
@@ -17,6 +18,12 @@ MOST_PARTS = 2_048
 #: Kinds of parts by number.
 KINDS = {part: number for number, part in enumerate(semconv.REQUEST_PARTS)}
 _HEAD = 64  # characters of a part in its fingerprint
+_READ = 1_024  # characters of a system prompt in which dates and times are looked for
+# A digit in front lets the search skip everything else.
+_CLOCK = re.compile(
+    r"\d(?:\d{3}-\d\d-\d\d[T ]?|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\b)?"
+    r"|\d?([./])\d\d?\1\d{2,4}|(?<=\b1)\d{9}(?:\.\d+|\d{3})?\b)"
+)
 
 
 class Sized(NamedTuple):
@@ -51,6 +58,18 @@ def characters(value: object) -> int:
 def fingerprint(part: RequestPart, part_bytes: int) -> int:
     """Return the fingerprint of a part that belongs to no tool call seen."""
     return hash((part.part, part.call_id, part_bytes, beginning(part.value)))
+
+
+def timeless(value: object) -> str:
+    """Return the beginning of a part without dates and times, which differ in each request of the same agent."""
+    return _CLOCK.sub("", next(texts(value), "")[:_READ])
+
+
+def timeless_print(one: Sized) -> int:
+    """Return a fingerprint of a part that does not depend on its dates and times."""
+    text = timeless(one.part.value)
+    # Without a clock, the fingerprint distinguishes texts by their size as well.
+    return hash((one.part.part, text)) if text != next(texts(one.part.value), "")[:_READ] else one.print
 
 
 def beginning(value: object) -> str:

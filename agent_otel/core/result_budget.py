@@ -1,8 +1,8 @@
 """The budget of a tool's result: the bytes that the weakest layer on its way accepts.
 
-A result passes the ceiling of this package, the framework, the response of the platform that the process runs on, and
-the payload of the durable runtime that carries it in every later turn. Above the smallest of their limits it is
-withheld, cut, or refused with the whole state.
+A result passes the ceiling of this package, the framework, the host of an MCP server, the response of the platform that
+the process runs on, and the payload of the durable runtime that carries it in every later turn. Above the smallest of
+their limits it is withheld, cut, or refused with the whole state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel._internal.cap_table import TRANSPORTS
+from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
 from agent_otel.core import execution_context, payload, payload_cap, step_visit
 
 if TYPE_CHECKING:
@@ -60,10 +60,16 @@ def room_of(execution: ExecutionState | None) -> Room:
     return Room(handed_bytes, cap.bytes if cap is not None else None)
 
 
-def budget_of(execution: ExecutionState | None, chosen: Settings, offloads_above: Callable[[], int] | None) -> Budget:
+def budget_of(
+    execution: ExecutionState | None,
+    chosen: Settings,
+    offloads_above: Callable[[], int] | None,
+    host: str | None = None,
+) -> Budget:
     """Return the budget of the next result of an execution.
 
     ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
+    ``host`` is the name of the MCP client that gets the result of a server.
     """
     found = []
     if chosen.result_ceiling_bytes:
@@ -74,6 +80,8 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, offloads_above
     transport_bytes = _transport_bytes()
     if transport_bytes:
         found.append(Budget(transport_bytes, semconv.TRANSPORT))
+    if host is not None and (host_bytes := _accepted_by(host)):
+        found.append(Budget(host_bytes, semconv.HOST))
     room = room_of(execution)
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
@@ -88,3 +96,11 @@ def _transport_bytes() -> int:
     if configured is not None:
         return configured.bytes
     return min((limit_bytes for variable, limit_bytes in TRANSPORTS.items() if os.environ.get(variable)), default=0)
+
+
+def _accepted_by(host: str) -> int:
+    """Return the bytes of a result that a host passes on to its model; 0 when unknown.
+
+    Gemini CLI adds the server's name to its own.
+    """
+    return next((limit_bytes for name, limit_bytes in HOSTS.items() if host.startswith(name)), 0)

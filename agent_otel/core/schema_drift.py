@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core.payload_keys import always_seen, path
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
@@ -28,6 +29,10 @@ class Change(NamedTuple):
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+    def attributes(self) -> dict[str, tuple[str, ...]]:
+        """Return the attributes of the event on the tool's span."""
+        return {semconv.KEYS_ADDED: self.added, semconv.KEYS_REMOVED: self.removed}
 
 
 class _Keys:

@@ -79,6 +79,7 @@ class ToolInvocation:
     is_answered = False
     #: True when the dispatch policy has decided on the call.
     is_gated = False
+    is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
     #: Returns the bytes above which the framework stores the result itself.
@@ -157,13 +158,14 @@ class ToolInvocation:
             self.raised = False
             self.error_type = self.failure = self.produced = self.structured = self.failed = None
             self.remedied = self.handed = None
-            self.counted = False
+            self.counted = self.is_refused = False
             self.cuts = ()
 
     def read(self, station: str, result: ToolResult) -> None:
         """Record the result that a wrapped function returned at one stage."""
         if result.error_type is not None and self.error_type is None:
             self.error_type = execution_context.text_or_none(result.error_type) or semconv.OTHER
+        self.is_refused = self.is_refused or result.is_refused
         if station != PRODUCED:
             self._read_handed_back(result)
         elif result.raised or self.raised:
@@ -258,6 +260,7 @@ class ToolInvocation:
         self.raised = True
         if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
             return
+        self.is_refused |= reader is not None and reader.is_refusal is not None and reader.is_refusal(error)
         if self.error_type is None:
             own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
@@ -275,7 +278,7 @@ class ToolInvocation:
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
         if self.known_budget is None:
-            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above)
+            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above, self.call.host)
         return self.known_budget
 
 
@@ -352,6 +355,8 @@ def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | No
         series.repeats.record(1, exemplar)
     if call.followup is not None:
         call.out.metrics.followed(call.name, call.followup)
+    if call.is_refused:
+        series.invalid_arguments.record(1, exemplar)
     if call.change is not None:
         series.shape_changes.record(1, exemplar)
 

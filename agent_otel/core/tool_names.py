@@ -58,22 +58,22 @@ def note_definitions(definitions: object, fingerprint: int) -> None:
     _definitions[fingerprint] = None
     if len(_definitions) > _MOST_DEFINITIONS:
         _drop_first(_definitions)
-    for name in _names(definitions, _DEEPEST):
+    for name, _ in definitions_in(definitions):
         note(name)
 
 
-def _names(value: Any, depth: int) -> Iterator[str]:
-    """Yield the names in definitions: each is a dictionary or an SDK's object, or a list of such inside of one."""
+def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the names and fields of definitions: dictionaries or an SDK's objects, or lists of such inside of one."""
     if not depth:
         return
     for definition in listed(value)[:_MOST] or (value,):
         known = fields(definition)
         name = text(known.get("name"))
         if name:
-            yield name
+            yield name, known
         for key in _INNER:
             if key in known:
-                yield from _names(known[key], depth - 1)
+                yield from definitions_in(known[key], depth - 1)
 
 
 def _drop_first(names: dict[Any, None]) -> None:

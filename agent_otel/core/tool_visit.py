@@ -16,7 +16,7 @@ from opentelemetry import context, trace
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
-from agent_otel.core import switches
+from agent_otel.core import switches, tool_definitions
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import askipped, atake_turn, completed, result_remedies, skipped, take_turn
 from agent_otel.core.stage_comparison import show
@@ -221,8 +221,7 @@ def finish(record: ToolInvocation) -> None:
     seconds = time.perf_counter() - record.started
     record.finished = True
     if record.unasked and record.span is None and record.produced is None:
-        # The framework has deferred the call, for example for an approval; it has not run yet.
-        return
+        return  # the framework has deferred the call, for example for an approval
     if record.tracing and record.span is None:
         open_span(record, attach=False)
     exemplar = None
@@ -248,8 +247,9 @@ def _write(record: ToolInvocation) -> None:
         return
     again, record.written = record.written, True
     if record.change is not None and not again:
-        keys = {semconv.KEYS_ADDED: record.change.added, semconv.KEYS_REMOVED: record.change.removed}
-        record.span.span.add_event(semconv.SHAPE_CHANGED, keys)
+        record.span.span.add_event(semconv.SHAPE_CHANGED, record.change.attributes())
+    if tool_definitions.unshown and (schema := tool_definitions.unshown.pop(record.name, None)) is not None:
+        record.span.span.add_event(semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
     if record.skipped is not None and not again:
         skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
@@ -382,7 +382,7 @@ def _plain_call(call: ToolCall | None) -> ToolCall | None:
     """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
     if call is None:
         return None
-    name, _, call_id, agent, execution, kind, _ = call
+    name, _, call_id, agent, execution, kind, *_ = call
     if (
         type(name) is str
         and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))

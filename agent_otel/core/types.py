@@ -48,7 +48,8 @@ class ToolCall(NamedTuple):
     """A tool call that a framework is about to make.
 
     ``execution`` is the framework's thread, session or run id. ``call_id`` is the id that the model gave the call.
-    ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent.
+    ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent. ``host``
+    is the name of the MCP client that a server of the program answers.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ToolCall(NamedTuple):
     execution: str | None = None
     type: str = "function"
     is_agent: bool = False
+    host: str | None = None
 
 
 class ToolResult(NamedTuple):
@@ -65,13 +67,15 @@ class ToolResult(NamedTuple):
 
     ``value`` becomes the text that the model reads. ``structured`` is a second copy or artifact that travels beside
     it. ``error_type`` is set when the framework flags an error instead of raising. ``raised`` is true when the handler
-    raised; ``value`` is then the framework's text about the exception and not a result.
+    raised; ``value`` is then the framework's text about the exception and not a result. ``is_refused`` is true when the
+    framework has not called the handler because the arguments are invalid.
     """
 
     value: object
     structured: object = None
     error_type: str | None = None
     raised: bool = False
+    is_refused: bool = False
 
 
 class Replacement(NamedTuple):
@@ -140,6 +144,7 @@ class ToolReader:
     called the handler yet, or has no result of it yet. ``awaits`` is the reader of the inner function that an outer
     function calls. ``opened_by`` names the integration whose hooks mark the start of the handler more exactly; when
     those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
+    ``is_refusal`` returns true for an exception by which the framework refuses the arguments before the handler.
     ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
     for a generator of events, whose last readable result is the result; the items of any other generator make up the
     result together. ``failure_text`` returns the text for the model that an exception carries, or None. ``cause``
@@ -160,6 +165,7 @@ class ToolReader:
     awaits: ToolReader | None = None
     opened_by: str | None = None
     is_control_flow: Callable[[BaseException], bool] | None = None
+    is_refusal: Callable[[BaseException], bool] | None = None
     also_timed_by: tuple[str, ...] = ()
     events: bool = False
     failure_text: Callable[[BaseException], object] | None = None

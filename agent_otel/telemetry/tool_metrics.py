@@ -27,6 +27,7 @@ class ToolSeries:
         "_metrics",
         "args_size",
         "duration",
+        "invalid_arguments",
         "large",
         "produced",
         "repeats",
@@ -47,8 +48,11 @@ class ToolSeries:
         self.large = metrics.series(semconv.RESULTS_LARGE, (tool, semconv.WARN))
         self.repeats = metrics.series(semconv.TOOL_REPEATS, (tool,))
         self.shape_changes = metrics.series(semconv.SHAPE_CHANGES, (tool,))
+        self.invalid_arguments = metrics.series(semconv.INVALID_ARGUMENTS, (tool,))
         delivered = metrics.series(semconv.RESULT_DELIVERED, (tool,))
-        for counter in (self.produced, delivered, self.large, self.repeats, self.shape_changes):
+        schemas = metrics.series(semconv.SCHEMA_CHANGES, (tool,))
+        counters = (self.produced, delivered, self.large, self.repeats, self.shape_changes)
+        for counter in (*counters, schemas, self.invalid_arguments):
             counter.record(0)
         for metric in semconv.REASON_COUNTERS.values():
             metrics.series(metric, (tool,)).record(0)
@@ -192,6 +196,10 @@ class Metrics:
     def denied(self, tool: str, rule: str, mode: str) -> None:
         """Count a call that the dispatch policy denied."""
         self.series(semconv.POLICY_DENIED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), rule, mode)).record(1)
+
+    def schema_changed(self, tool: str) -> None:
+        """Count a change of a tool's definition."""
+        self.series(semconv.SCHEMA_CHANGES, (self.limit(semconv.GEN_AI_TOOL_NAME, tool),)).record(1)
 
     def unmatched(self) -> None:
         """Count a result in a model request that matches no recorded tool call."""

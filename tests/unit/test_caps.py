@@ -113,7 +113,10 @@ CAP_KEYS: dict[str, type] = {
     "share": float,
 }
 CLIFF_TEXT = ("project", "version", "where", "unit", "setting", "keeps", "confidence", "source")
-CLIFF_KEYS: dict[str, type] = {**dict.fromkeys(CLIFF_TEXT, str), "limit": int, "marker": str, "variable": str}
+CLIFF_KEYS: dict[str, type] = {
+    **dict.fromkeys((*CLIFF_TEXT, "marker", "mcp_client", "variable"), str),
+    "limit": int,
+}
 CLAUSE = r"(>=|<=|==|!=|>|<)\d+(\.\d+)*"
 
 

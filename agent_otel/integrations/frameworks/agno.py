@@ -15,7 +15,7 @@ from weakref import finalize
 
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_text, text, traceback_of
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -124,11 +124,16 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(fields(invocation.instance.function.parameters).get("properties")))
 
 
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ValidationError") and is_raised_within(error, "agno")
+
+
 _execute = ToolReader(
     PRODUCED,
     _call,
     _result,
     is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
     replace=_replace,
     parameters=_parameters,
     inject=_inject,

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, listed, text
+from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, listed, text
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.semconv import TOOL_ERROR
@@ -77,9 +77,21 @@ def _plain_call(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, given, (_asked.get() or {}).pop(id(given), None))
 
 
-run_tool = ToolReader(PRODUCED, _use_call, _block, replace=functools.partial(_replace, _use_call), inject=_inject)
+def _is_refusal(error: BaseException) -> bool:
+    cause = cause_of(error)
+    return cause is not None and is_named(cause, "ValidationError") and is_raised_within(cause, "anthropic")
+
+
+run_tool = ToolReader(
+    PRODUCED,
+    _use_call,
+    _block,
+    is_refusal=_is_refusal,
+    replace=functools.partial(_replace, _use_call),
+    inject=_inject,
+)
 run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partial(_replace, _member_call))
-_call = ToolReader(PRODUCED, _plain_call, ToolResult, inject=_inject_input)
+_call = ToolReader(PRODUCED, _plain_call, ToolResult, is_refusal=_is_refusal, inject=_inject_input)
 
 
 def _swallowed(invocation: Invocation) -> None:

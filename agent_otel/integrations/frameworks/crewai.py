@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text
+from agent_otel.core.plain import cause_of, fields, identity, is_dict, is_empty, is_named, is_raised_within, is_text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -143,8 +143,28 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(getattr(schema, "model_fields", None)))
 
 
-run = ToolReader(PRODUCED, _run_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(cause_of(error), "ValidationError") and is_raised_within(error, "crewai")
+
+
+run = ToolReader(
+    PRODUCED,
+    _run_call,
+    _result,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
 native = ToolReader(HANDED_BACK, _native_call, _native_result, run, replace=_replace_answer)
 step = ToolReader(HANDED_BACK, _step_call, _native_result, run, replace=_replace_answer)
-invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters, inject=_inject_input)
+invoke = ToolReader(
+    PRODUCED,
+    _invoke_call,
+    _result,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject_input,
+)
 use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)

@@ -59,6 +59,9 @@ ENTRY = Integration(
 # Emits gen_ai.execute_tool.duration itself, where there is a MeterProvider.
 _ALSO_TIMED_BY = ("google.adk.telemetry._metrics:_tool_execution_duration",)
 
+# Its answer to a call without all mandatory arguments.
+_MISSING = "failed as the following mandatory input parameters are not present:"
+
 
 def _call(tool: Any, arguments: Any, context: Any) -> ToolCall:
     return ToolCall(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
@@ -86,7 +89,8 @@ def _single_call(invocation: Invocation) -> ToolCall | None:
 
 def _produced(value: Any) -> ToolResult:
     """Read a result without the object with one key that Gemini requires around it."""
-    return ToolResult(sole("result", value))
+    refusal = text(sole("error", value))
+    return ToolResult(sole("result", value), is_refused=refusal is not None and _MISSING in refusal)
 
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:

@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import fields, identity, is_dict, is_named, text
+from agent_otel.core.plain import fields, identity, is_dict, is_named, is_raised_within, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
 from agent_otel.integrations.hooks import Hook
@@ -210,12 +210,17 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "GraphBubbleUp")
 
 
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ValidationError") and is_raised_within(error, "langchain_core", "langgraph")
+
+
 run = ToolReader(
     PRODUCED,
     _run_call,
     read_result,
     opened_by="langchain",
     is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_parameters,

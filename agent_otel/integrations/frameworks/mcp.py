@@ -9,6 +9,7 @@ Inside a tool of a framework none of this is a call of its own: it is how that t
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -78,6 +79,12 @@ _listed: WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = WeakKeyDictionary(
 # The names of the structured result and of the error flag, in mcp 2 and before.
 _SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
 
+# Answers to arguments that do not fit the schema: of servers of mcp, low and high level, of fastmcp, and of other SDKs.
+_REFUSAL = re.compile(
+    r"(MCP error -32602: )?Input validation error: |MCP error -32602: Invalid arguments "
+    r"|(Error (executing|calling) tool '?[\w.-]+'?: )?\d+ validation errors? for (\w+Arguments|call\[\w+\])\n"
+)
+
 
 def is_called(tool: str) -> bool:
     """Return whether a client in this process has called a tool of this name; then a server leaves it to the client."""
@@ -113,7 +120,8 @@ def result(answer: Any) -> ToolResult | None:
         return ToolResult(structured, error_type=error_type)
     whole = texts[0] if len(texts) == 1 else "".join(texts)
     value = [{"type": "text", "text": whole}, *others] if others else whole
-    return ToolResult(value, structured, error_type)
+    is_refused = error_type is not None and _REFUSAL.match(whole) is not None
+    return ToolResult(value, structured, error_type, is_refused=is_refused)
 
 
 def _replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:

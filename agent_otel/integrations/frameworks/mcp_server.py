@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_text, text
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp
 from agent_otel.integrations.hooks import Hook
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement
 
 _METHOD = "tools/call"
+#: The name by which the client of a request has introduced itself, such as ``claude-code``.
+_host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
 #: True in the context of a request that is measured.
 _is_measured: ContextVar[bool] = ContextVar("agent_otel_mcp_server", default=False)
 
@@ -34,13 +36,20 @@ def _call(name: object, arguments: object) -> ToolCall | None:
     named = text(name)
     call = None
     if named is not None and not mcp.is_called(named):
-        call = ToolCall(named, {} if is_empty(arguments) else arguments, type="extension")
+        call = ToolCall(named, {} if is_empty(arguments) else arguments, type="extension", host=_host.get())
     _is_measured.set(call is not None)
     return call
 
 
 def _is_fastmcp(server: object) -> bool:
     return type(server).__module__.partition(".")[0] == "fastmcp"
+
+
+def _introduce(session: object) -> None:
+    """Remember the client's name for the request; a stateless server has none."""
+    params = fields(fields(session).get("_client_params"))
+    client = fields(params.get("clientInfo", params.get("client_info")))
+    _host.set(text(client.get("name")))
 
 
 def _nothing(_: Any) -> None:
@@ -50,7 +59,10 @@ def _nothing(_: Any) -> None:
 def _handled(invocation: Invocation) -> ToolCall | None:
     asked = invocation.arg(1, "req")
     known = fields(asked)
-    if text(known.get("method")) != _METHOD or _is_fastmcp(invocation.instance):
+    if text(known.get("method")) != _METHOD:
+        return None
+    _introduce(invocation.arg(2, "session"))
+    if _is_fastmcp(invocation.instance):
         return None
     given = fields(known.get("params"))
     return _call(given.get("name"), given.get("arguments"))
@@ -69,7 +81,11 @@ def _responding(invocation: Invocation) -> None:
 
 def _request(invocation: Invocation) -> ToolCall | None:
     method = invocation.arg(1, "method")
-    if text(method) != _METHOD or _is_fastmcp(fields(invocation.instance).get("server")):
+    if text(method) != _METHOD:
+        return None
+    runner = fields(invocation.instance)
+    _introduce(runner.get("connection"))
+    if _is_fastmcp(runner.get("server")):
         return None
     given = fields(invocation.arg(2, "params"))
     return _call(given.get("name"), given.get("arguments"))
@@ -133,4 +149,10 @@ responding = Hook(_responding)
 request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, answer=_answer_request)
 looking_up = Hook(_looking_up)
 serialising = Hook(_serialising)
-tool = ToolReader(PRODUCED, _tool, _tool_result, inject=_inject)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ValidationError") and is_raised_within(error, "fastmcp")
+
+
+tool = ToolReader(PRODUCED, _tool, _tool_result, is_refusal=_is_refusal, inject=_inject)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, text
+from agent_otel.core.plain import fields, is_named, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -182,9 +182,15 @@ def _cause(error: BaseException) -> BaseException:
     return error.__cause__ if is_named(error, "UserError") and error.__cause__ is not None else error
 
 
-invoke = ToolReader(PRODUCED, _invoke_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ModelBehaviorError") and text_of(error, 40).startswith("Invalid JSON input for tool")
+
+
+invoke = ToolReader(
+    PRODUCED, _invoke_call, _result, is_refusal=_is_refusal, replace=_replace, parameters=_parameters, inject=_inject
+)
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
-_unguarded = ToolReader(PRODUCED, _guarded_call, _result, replace=_replace, parameters=_parameters)
+_unguarded = dataclasses.replace(invoke, call=_guarded_call, inject=None)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
 
 

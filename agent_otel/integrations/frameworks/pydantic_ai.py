@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_empty, is_named, listed, text
+from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
@@ -71,6 +71,16 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, *_CONTROL_FLOW)
 
 
+def _is_refusal(error: BaseException) -> bool:
+    """Return True for what the validators have found: it has no cause, unlike the exception for a tool's own retry.
+
+    The answer to a tool that the model made up is of the same class.
+    """
+    if not is_named(error, "ToolRetryError") or cause_of(error) is not None:
+        return False
+    return not (text(_told(error)) or "").startswith("Unknown tool name")
+
+
 def _answer(error: BaseException) -> str | None:
     return next((part for name, part in _ANSWERS.items() if is_named(error, name)), None)
 
@@ -126,6 +136,7 @@ execute_tool_call = ToolReader(
     _result,
     raw_execute,
     is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
     failure_text=_told,
     replace=_replace_told,
     parameters=_parameters,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_named, is_text, text
+from agent_otel.core.plain import cause_of, fields, is_dict, is_named, is_raised_within, is_text, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import InThread
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -106,7 +106,14 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(invocation.instance.inputs))
 
 
+def _is_refusal(error: BaseException) -> bool:
+    cause = cause_of(error)
+    return is_named(error, "AgentToolCallError") and cause is not None and is_raised_within(cause, "smolagents")
+
+
 tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
-execute = ToolReader(HANDED_BACK, _agent_call, _result, tool, failure_text=_told, replace=_replace_told)
+execute = ToolReader(
+    HANDED_BACK, _agent_call, _result, tool, is_refusal=_is_refusal, failure_text=_told, replace=_replace_told
+)
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()

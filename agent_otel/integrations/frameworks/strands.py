@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, listed, text
+from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -114,11 +114,16 @@ def _is_control_flow(error: BaseException) -> bool:
     return is_named(error, "InterruptException")
 
 
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(cause_of(error), "ValidationError") and is_raised_within(error, "strands")
+
+
 run_tool = ToolReader(
     PRODUCED,
     _run_call,
     _result,
     is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
     events=True,
     replace=_replace,
     parameters=_parameters,

@@ -1,7 +1,7 @@
 """A server of the toolbox whose telemetry is written to a file when it ends: ``served.py KIND TRANSPORT FILE``.
 
-KIND is ``high`` (the server of decorators), ``low`` or ``fastmcp``. Over ``http`` it serves until its standard input
-ends; ``memory`` has the client in this process as well.
+KIND is ``high`` (the server of decorators), ``low`` or ``fastmcp``. Over ``http`` it prints its port and serves until
+its standard input ends; ``memory`` has the client in this process as well.
 """
 
 # mypy: disable-error-code="import-not-found,untyped-decorator,misc,no-redef,assignment,unused-ignore"
@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,22 @@ async def _serve_low(server: Any) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+def _serve_http(server: Any, kind: str) -> None:
+    import uvicorn
+
+    app = server.http_app() if kind == "fastmcp" else server.streamable_http_app()
+    serving = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+
+    def stop() -> None:
+        sys.stdin.read()
+        serving.should_exit = True
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        print(listening.getsockname()[1], flush=True)
+        threading.Thread(target=stop, daemon=True).start()
+        serving.run(sockets=[listening])
+
+
 async def _in_memory(server: Any, kind: str) -> None:
     if kind == "fastmcp":
         from fastmcp import Client as FastMcpClient
@@ -122,6 +140,8 @@ def main(kind: str, transport: str, file: str) -> None:
     server = make(kind)
     if transport == "memory":
         asyncio.run(_in_memory(server, kind))
+    elif transport == "http":
+        _serve_http(server, kind)
     elif kind == "low":
         asyncio.run(_serve_low(server))
     else:

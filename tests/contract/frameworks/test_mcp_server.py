@@ -35,6 +35,37 @@ asyncio.run(main())
 """
 
 
+#: Starts a server over HTTP, and calls its tools as a host of that name; both processes are measured.
+HTTP_CLIENT = """
+import asyncio, json, os, subprocess, sys
+sys.path.insert(0, {root!r})
+from mcp import ClientSession, types
+from mcp.client import streamable_http
+from tests.contract.agents import mcp_served
+from tests.contract.child import Messages, Telemetry
+
+messages, telemetry = Messages(), Telemetry()
+connect = getattr(streamable_http, "streamable_http_client", None) or streamable_http.streamablehttp_client
+
+async def call(port):
+    host = types.Implementation(name={host!r}, version="1.0")
+    async with connect(f"http://127.0.0.1:{{port}}/mcp") as (read, write, *_):
+        async with ClientSession(read, write, client_info=host) as session:
+            await session.initialize()
+            await mcp_served.call_all(session)
+            await session.call_tool("lookup", {{"kay": "x"}})
+
+arguments = [sys.executable, "-m", "tests.contract.agents.mcp_served", {kind!r}, "http", {file!r}]
+environ = {{**os.environ, "PYTHONPATH": {root!r}}}
+with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as server:
+    asyncio.run(call(int(server.stdout.readline())))
+    server.stdin.close()
+from agent_otel._internal import errors
+print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
+                  "errors": dict(errors.errors)}}))
+"""
+
+
 class Newest:
     """What is wrapped in mcp 2 and FastMCP 4."""
 
@@ -125,3 +156,43 @@ def test_a_client_and_a_server_in_one_process_count_a_call_once(
 
     assert {"lookup": 1, "big": 1, "cut": 1, "broken": 1} == {tool: count for tool, (count, _) in sizes(report).items()}
     assert 4 == sum("tool.args_hash" in span["attributes"] for span in report["spans"])
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "low" not in row])
+@pytest.mark.shows("001.mcp_servers", "001.host_cuts")
+def test_a_client_and_a_server_over_http_count_a_call_once_each(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+) -> None:
+    name, kind, span_name, scope, _ = ROWS[row]
+    file = tmp_path / "report.json"
+    code = HTTP_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), host="codex-mcp-client")
+    done = environment(name).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
+    served, called = wait_for(file), json.loads(done.stdout.splitlines()[-1])
+    assert ([], {}) == (called["messages"], called["errors"])
+
+    tools = ["lookup", "big", "cut", "broken", "lookup"]
+    for report, span, of in ((served, span_name, scope), (called, "execute_tool {tool}", "agent_otel")):
+        ours = [one for one in report["spans"] if "tool.args_hash" in one["attributes"]]
+        assert [(span.format(tool=tool), of) for tool in tools] == [(one["name"], one["scope"]) for one in ours]
+        assert {"big": (1, 20_000), "cut": (1, 10_000)} == {tool: sizes(report)[tool] for tool in ("big", "cut")}
+        assert {"lookup": 1} == counts(report, "agent_otel.tool.invalid_arguments")
+    # The host passes 10,000 bytes on to its model. Its own process knows no limit.
+    budgets = [
+        {
+            (attributes["tool.result.budget_bytes"], attributes["tool.result.budget_layer"])
+            for attributes in (one["attributes"] for one in report["spans"])
+            if "tool.result.budget_bytes" in attributes
+        }
+        for report in (served, called)
+    ]
+    assert [{(10_000, "host")}, {(16_000, "default")}] == budgets
+    assert {"big": 1} == counts(served, "agent_otel.tool.results.over_budget", layer="host")
+
+
+def counts(report: Json, name: str, **labels: str) -> dict[str, int]:
+    """Return what a counter has counted, by tool."""
+    return {
+        metric["attributes"]["gen_ai.tool.name"]: metric["sum"]
+        for metric in report["metrics"]
+        if metric["name"] == name and metric["sum"] and metric["attributes"].items() >= labels.items()
+    }

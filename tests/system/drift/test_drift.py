@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract import script
+from tests.servers.model import ToolCall
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
@@ -13,19 +15,21 @@ if TYPE_CHECKING:
 
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import Reply
+    from tests.servers.model import Decider, Reply
 
 _PROGRAMS = "tests.system.drift.programs"
 _SERVER = "model:ModelServer"
 
 
-def _report(environment: Environment, program: str) -> Json:
-    def decide(_: object) -> Reply:
-        return "done"
-
-    return report_of(_PROGRAMS, program, environment, _SERVER, decide)
+def _done(_: object) -> Reply:
+    return "done"
 
 
+def _report(environment: Environment, program: str, decide: Decider = _done, server: str = _SERVER) -> Json:
+    return report_of(_PROGRAMS, program, environment, server, decide)
+
+
+@pytest.mark.shows("000.result_drift")
 @pytest.mark.parametrize(("program", "name", "path"), [("langchain", "langchain", "[]"), ("mcp", "mcp-1", "rows[]")])
 def test_a_field_of_records_is_renamed(
     environment: Callable[[str], Environment], program: str, name: str, path: str
@@ -42,3 +46,63 @@ def test_a_field_of_records_is_renamed(
         ],
         "messages": [],
     }
+
+
+@pytest.mark.shows("000.definition_drift")
+def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environment]) -> None:
+    def event(span: str, **paths: list[str]) -> Json:
+        properties = {
+            f"agent_otel.tool.properties_{kind}": paths.get(kind, []) for kind in ("added", "removed", "changed")
+        }
+        return {"span": span, "event": "tool_schema_changed", "gen_ai.tool.name": "search", **properties}
+
+    # The second definition has the size of the first, and the change is found within 16 requests. The last is that of
+    # the beginning, which is no news.
+    assert _report(environment("langchain"), "definitions") == {
+        "counted": {"schema_changes search": 2},
+        "events": [
+            event("execute_tool search", added=["post"], removed=["mail"]),
+            event(
+                "request",
+                added=["periods", "periods[].begin", "periods[].end"],
+                removed=["period", "period.begin", "period.end"],
+                changed=["limit"],
+            ),
+        ],
+        "messages": [],
+    }
+
+
+def test_agents_with_tools_of_the_same_name(environment: Callable[[str], Environment]) -> None:
+    assert _report(environment("langchain"), "agents") == {"counted": {}, "events": [], "messages": []}
+
+
+@pytest.mark.shows("000.definition_drift")
+@pytest.mark.parametrize(
+    ("agent", "name", "server"),
+    [
+        ("langgraph", "langchain", _SERVER),
+        ("openai_agents", "openai-agents", _SERVER),
+        ("pydantic_ai", "pydantic-ai", _SERVER),
+        ("crewai", "crewai", _SERVER),
+        ("google_adk", "google-adk", "gemini:GeminiServerWithIds"),
+        ("strands", "strands", _SERVER),
+        ("smolagents", "smolagents", _SERVER),
+        ("agno", "agno", _SERVER),
+        ("anthropic_runner", "anthropic", "anthropic:AnthropicServer"),
+    ],
+)
+def test_arguments_that_the_framework_refuses(
+    environment: Callable[[str], Environment], agent: str, name: str, server: str
+) -> None:
+    asked: set[str] = set()
+
+    def decide(request: Json) -> Reply:
+        """Ask for each call of the prompt once, whatever became of it."""
+        messages = request.get("messages") or request.get("input") or ()
+        calls = [ToolCall(*call) for call in script.calls_of(messages) if call[0] not in asked]
+        asked.update(call.id for call in calls)
+        return calls or "done"
+
+    report = _report(environment(name), f"refused {agent}", decide, server)
+    assert report["counted"] == {"invalid_arguments lookup": 1}

@@ -55,6 +55,8 @@ _LABELS = {
     "tool.results.suspected": ("gen_ai.tool.name",),
     "tool.results.cleared": ("gen_ai.tool.name",),
     "answers.incomplete": ("gen_ai.tool.name", "reason"),
+    "tool.schema_changes": ("gen_ai.tool.name",),
+    "tool.invalid_arguments": ("gen_ai.tool.name",),
 }
 
 
@@ -80,7 +82,7 @@ def _told(telemetry: Spans) -> Json:
     counted: Counter[str] = Counter()
     for metric in telemetry.metrics():
         name = metric["name"].removeprefix("agent_otel.")
-        if name.startswith(("tool.result", "model.history", "answers")):
+        if name.startswith(("tool.result", "tool.schema", "tool.invalid", "model.history", "answers")):
             labels = (metric["attributes"][label] for label in _LABELS.get(name, ()))
             counted[" ".join((name, *labels))] += metric["sum"]
     return {key: sorted(v) if isinstance(v, list) else v for key, v in found.items()} | {"counted": dict(+counted)}

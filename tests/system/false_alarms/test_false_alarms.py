@@ -99,9 +99,9 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
 
 
 def alarms(run: Json) -> Counter[str]:
-    """Return what was counted of cuts, of lost and doubled histories, and of results that belong to no call."""
+    """Return what was counted of cuts, lost and doubled histories, changed schemas, and results without a call."""
     results = (f"tool.results.{name}" for name in ("truncated", "suspected", "cleared", "unmatched"))
-    names = (*results, "model.history")
+    names = (*results, "model.history", "tool.schema_changes", "tool.invalid_arguments")
     return Counter({name: count for name, count in run["counted"].items() if name.startswith(names)})
 
 

@@ -216,6 +216,7 @@ def compare(number: int) -> Work:
 def mishap(number: int) -> Work:
     """What goes wrong in conversations, and in the product."""
     name = f"mishap-{number}"
+    Transcript("temporal", "research", "reader", name).redefine({"query": {}, "x" * (1 + number % 7): {}})
     with agent_otel.execution(name, workflow="research", agent="researcher"):
         Transcript("temporal", "research", "reader", name).chat_in_a_window()
         talk = Transcript("temporal", "research", "researcher", name)
@@ -229,6 +230,7 @@ def mishap(number: int) -> Work:
         talk.answer_a_stranger()
         talk.ask()
         talk.ask_with_everything_twice()
+        talk.refuse("web_search", {"quary": number})
         yield
         talk.forget()
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.

@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 _INNER = ToolReader(PRODUCED, lambda invocation: invocation.args[0], ToolResult)
 _OUTER = ToolReader(HANDED_BACK, lambda invocation: invocation.args[0], ToolResult, awaits=_INNER)
+_REFUSING = ToolReader(
+    PRODUCED,
+    lambda invocation: invocation.args[0],
+    lambda text: ToolResult(text, error_type=semconv.TOOL_ERROR, raised=True, is_refused=True),
+)
 _MODEL = ModelReader(
     lambda invocation: invocation.args[0], lambda response: int(response["cached_tokens"]), lambda r: bool(r["asks"])
 )
@@ -84,6 +89,15 @@ class Transcript:
         except type(error):
             self._answer(tool, call_id, arguments, f"Error: {error}", None)
 
+    def refuse(self, tool: str, arguments: dict[str, Any]) -> None:
+        """Ask for a call with arguments that the framework refuses."""
+        call = ToolCall(tool, arguments, self._next_id(), self._agent)
+        visit = handler.enter_tool(_REFUSING, Invocation(None, (call,), {}))
+        assert isinstance(visit, handler.Visit)
+        with visit:
+            visit.returned("Error: query is missing")
+        self._answer(tool, str(call.call_id), arguments, "Error: query is missing", None)
+
     def use_framework(self, tool: str, arguments: dict[str, Any], produced: str, handed_back: str) -> None:
         """Call a tool through a framework that keeps less of its result than there was."""
         call = ToolCall(tool, arguments, self._next_id(), self._agent)
@@ -105,6 +119,12 @@ class Transcript:
     def ask_with_everything_twice(self) -> None:
         """Send the conversation with each message two times in it."""
         self._request(ModelRequest(list(self.parts), agent=self._agent, doubled=True), 0)
+
+    def redefine(self, properties: dict[str, Any]) -> None:
+        """Begin with tools of which one has these properties."""
+        definition = {"name": "web_search", "input_schema": {"type": "object", "properties": properties}}
+        parts = [self._head[0], RequestPart(semconv.TOOLS, [definition]), self._head[2]]
+        self._request(ModelRequest(parts, agent=self._agent), 0, is_final=True)
 
     def forget(self) -> None:
         """Send only what the user says next, without what went before."""

@@ -98,6 +98,31 @@ def test_what_a_chat_drops(told: Callable[..., Json]) -> None:
     assert {chat: dropped(report, f"chat {number}") for number, chat in enumerate(CHATS)} == CHATS
 
 
+#: System prompts of the n-th request, which have another text each time.
+CLOCKS = {
+    "f'It is 2026-11-22 09:3{number}. Be kind.'": True,
+    "f'Be kind. The time is {8 + number}:00 a.m.'": True,
+    "f'Now: 17638123{number}1.25, {number}.12.2026.'": True,
+    # Workers of an agent, each with a history of its own.
+    "f'You are worker {number}.'": False,
+    "f'You are one of {number} workers.'": False,
+}
+
+
+@pytest.mark.parametrize("view", ["history", "history[-4:]"])
+def test_a_clock_in_the_system_prompt(told: Callable[..., Json], view: str) -> None:
+    report = told(
+        "\n".join(
+            LOOP.replace("system()", f"system({prompt})") + f"loop(lambda history: {view}, name='agent {at}')"
+            for at, prompt in enumerate(CLOCKS)
+        )
+    )
+    none = (0, 0, 0)
+    found = {prompt: dropped(report, f"agent {at}") for at, prompt in enumerate(CLOCKS)}
+    assert found == {prompt: VIEWS[view] if is_clock else none for prompt, is_clock in CLOCKS.items()}
+    assert not [m for m in report["metrics"] if m["name"] == "agent_otel.model.history.lost" and m["sum"]]
+
+
 def test_the_span_around_a_request_names_what_was_dropped(told: Callable[..., Json]) -> None:
     report = told(
         f"""{LOOP}

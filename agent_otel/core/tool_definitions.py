@@ -1,0 +1,180 @@
+"""Changes of the definitions of tools in model requests: their properties, and which are required and of which type.
+
+A definition changes while a process runs when a server of tools is updated, or a tool is made anew with another schema.
+A change across a deployment has no earlier definition to compare with. Of a definition its paths and types are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal import fork
+from agent_otel.core import execution_context, tool_names
+from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel.core.request_parts import timeless
+from agent_otel.measure.breakdown.paths import fold
+from agent_otel.measure.preview import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_otel.core.request_parts import Sized
+    from agent_otel.core.types import ModelRequest
+    from agent_otel.telemetry.setup import Telemetry
+
+#: Of requests with definitions of the same size, one of so many is read.
+SAMPLED: Final = 16
+_MOST_REQUESTS: Final = 256
+_MOST_TOOLS: Final = 256
+_MOST_VARIANTS: Final = 8
+_MOST_PATHS: Final = 128
+_MOST_SHOWN: Final = 16
+_DEEPEST: Final = 4
+_HEAD: Final = 64
+#: Where definitions have their schema: OpenAI and others; Anthropic; Bedrock and MCP; Gemini.
+_SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
+_CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
+
+#: Attributes of changes that no recording span of a request has shown, by tool, for the span of the tool's next call.
+unshown: dict[str, dict[str, Any]] = {}
+
+
+class SchemaChange(NamedTuple):
+    """A changed definition: the tool, and the paths of properties added, removed, and of another type or need."""
+
+    tool: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    changed: tuple[str, ...]
+
+
+class Definitions:
+    """The definitions in the requests so far, by agent, the beginning of the system prompt, and tool.
+
+    Two agents may each have a tool of the same name. Dates and times in the system prompt are left out.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Drop all definitions and renew the lock, for a forked child."""
+        self._lock = threading.Lock()
+        self._requests: dict[tuple[Any, ...], int] = {}
+        #: The schema in the last request, and the hashes of all schemas so far.
+        self._tools: dict[tuple[Any, ...], tuple[dict[str, str], frozenset[int]]] = {}
+
+    def compare(self, owner: tuple[Any, ...], definitions: object, fingerprint: int) -> list[SchemaChange]:
+        """Return the changes of the definitions of a request; none for most requests of the same size."""
+        with self._lock:
+            times = self._requests.pop((owner, fingerprint), 0)
+            self._requests[owner, fingerprint] = times + 1
+            _drop_first(self._requests, _MOST_REQUESTS)
+        if times % SAMPLED:
+            return []
+        found = {name: _properties(schema) for name, schema in _schemas(definitions)}
+        with self._lock:
+            changes = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
+        return [change for change in changes if change is not None]
+
+    def _compared(self, key: tuple[Any, ...], name: str, schema: dict[str, str]) -> SchemaChange | None:
+        before, variants = self._tools.pop(key, (schema, frozenset()))
+        this = hash(frozenset(schema.items()))
+        self._tools[key] = schema, variants if len(variants) >= _MOST_VARIANTS else variants | {this}
+        _drop_first(self._tools, _MOST_TOOLS)
+        if before == schema or this in variants or len(variants) >= _MOST_VARIANTS:
+            return None
+        return SchemaChange(
+            name,
+            tuple(sorted(schema.keys() - before.keys())[:_MOST_SHOWN]),
+            tuple(sorted(before.keys() - schema.keys())[:_MOST_SHOWN]),
+            tuple(sorted(path for path in schema.keys() & before.keys() if schema[path] != before[path])[:_MOST_SHOWN]),
+        )
+
+
+def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
+    """Compare the definitions of tools in a request with those of earlier ones; count changes and show them."""
+    offered = [one for one in sized if one.part.part == semconv.TOOLS]
+    if not offered:
+        return
+    system = next((timeless(one.part.value)[:_HEAD] for one in sized if one.part.part == semconv.SYSTEM), "")
+    owner = execution_context.agent_of(request.agent), system
+    for one in offered:
+        tool_names.note_definitions(one.part.value, one.print)
+        for change in definitions.compare(owner, one.part.value, one.print):
+            _tell(out, change)
+
+
+def _tell(out: Telemetry, change: SchemaChange) -> None:
+    tool = clean(change.tool)
+    out.metrics.schema_changed(tool)
+    attributes: dict[str, Any] = {
+        semconv.PROPERTIES_ADDED: change.added,
+        semconv.PROPERTIES_REMOVED: change.removed,
+        semconv.PROPERTIES_CHANGED: change.changed,
+    }
+    span = trace.get_current_span()
+    if span.is_recording():
+        span.add_event(semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **attributes})
+    else:
+        unshown[tool] = attributes
+        _drop_first(unshown, _MOST_TOOLS)
+
+
+def _schemas(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and schemas of definitions: JSON schemas, or objects of an SDK with the same fields."""
+    for name, definition in tool_names.definitions_in(value):
+        schema = next((fields(definition[key]) for key in _SCHEMAS if definition.get(key) is not None), {})
+        yield name, fields(schema.get("json")) or schema  # Bedrock's
+
+
+def _properties(schema: Any) -> dict[str, str]:
+    """Return the types of the properties by path; a required one's type ends with an exclamation mark."""
+    found: dict[str, str] = {}
+    _add(found, fields(schema), "", fields(schema), 0)
+    return found
+
+
+def _add(found: dict[str, str], schema: dict[str, Any], path: str, root: dict[str, Any], depth: int) -> None:
+    if depth > _DEEPEST:
+        return
+    needed = [text(name) for name in listed(schema.get("required"))]
+    for name, member in fields(schema.get("properties")).items():
+        if len(found) >= _MOST_PATHS:
+            return
+        at = f"{path}.{fold(name)}" if path else fold(name)
+        inner = _resolved(fields(member), root)
+        found[at] = _type_of(inner, root) + "!" * (name in needed)
+        _add(found, inner, at, root, depth + 1)
+    if is_dict(items := schema.get("items")):
+        _add(found, _resolved(fields(items), root), f"{path}[]", root, depth + 1)
+    for key in _CHOICES:
+        for choice in listed(schema.get(key)):
+            _add(found, _resolved(fields(choice), root), path, root, depth + 1)
+
+
+def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema that another part of the root describes, or the schema itself."""
+    _, _, name = (text(schema.get("$ref")) or "").rpartition("/")
+    known = fields(root.get("$defs")) or fields(root.get("definitions"))
+    return fields(known[name]) if name in known else schema
+
+
+def _type_of(schema: dict[str, Any], root: dict[str, Any]) -> str:
+    kinds = [text(schema.get("type")), *(text(kind) for kind in listed(schema.get("type")))]
+    for key in _CHOICES:
+        kinds += [text(_resolved(fields(choice), root).get("type")) for choice in listed(schema.get(key))]
+    return "|".join(sorted(kind.lower() for kind in kinds if kind))
+
+
+def _drop_first(kept: dict[Any, Any], most: int) -> None:
+    if len(kept) > most:
+        kept.pop(next(iter(kept), None), None)
+
+
+definitions = Definitions()
+fork.after_fork(definitions.reset)
