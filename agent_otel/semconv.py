@@ -328,6 +328,7 @@ CLAIM_CHECK_CASES: Final = (
     *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
 )
 LIMIT_TOOL_CALLS: Final = "tool_calls"
+LIMIT_CONVERSATION: Final = "conversation_tool_calls"
 PARALLEL: Final = "parallel"
 LIMIT_BYTES: Final = "result_bytes"
 LIMIT_TOKENS: Final = "result_tokens"

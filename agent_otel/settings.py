@@ -98,10 +98,7 @@ class Settings:
         "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
     )
     large_result_bytes: int = _setting(
-        "AGENT_OTEL_LARGE_RESULT_BYTES",
-        LIMIT,
-        16000,
-        'A result above this size counts as large (`threshold="warn"`).',
+        "AGENT_OTEL_LARGE_RESULT_BYTES", LIMIT, 16000, 'A result above this size counts as large (`threshold="warn"`).'
     )
     log_large_results: bool = _setting(
         "AGENT_OTEL_LOG_LARGE_RESULTS",
@@ -138,10 +135,7 @@ class Settings:
         "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
     )
     capture_content: bool = _setting(
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
-        CAPTURE,
-        False,
-        "Put arguments and results on the span.",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", CAPTURE, False, "Put arguments and results on the span."
     )
     capture_bytes: int = _setting(
         "AGENT_OTEL_CAPTURE_BYTES",
@@ -256,6 +250,12 @@ class Settings:
         "Tool calls of one execution. A call above it is not run; the next request asks the model for its answer, and "
         "lets it call no tool.",
     )
+    max_conversation_tool_calls: int | None = _setting(
+        "AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION",
+        COUNT,
+        None,
+        "The same for all executions of a conversation, the framework's thread or session, in one process.",
+    )
     max_parallel_tool_calls: int | None = _setting(
         "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS",
         COUNT,
@@ -357,6 +357,7 @@ class Settings:
         """Return the maxima of an execution by the limits' names in ``semconv``; none by default."""
         maxima = {
             semconv.LIMIT_TOOL_CALLS: self.max_tool_calls,
+            semconv.LIMIT_CONVERSATION: self.max_conversation_tool_calls,
             semconv.LIMIT_BYTES: self.max_result_bytes,
             semconv.LIMIT_TOKENS: self.max_result_tokens,
         }

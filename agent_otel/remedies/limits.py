@@ -1,4 +1,4 @@
-"""Limits of one execution: calls, and the bytes and tokens of their results.
+"""Limits of one execution: calls, and the bytes and tokens of their results; and of a conversation's calls.
 
 A call above a limit does not run. Its answer names the limit and asks the model to answer now.
 """
@@ -73,6 +73,7 @@ class Limits:
 
     def __init__(self, chosen: Settings) -> None:
         self._calls = chosen.max_tool_calls
+        self._conversation_calls = chosen.max_conversation_tool_calls
         self._bytes = chosen.max_result_bytes
         self._tokens = chosen.max_result_tokens
         self.reset()
@@ -81,31 +82,36 @@ class Limits:
         """Drop all usage; a forked child calls this."""
         self._lock = threading.Lock()
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
+        self._conversations: OrderedDict[str, _Spent] = OrderedDict()
 
-    def enter(self, execution: str) -> LimitReached | None:
+    def enter(self, execution: str, conversation: str) -> LimitReached | None:
         """Begin a call; return the limit that forbids it, else None."""
         with self._lock:
-            spent = self._of(execution)
-            reached = self._reached(spent)
+            spent = _of(self._spent, execution)
+            all_spent = spent if self._conversation_calls is None else _of(self._conversations, conversation)
+            reached = self._reached(spent, all_spent)
             if reached is None:
                 spent.calls += 1
+                if all_spent is not spent:
+                    all_spent.calls += 1
             return reached
 
     def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
         """Add the size of a result that goes on to the model."""
         with self._lock:
-            spent = self._of(execution)
+            spent = _of(self._spent, execution)
             spent.bytes += result_bytes
             spent.tokens += result_tokens
 
     def finish(self, execution: str) -> None:
-        """Drop the usage of an execution that has ended."""
+        """Drop the usage of an execution that has ended; the conversation that it was part of goes on."""
         with self._lock:
             self._spent.pop(execution, None)
 
-    def _reached(self, spent: _Spent) -> LimitReached | None:
+    def _reached(self, spent: _Spent, all_spent: _Spent) -> LimitReached | None:
         for limit, maximum, used in (
             (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
+            (semconv.LIMIT_CONVERSATION, self._conversation_calls, all_spent.calls),
             (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
             (semconv.LIMIT_TOKENS, self._tokens, spent.tokens),
         ):
@@ -113,12 +119,14 @@ class Limits:
                 return LimitReached(limit, maximum)
         return None
 
-    def _of(self, execution: str) -> _Spent:
-        spent = self._spent.get(execution)
-        if spent is None:
-            spent = self._spent[execution] = _Spent()
-            if len(self._spent) > _MAX_EXECUTIONS:
-                self._spent.popitem(last=False)
-        else:
-            self._spent.move_to_end(execution)
-        return spent
+
+def _of(usage: OrderedDict[str, _Spent], key: str) -> _Spent:
+    """Return the usage of an execution or a conversation; above the maximum, drop the one that was idle longest."""
+    spent = usage.get(key)
+    if spent is None:
+        spent = usage[key] = _Spent()
+        if len(usage) > _MAX_EXECUTIONS:
+            usage.popitem(last=False)
+    else:
+        usage.move_to_end(key)
+    return spent

@@ -96,7 +96,8 @@ class Remedies:
             return LEFT_ALONE
         if record.is_counted:  # a retry of a call that has begun
             return LEFT_ALONE
-        reached = self._limits.enter(record.execution)
+        thread = None if record.run is None else record.run.conversation
+        reached = self._limits.enter(record.execution, record.call.execution or thread or record.place or "")
         if reached is None:
             record.is_counted = True
             return LEFT_ALONE

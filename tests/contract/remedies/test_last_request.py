@@ -27,6 +27,28 @@ if TYPE_CHECKING:
     from tests.servers.scripted import ScriptedServer
 
 MOST = 3
+_CONVERSATION = """
+import sys
+from langchain.agents import create_agent
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import MemorySaver
+
+ran = []
+
+def fetch(key: str) -> str:
+    'Fetch a record.'
+    ran.append(key)
+    return "found"
+
+model = ChatOpenAI(model="scripted", base_url=sys.argv[1], api_key="scripted", max_retries=0)
+agent = create_agent(model, [fetch], checkpointer=MemorySaver())
+for question in ("first", "second"):
+    result = agent.invoke(
+        {"messages": [{"role": "user", "content": question}]}, {"configurable": {"thread_id": "thread-1"}}
+    )
+    print(question, len(ran), result["messages"][-1].content)
+"""
 
 
 class Carrier(NamedTuple):
@@ -110,3 +132,23 @@ def test_one_more_request_follows_the_limit_and_it_is_the_last(
     assert case["messages"] == []
     skipped = [event for span in case["spans"] for event in span["events"] if event["name"] == "tool_call"]
     assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}]
+
+
+def test_the_next_message_of_a_conversation_begins_afresh_below_the_conversations_own_limit(
+    environment: Callable[[str], Environment],
+) -> None:
+    def decide(request: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(request) or number > 3 * MOST:
+            return "done"
+        return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
+
+    limits = {"AGENT_OTEL_MAX_TOOL_CALLS": "3", "AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION": "4"}
+    with ModelServer(decide) as server:
+        done = environment("langchain").run(
+            _CONVERSATION, server.base_url, env={**QUIET, "AGENT_OTEL": "1", **limits}, check=True
+        )
+    assert done.stdout.splitlines() == ["first 3 done", "second 4 done"]
+    assert [usable(request) for request in server.requests] == [True] * 4 + [False] + [True] * 2 + [False]
+    answers = [json.loads(text)["limit"] for text in server.tool_results().values() if "limit_reached" in text]
+    assert answers == ["tool_calls", "conversation_tool_calls"]

@@ -29,10 +29,20 @@ def chosen(**maxima: Any) -> Limits:
 @pytest.mark.shows("002.max_tool_calls")
 def test_calls_are_counted_for_each_execution_by_itself() -> None:
     found = chosen(max_tool_calls=2)
-    assert [found.enter("a"), found.enter("a"), found.enter("b")] == [None] * 3
-    assert found.enter("a") == LimitReached("tool_calls", 2)
+    assert [found.enter("a", "thread"), found.enter("a", "thread"), found.enter("b", "thread")] == [None] * 3
+    assert found.enter("a", "thread") == LimitReached("tool_calls", 2)
     found.finish("a")
-    assert found.enter("a") is None
+    assert found.enter("a", "thread") is None
+
+
+def test_calls_of_a_conversation_are_counted_over_its_executions() -> None:
+    found = chosen(max_tool_calls=2, max_conversation_tool_calls=3)
+    assert [found.enter("run-1", "thread"), found.enter("run-1", "thread")] == [None, None]
+    assert found.enter("run-1", "thread") == LimitReached("tool_calls", 2)
+    found.finish("run-1")
+    assert found.enter("run-2", "thread") is None
+    assert found.enter("run-2", "thread") == LimitReached("conversation_tool_calls", 3)
+    assert found.enter("run-2", "another") is None
 
 
 @pytest.mark.parametrize(
@@ -45,9 +55,9 @@ def test_calls_are_counted_for_each_execution_by_itself() -> None:
 def test_what_results_come_to_is_a_limit_once_it_is_reached(maxima: dict[str, int], reached: LimitReached) -> None:
     found = chosen(**maxima)
     found.spend("a", 9, 2)
-    assert found.enter("a") is None
+    assert found.enter("a", "thread") is None
     found.spend("a", 1, 1)
-    assert found.enter("a") == reached
+    assert found.enter("a", "thread") == reached
 
 
 def test_the_answer_tells_the_model_what_to_do() -> None:
@@ -62,16 +72,16 @@ def test_the_answer_tells_the_model_what_to_do() -> None:
 def test_threads_do_not_get_more_than_there_is() -> None:
     found = chosen(max_tool_calls=50)
     with ThreadPoolExecutor(8) as pool:
-        entered = list(pool.map(lambda _: found.enter("a"), range(400)))
+        entered = list(pool.map(lambda _: found.enter("a", "thread"), range(400)))
     assert entered.count(None) == 50
 
 
 def test_the_oldest_executions_are_forgotten() -> None:
     found = chosen(max_tool_calls=1)
     for number in range(10_001):
-        found.enter(str(number))
-    assert found.enter("0") is None
-    assert found.enter("10000") == LimitReached("tool_calls", 1)
+        found.enter(str(number), "thread")
+    assert found.enter("0", "thread") is None
+    assert found.enter("10000", "thread") == LimitReached("tool_calls", 1)
 
 
 @pytest.mark.usefixtures("set_variables")
