@@ -40,6 +40,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "auto": ("_bootstrap",),
     "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
     "cli": ("_internal", "alerts", "caps", "doctor", "semconv", "semconv_types", "settings"),
+    "__main__": ("cli",),
     "": ("_bootstrap", "_internal", "api", "caps", "remedies"),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import Final
 
@@ -27,6 +28,15 @@ class _Lazily(click.Group):
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is an error that names the nearest."""
+        nearest = difflib.get_close_matches(args[0], COMMANDS, 1)
+        if args[0] not in COMMANDS and nearest:
+            ctx.fail(f"No such command '{args[0]}'. Do you mean {nearest[0]}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):

@@ -50,7 +50,22 @@ def test_help_names_the_commands() -> None:
 def test_a_command_that_there_is_not() -> None:
     ran = run("dashboard")
     assert 2 == ran.code
-    assert "No such command 'dashboard'" in ran.err
+    assert "No such command 'dashboard'. Do you mean dashboards?" in ran.err
+    assert "No such command 'x'" in run("x").err
+
+
+def test_it_runs_as_a_module() -> None:
+    command = (sys.executable, "-m", "agent_otel", "--version")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (0, "agent-otel, version 0.1.0\n", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_reader_that_closes_the_pipe_is_no_error_to_print() -> None:
+    with subprocess.Popen((PROGRAM, "caps"), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.close()
+        assert child.stderr is not None
+        assert b"" == child.stderr.read()
 
 
 def test_caps() -> None:
