@@ -64,7 +64,8 @@ _MISSING = "failed as the following mandatory input parameters are not present:"
 
 
 def _call(tool: Any, arguments: Any, context: Any) -> ToolCall:
-    return ToolCall(tool.name, arguments, context.function_call_id, context.agent_name, context.session.id)
+    session = getattr(context, "session", None) or context._invocation_context.session  # before 1.16
+    return ToolCall(tool.name, arguments, context.function_call_id, context.agent_name, session.id)
 
 
 def _tool_call(invocation: Invocation) -> ToolCall:

@@ -95,7 +95,7 @@ def test_a_call_is_denied_and_a_secret_shows_nowhere(
     requests, report, written = run(carrier, environment(carrier.environment), tmp_path)
     case: Any = report["cases"]["it"]
     sent = json.dumps(requests)
-    assert case["ran"] == ["fetch_as"], (case["said"], sent[-1500:])
+    assert case["ran"] == ["fetch_as"], case["messages"]
     assert "one: let in" in sent
     assert sent.count("tool_denied") >= 2
     assert CANARY not in sent
