@@ -136,6 +136,10 @@ async def _cancelled(running: Any) -> Any:
         await asyncio.sleep(0.05)
 
 
+#: Functions that are wrapped only while a dispatch policy is set.
+WITH_A_POLICY = ("BaseTool._parse_input", "FunctionCall._build_entrypoint_args")
+
+
 def targets(integrations: dict[str, list[str]]) -> dict[str, Any]:
     """Every function that the matched candidates wrap, as it stands in its class or module."""
     from agent_otel.integrations.registry.table import INTEGRATIONS
@@ -146,6 +150,8 @@ def targets(integrations: dict[str, list[str]]) -> dict[str, Any]:
             if f"{candidate.module}:{candidate.wraps[0].target}" not in integrations.get(integration.name, ()):
                 continue
             for wrap in candidate.wraps:
+                if wrap.target in WITH_A_POLICY:
+                    continue
                 parent: Any = sys.modules[candidate.module]
                 *path, attribute = wrap.target.split(".")
                 for name in path:
