@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Inside, Visit
-    from agent_otel.core.types import Replacement
+    from agent_otel.core.types import Claim, Replacement
     from agent_otel.integrations.stand_ins import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -195,13 +195,16 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     block is recorded as the call's failure and propagates.
     """
 
-    __slots__ = ("_call", "_invocation", "_visit")
+    __slots__ = ("_call", "_invocation", "_visit", "claim")
 
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
     ) -> None:
         self._call = ToolCall(name, arguments, call_id=call_id, agent=agent)
         self._visit: Visit | Inside | None = None
+        #: The reference, the sizes and a preview of the result, when the claim check has stored it; for a state's
+        #: record of the call, such as ``agent_otel.remedies.LeanRecord``.
+        self.claim: Claim | None = None
 
     def __enter__(self) -> Self:
         core = _core() if env.active else None
@@ -254,6 +257,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         if self._visit is None:
             return value
         remedied: _V = self._visit.remedied(value, self._invocation)
+        self._keep_claim()
         return remedied
 
     async def aresult(self, value: _V) -> _V:
@@ -261,7 +265,13 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         if self._visit is None:
             return value
         remedied: _V = await self._visit.aremedied(value, self._invocation)
+        self._keep_claim()
         return remedied
+
+    def _keep_claim(self) -> None:
+        visit = self._visit
+        remedied = visit.record.remedied if visit is not None and getattr(visit, "is_outermost", False) else None
+        self.claim = None if remedied is None else remedied.replacement.claim
 
     def error(self, error: Exception) -> None:
         """Record an exception that the loop handles itself."""

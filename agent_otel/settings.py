@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 #: The variable of the switch, which `agent_otel._bootstrap.startup` reads at interpreter start.
 _SWITCH = "AGENT_OTEL"
+_CLAIMS = ("AGENT_OTEL_CLAIM_CHECK",)
 
 
 def _setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: tuple[str, ...] = ()) -> Any:
@@ -189,29 +190,28 @@ class Settings:
         "AGENT_OTEL_CLAIM_CHECK_BYTES",
         LIMIT,
         32 * 1024,
-        "A result above this size is stored, and so much of it is what the model gets.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        "A result above this size is stored, and the model gets so much: its beginning, and a line about the rest.",
+        needs=_CLAIMS,
     )
     claim_check_max_bytes: int = _setting(
         "AGENT_OTEL_CLAIM_CHECK_MAX_BYTES",
         LIMIT,
         32 * 1024 * 1024,
         "A result above this size is not stored: it is neither hashed nor serialised.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        needs=_CLAIMS,
     )
     claim_check_ttl_seconds: float = _setting(
-        "AGENT_OTEL_CLAIM_CHECK_TTL",
-        SECONDS,
-        86_400.0,
-        "Seconds for which a stored result is kept, from each write.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        "AGENT_OTEL_CLAIM_CHECK_TTL", SECONDS, 86_400.0, "Seconds that a result is kept after a write.", needs=_CLAIMS
     )
     claim_check_budget_seconds: float = _setting(
-        "AGENT_OTEL_CLAIM_CHECK_BUDGET",
-        SECONDS,
-        0.25,
-        "Seconds that a tool call waits for the store at most.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        "AGENT_OTEL_CLAIM_CHECK_BUDGET", SECONDS, 0.25, "Seconds that a tool call waits for the store.", needs=_CLAIMS
+    )
+    claim_check_floor_bytes: int = _setting(
+        "AGENT_OTEL_CLAIM_CHECK_FLOOR_BYTES",
+        LIMIT,
+        8 * 1024,
+        "While a durable runtime's payload has room for 10 more turns, the model gets no less than this of a result.",
+        needs=_CLAIMS,
     )
     claim_check_tool: bool = _setting(
         "AGENT_OTEL_CLAIM_CHECK_TOOL",
@@ -219,7 +219,7 @@ class Settings:
         True,
         "Offer the tool `get_tool_result` in each model request that holds a reference, and answer its calls. `off` "
         "where the model is to read on in another way, or not at all; the text that it gets then names no tool.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        needs=_CLAIMS,
     )
     claim_check_key: str = _setting(
         "AGENT_OTEL_CLAIM_CHECK_KEY",
@@ -281,7 +281,7 @@ class Settings:
         False,
         "Results of calls within a durable runtime's step are stored; when the runtime retries the step, a call with "
         "the same arguments gets its result from the store and is not made again.",
-        needs=("AGENT_OTEL_CLAIM_CHECK",),
+        needs=_CLAIMS,
     )
     tool_policy: str = _setting(
         "AGENT_OTEL_TOOL_POLICY",

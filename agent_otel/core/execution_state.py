@@ -192,12 +192,15 @@ class ExecutionState(Totals):
         "followed",
         "forgotten",
         "handed_bytes",
+        "handed_count",
         "is_continued",
         "is_unread_open",
+        "own_growth_bytes",
         "read",
         "seen_at",
         "streams",
         "tracks",
+        "turn_count",
         "undelivered",
         "unnamed",
         "workflow",
@@ -215,6 +218,11 @@ class ExecutionState(Totals):
         self.copies = 1
         #: Bytes of the results that were handed on since that payload.
         self.handed_bytes = 0
+        #: Results that were handed on since that payload, and between the two payloads before it.
+        self.handed_count = 0
+        self.turn_count = 1
+        #: Growth of that payload in its last turn, in bytes, without the results.
+        self.own_growth_bytes = 0
         self.call_ids: dict[str, SeenCall] = {}
         self.unnamed: deque[SeenCall] | None = None
         #: The latest results; those that were delivered leave at the next request.
@@ -227,11 +235,19 @@ class ExecutionState(Totals):
         self.is_continued = False
         self.is_unread_open = False
 
+    def hand_on(self, result_bytes: int) -> None:
+        """Count a result that the next payload will hold."""
+        self.handed_bytes += result_bytes
+        self.handed_count += 1
+
     def carried_on(self, sizes: list[int]) -> None:
         """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""
         if len(sizes) > 1 and self.handed_bytes >= _LEAST_BYTES:
             self.copies = min(_MOST_COPIES, max(1, round((sizes[-1] - sizes[-2]) / self.handed_bytes)))
-        self.handed_bytes = 0
+            self.own_growth_bytes = max(0, sizes[-1] - sizes[-2] - self.copies * self.handed_bytes)
+        if self.handed_count:
+            self.turn_count = self.handed_count
+        self.handed_bytes = self.handed_count = 0
 
     def __len__(self) -> int:
         streams = sum(map(len, (self.streams or {}).values()))

@@ -117,7 +117,7 @@ class Executions:
                 return None
             (execution if run is None else run).result_bytes += result_bytes
             if goes_on:
-                execution.handed_bytes += result_bytes
+                execution.hand_on(result_bytes)
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes
@@ -289,7 +289,7 @@ class Executions:
     def handed_on(self, execution: ExecutionState, result_bytes: int) -> None:
         """Add the bytes of a result that goes on to those that the execution's next payload will carry."""
         with self._lock:
-            execution.handed_bytes += result_bytes
+            execution.hand_on(result_bytes)
 
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
         """Record a payload that is far from its cap; return False when the ledger has its execution.

@@ -35,11 +35,20 @@ class Budget(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result."""
+    """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result.
+
+    ``results`` is the number of results in a turn, ``to_come`` that of the present turn from this one on.
+    ``own_growth_bytes`` is what a turn adds besides results. ``history_cap_bytes`` is the cap of a history that holds
+    the payload of each turn, None without one.
+    """
 
     taken_bytes: int
     cap_bytes: int | None
     copies: int = 1
+    results: int = 1
+    to_come: int = 1
+    own_growth_bytes: int = 0
+    history_cap_bytes: int | None = None
 
     def left_bytes(self, warn_ratio: float) -> int | None:
         """Return the bytes that results may still add, below 0 when there are too many; None without a cap."""
@@ -52,12 +61,23 @@ def room_of(execution: ExecutionState | None) -> Room:
     Before the first payload, the cap is that of the step in which the tool runs.
     """
     handed_bytes = execution.handed_bytes if execution is not None else 0
+    step = step_visit.current_step() if execution_context.runtime.get() is not None else None
+    history = payload.cap_of(step, semconv.HISTORY) if step is not None else None
+    history_bytes = history.bytes if history is not None else None
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
-        return Room(payload_bytes + handed_bytes * execution.copies, cap_bytes, execution.copies)
-    step = step_visit.current_step() if execution_context.runtime.get() is not None else None
+        handed = execution.handed_count
+        return Room(
+            payload_bytes + handed_bytes * execution.copies,
+            cap_bytes,
+            execution.copies,
+            max(execution.turn_count, handed + 1),
+            max(1, execution.turn_count - handed),
+            execution.own_growth_bytes,
+            history_bytes,
+        )
     cap = payload.cap_of(step, semconv.OUTPUT) if step is not None else None
-    return Room(handed_bytes, cap.bytes if cap is not None else None)
+    return Room(handed_bytes, cap.bytes if cap is not None else None, history_cap_bytes=history_bytes)
 
 
 def budget_of(

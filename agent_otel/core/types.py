@@ -78,17 +78,28 @@ class ToolResult(NamedTuple):
     is_refused: bool = False
 
 
+class Claim(NamedTuple):
+    """A stored result: its reference, its size, the bytes of it that the model got, and a preview of at most 4 KiB."""
+
+    reference: str
+    size_bytes: int
+    shown_bytes: int
+    preview: str
+
+
 class Replacement(NamedTuple):
     """The value that a remedy puts in place of a result: the text for the model, and the same as a JSON object.
 
     When ``is_error`` is true, the adapter marks the replacement as an error in the framework's own way. ``is_data`` is
-    true when the tool itself returned the object.
+    true when the tool itself returned the object. ``claim`` is set for a stored result; an adapter may keep it beside
+    the text, where no model reads it.
     """
 
     text: str
     data: dict[str, Any]
     is_error: bool = False
     is_data: bool = False
+    claim: Claim | None = None
 
 
 class Remedied(NamedTuple):

@@ -9,12 +9,15 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel.core.types import Claim
+from agent_otel.messages.fields import fields as values_of
+from agent_otel.messages.fields import listed, text
 from agent_otel.remedies.claim_check.policy import PREVIEW_BYTES
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.serialization import raw_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 VERSION: Final = 1
 
@@ -24,6 +27,7 @@ class LeanRecord:
     """A tool call in the state: at most 4 KiB of the result, and the reference to the whole.
 
     ``duration_ms`` is in milliseconds, as user interfaces show it; ``truncated_preview`` at most 4,096 UTF-8 bytes.
+    ``result_bytes`` is the size of the whole result.
     """
 
     id: str
@@ -48,8 +52,16 @@ class LeanRecord:
         duration_ms: float,
         error: str | None = None,
         ref: str | None = None,
+        claim: Claim | None = None,
     ) -> LeanRecord:
-        """Return the record of a call; it keeps only the preview and the size of ``result``."""
+        """Return the record of a call; it keeps only the preview and the size of ``result``.
+
+        ``claim`` is that of a stored result, such as ``agent_otel.tool_call``'s; ``result`` may then be the text that
+        the model gets.
+        """
+        if claim is not None:
+            sizes = (claim.reference, claim.size_bytes, claim.preview)
+            return cls(call_id, name, args, duration_ms, error is None, error, *sizes)
         raw = raw_of(result)
         preview = None if raw.text is None else head(raw.text, PREVIEW_BYTES)
         return cls(call_id, name, args, duration_ms, error is None, error, ref, len(raw.data), preview)
@@ -75,7 +87,7 @@ class LeanRecord:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RenderedRecord:
     """A tool call as a row of a user interface; ``ref`` is the reference for "show everything"."""
 
     id: str
@@ -88,7 +100,7 @@ class Shown:
     ref: str | None
 
 
-def shown(record: LeanRecord | Mapping[str, Any]) -> Shown:
+def render(record: LeanRecord | Mapping[str, Any]) -> RenderedRecord:
     """Return the row of a stored record; a mapping may have the old form with the whole ``result``."""
     if not isinstance(record, LeanRecord):
         whole = record.get("result")
@@ -101,6 +113,62 @@ def shown(record: LeanRecord | Mapping[str, Any]) -> Shown:
     return _row(record, text, complete=record.result_bytes == len(text.encode("utf-8", "surrogatepass")))
 
 
-def _row(record: LeanRecord, text: str, *, complete: bool) -> Shown:
+def _row(record: LeanRecord, text: str, *, complete: bool) -> RenderedRecord:
     status = "ok" if record.success else record.error or "error"
-    return Shown(record.id, record.name, record.args, status, record.duration_ms, text, complete, record.result_ref)
+    return RenderedRecord(
+        record.id, record.name, record.args, status, record.duration_ms, text, complete, record.result_ref
+    )
+
+
+#: Key of a LangChain message's ``response_metadata`` that holds the claim of its result.
+CLAIM_KEY: Final = "agent_otel.claim"
+
+
+def lean_records(records: Sequence[Mapping[str, Any]] | None, update: Iterable[Any] | None) -> list[dict[str, Any]]:
+    """Merge tool calls into the lean records of a state: a reducer for a channel of LangGraph.
+
+    ``update`` has lean records, as objects or dictionaries, or LangChain's messages: the calls of an ``AIMessage`` and
+    the results of ``ToolMessage`` objects. A record with the id of an earlier one replaces it.
+    """
+    merged = {record["id"]: dict(record) for record in records or ()}
+    for each in update or ():
+        for record in _records_of(each, merged):
+            merged[record["id"]] = record
+    return list(merged.values())
+
+
+def _records_of(each: Any, merged: Mapping[str, Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    if isinstance(each, LeanRecord):
+        return (each.to_dict(),)
+    known = values_of(each)
+    if type(each) is dict and "id" in known:
+        return (each,)
+    if known.get("type") == "ai":
+        calls = (values_of(call) for call in listed(known.get("tool_calls")))
+        return [
+            LeanRecord(call["id"], call["name"], call["args"], 0.0, success=True).to_dict()
+            for call in calls
+            if call.get("id") not in merged
+        ]
+    call_id = text(known.get("tool_call_id"))
+    if call_id is None:
+        return ()
+    claimed = values_of(values_of(known.get("response_metadata")).get(CLAIM_KEY))
+    preview = _preview(known.get("content"))
+    claim = Claim(claimed["reference"], claimed["size_bytes"], claimed["shown_bytes"], preview) if claimed else None
+    asked = merged.get(call_id, {})
+    record = LeanRecord.of(
+        call_id,
+        text(known.get("name")) or asked.get("name", ""),
+        asked.get("args", {}),
+        known.get("content"),
+        duration_ms=asked.get("duration_ms", 0.0),
+        error="error" if known.get("status") == "error" else None,
+        claim=claim,
+    )
+    return (record.to_dict(),)
+
+
+def _preview(content: Any) -> str:
+    """Return the beginning of the text that the model got, which begins with that of the result."""
+    return head(raw_of(content).text or "", PREVIEW_BYTES)

@@ -7,19 +7,21 @@ interface (4 KiB), and the whole, which only the store has.
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel.core import remedy_hooks, step_visit, tool_visit
 from agent_otel.core.result_budget import room_of
-from agent_otel.core.types import Replacement
+from agent_otel.core.types import Claim, Replacement
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims, current_owner
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
+from agent_otel.remedies.claim_check.view_size import view_bytes
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
 from agent_otel.remedies.sizes import correct, off_the_loop, read_size, refine
 
@@ -41,12 +43,9 @@ GET_TOOL_RESULT: Final = "get_tool_result"
 #: smallest payload cap that durable runtimes share (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-#: Each view takes one part in 16 of the free room: of an empty state of 2 MiB, 32 KiB.
-_SHARES: Final = 16
-#: Bytes of a view while the state is not near its cap: enough for the model to decide whether to read on.
-_LEAST_VIEW_BYTES: Final = 1024
-#: Room for the line about the missing part: a reference has 512 characters at most.
-_MARKER_BYTES: Final = 1024
+#: Calls whose ids are recognised when another call uses them again.
+_MOST_CALLS: Final = 4096
+_CALL_DIGITS: Final = 16
 _NO_OWNER: Final = (
     "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
     "read it. Name one with agent_otel.execution, or give the framework a thread or session id."
@@ -81,14 +80,16 @@ class ClaimCheck:
             max_bytes=chosen.claim_check_max_bytes,
         )
         self.reader = ClaimReader(self.claims)
+        #: Digests of the calls that used an id first.
+        self._calls: dict[int, str] = {}
 
     def store(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget."""
-        return self._writer.put(content, _origin(record), distinct=True)
+        return self._writer.put(content, self._origin(record))
 
     async def astore(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget, without blocking the event loop."""
-        return await self._writer.aput(content, _origin(record), distinct=True)
+        return await self._writer.aput(content, self._origin(record))
 
     def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call."""
@@ -104,6 +105,28 @@ class ClaimCheck:
     async def akeep_answer(self, text: str, origin: Origin) -> None:
         """Store the result of a call for later attempts of its step, without blocking the event loop."""
         await self._writer.aput(text, origin)
+
+    def _origin(self, record: ToolInvocation) -> Origin:
+        """Return the owner and the place of a result, from this process's data, never from the model's."""
+        step = step_visit.current_step()
+        owner = current_owner() or record.call.execution or ""
+        node = (step.activity if step is not None else None) or record.agent or "agent"
+        return Origin(owner, owner, node, record.name, self._call_of(record, f"{owner} {node}"))
+
+    def _call_of(self, record: ToolInvocation, place: str) -> str:
+        """Return the call's segment of the key: the call id, so that a retry replaces what the first attempt stored.
+
+        Models without call ids get a digest of the tool and its arguments. Some models use an id again in each turn: a
+        call that has the id of another call of this process, with other arguments, gets both.
+        """
+        call_id = record.call.call_id
+        digest = self.claims.signer.seal("call", record.name.encode(), (record.args_hash or "").encode())[:_CALL_DIGITS]
+        if call_id is None:
+            return f"call-{digest}"
+        first = self._calls.setdefault(hash((place, call_id)), digest)
+        while len(self._calls) > _MOST_CALLS:
+            self._calls.pop(next(iter(self._calls)), None)
+        return call_id if first == digest else f"{call_id}-{digest}"
 
     def view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return the view that replaces the result; None when the result was not stored and goes on whole."""
@@ -128,16 +151,10 @@ class ClaimCheck:
 
     def _view_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
-        most_bytes = self._settings.claim_check_bytes
-        room = room_of(record.state)
-        left_bytes = room.left_bytes(self._settings.payload_warn_ratio)
-        if room.cap_bytes is not None and left_bytes is not None:
-            is_near = room.taken_bytes >= room.cap_bytes * self._settings.payload_near_ratio
-            most_bytes = min(most_bytes, max(left_bytes // _SHARES, 0 if is_near else _LEAST_VIEW_BYTES))
-        ceiling_bytes = self._settings.result_ceiling_bytes
-        if ceiling_bytes:  # with `auto` the room above is the limit
-            most_bytes = min(most_bytes, ceiling_bytes - _MARKER_BYTES)
-        return max(most_bytes, 0)
+        chosen = self._settings
+        most_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
+        floor_bytes = min(chosen.claim_check_floor_bytes, most_bytes)
+        return view_bytes(room_of(record.state), most_bytes, floor_bytes, chosen.payload_near_ratio)
 
     def _fits(self, record: ToolInvocation, content: Content) -> bool:
         """Return True when a result that could not be stored may go on whole."""
@@ -154,29 +171,38 @@ class ClaimCheck:
 def view(  # noqa: PLR0913 - the parts of a view
     tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int, *, names_tool: bool = True
 ) -> View:
-    """Return the beginning of a result, at most ``limit_bytes``, and a line about the rest."""
-    shown = "" if text is None else head(text, limit_bytes)
-    shown_bytes = text_bytes(shown)
-    if ref is None:
-        rest = "the rest could not be stored and is lost; ask for something smaller"
-    else:
-        rest = f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
-        rest = rest if names_tool else f'the whole is stored: ref="{ref}"'
+    """Return the beginning of a result and a line about the rest, together at most ``limit_bytes``.
+
+    Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit.
+    """
+    rest = _about_rest(ref, names_tool=names_tool)
     whole = f"{'' if size.exact else 'more than '}{size.bytes} bytes"
-    marker = f"[{shown_bytes} of {whole} of {tool}'s result shown; {rest}]"
-    text = f"{shown}\n{marker}" if shown else marker
-    data = {"content": shown, "shown_bytes": shown_bytes, "size_bytes": size.bytes, "ref": ref, "note": rest}
-    return View(Replacement(text, data), text_bytes(text), ref)
+
+    def line(shown: str) -> str:
+        return f"[{text_bytes(shown)} of {whole} of {tool}'s result shown; {rest}]"
+
+    # No number of shown bytes has more digits than the limit.
+    line_bytes = text_bytes(line("")) + len(str(limit_bytes))
+    shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
+    said = f"{shown}\n{line(shown)}" if shown else line(shown)
+    data = _data(shown, size, ref, rest)
+    over_bytes = text_bytes(json.dumps(data, ensure_ascii=False)) - limit_bytes
+    if over_bytes > 0:  # by the escapes of JSON
+        data = _data(head(shown, max(text_bytes(shown) - over_bytes, 0)), size, ref, rest)
+    claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
+    return View(Replacement(said, data, claim=claim), text_bytes(said), ref)
 
 
-def _origin(record: ToolInvocation) -> Origin:
-    """Return the owner and the place of a result, from this process's data, never from the model's."""
-    step = step_visit.current_step()
-    owner = current_owner() or record.call.execution or ""
-    place = (step.activity if step is not None else None) or record.agent or "agent"
-    # Call ids are not unique: some models restart them in each turn, some send none. The writer adds a digest of the
-    # result to the key. Different results then have different keys, and a retry with the same result has the same key.
-    return Origin(owner, owner, place, record.name, record.call.call_id or "call")
+def _about_rest(ref: str | None, *, names_tool: bool) -> str:
+    if ref is None:
+        return "the rest could not be stored and is lost; ask for something smaller"
+    if names_tool:
+        return f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
+    return f'the whole is stored: ref="{ref}"'
+
+
+def _data(shown: str, size: Size, ref: str | None, rest: str) -> dict[str, Any]:
+    return {"content": shown, "shown_bytes": text_bytes(shown), "size_bytes": size.bytes, "ref": ref, "note": rest}
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:
@@ -235,6 +261,16 @@ def resolve(ref: str, *, caller: str | None = None) -> Resolved:
 async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
     """Return the whole result as `resolve` does, without blocking the event loop."""
     return await reader().aresolve(ref, caller=caller)
+
+
+def delete(ref: str, *, caller: str | None = None) -> None:
+    """Delete the result of a reference; ``caller`` and the errors are those of `resolve`."""
+    reader().delete(ref, caller=caller)
+
+
+async def adelete(ref: str, *, caller: str | None = None) -> None:
+    """Delete the result of a reference, without blocking the event loop."""
+    await reader().adelete(ref, caller=caller)
 
 
 def results_app(authorize: Authorize) -> ResultsApp:

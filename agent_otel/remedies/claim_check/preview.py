@@ -1,4 +1,4 @@
-"""Truncation of a text to a number of bytes: between lines or JSON values, never inside a character."""
+"""Truncation of a text to a number of bytes: between rows, elements or lines, never inside a character."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Final
 
 #: A string, up to the text's end if it is truncated, or a character between values.
 _MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
+#: The same in Python's writing, whose strings have quotation marks of either kind.
+_PYTHON: Final = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|" + _MARK.pattern, re.DOTALL)
+_OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
 #: Boundaries in the first eighth are ignored: they would lose more than a value that is split.
 _LATEST: Final = 8
 
@@ -14,27 +17,39 @@ _LATEST: Final = 8
 def head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
 
-    JSON ends after a whole element, lines after a whole line, other text between two characters. The boundary is
-    searched in the last seven eighths of the limit; without one, the text ends at the limit.
+    JSON ends after a whole element, and not inside a row: a row without its last field reads like another row. Lines
+    end after a whole line, other text between two characters. The boundary is searched in the last seven eighths of
+    the limit. Where a single element takes more than that, the search goes on among the elements inside of it; without
+    any boundary, the text ends at the limit.
     """
     encoded = text[:limit_bytes].encode("utf-8", "replace")
     if len(encoded) <= limit_bytes and len(text) <= limit_bytes:
         return text
     kept = encoded[:limit_bytes].decode("utf-8", "ignore")
-    earliest = len(kept) // _LATEST
-    end = _json_end(kept) if text.lstrip()[:1] in ("{", "[") else -1
+    earliest = max(len(kept) // _LATEST, 1)
+    end = _element_end(kept, earliest) if text.lstrip()[:1] in ("{", "[") else -1
     if end < earliest:
         end = kept.rfind("\n") + 1
-    return kept[:end] if end >= max(earliest, 1) else kept
+    if end < earliest:  # a document behind a sentence, in one line
+        opening = _OPENING.search(kept)
+        end = -1 if opening is None else _element_end(kept, earliest, opening.start())
+    return kept[:end] if end >= earliest else kept
 
 
-def _json_end(kept: str) -> int:
-    """Return the end of the last whole element: before the last comma, or after the last closing bracket."""
-    end = -1
-    for match in _MARK.finditer(kept):
+def _element_end(kept: str, earliest: int, start: int = 0) -> int:
+    """Return the end of the last element of the outermost container that has one from ``earliest`` on; -1 without."""
+    opening = kept[start : start + 3]
+    mark = _PYTHON if "'" in opening else _MARK
+    depth, ends = 0, [-1]
+    for match in mark.finditer(kept, start):
         part = match[0]
-        if part == ",":
-            end = match.start()
+        if part in "[{":
+            depth += 1
+            if depth == len(ends):
+                ends.append(-1)
         elif part in "]}":
-            end = match.end()
-    return end
+            depth = max(depth - 1, 0)
+            ends[depth] = match.end()
+        elif part == ",":
+            ends[depth] = match.start()
+    return next((end for end in ends if end >= earliest), -1)

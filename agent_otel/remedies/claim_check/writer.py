@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -117,7 +116,8 @@ class ClaimWriter:
         self._breaker = breaker or Breaker()
         self._large_breaker = large_breaker or Breaker()
         self._workers = workers
-        self._referred: deque[int] = deque(maxlen=_REFERRED)
+        #: Digests of the latest results with an issued reference, by hashes of their keys.
+        self._referred: dict[int, str] = {}
         self._late: set[Job[Stored | NotStored]] = set()
         fork.after_fork(self._late.clear)
 
@@ -226,21 +226,28 @@ class ClaimWriter:
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
             self._succeeded(write)
-            key = outcome.reference.key
+            reference = outcome.reference
             with contextlib.suppress(BusyError):  # it stays until its TTL ends
-                self._workers.submit(lambda: self._delete(key))
+                self._workers.submit(lambda: self._delete(reference))
 
     @errors.guarded("remedies.claim_check")
-    def _delete(self, key: str) -> None:
-        """Delete an orphaned value, in a worker thread, unless a reference to its key was returned."""
-        if hash(key) not in self._referred:
+    def _delete(self, reference: Reference) -> None:
+        """Delete an orphaned value, in a worker thread, unless a reference to this very result was returned.
+
+        A retry may have stored another result under the same key before. The late value has replaced it, and the
+        reference to that one does not accept this one.
+        """
+        if self._referred.get(hash(reference.key)) != reference.digest:
             with contextlib.suppress(StoreError):  # it stays until its TTL ends
-                self._claims.store.delete(key)
+                self._claims.store.delete(reference.key)
 
     def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):
             self._succeeded(write)
-            self._referred.append(hash(outcome.reference.key))
+            self._referred.pop(hash(outcome.reference.key), None)
+            self._referred[hash(outcome.reference.key)] = outcome.reference.digest
+            while len(self._referred) > _REFERRED:
+                self._referred.pop(next(iter(self._referred)), None)
         elif outcome.reason in ("timeout", "error"):
             is_slow = time.perf_counter() - started >= self._budget
             breaker = write.breaker if is_slow else self._breaker

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 LARGE = 100_003
 LARGER = 1_500_001
-SHOWN = 32_768
+LIMIT = 32_768
 PAGE = 16_384
 REF = re.compile(r'ref="(claim:[^"]+)"')
-STORED = '[32768 of 100003 bytes of big\'s result shown; the whole is stored: read on with get_tool_result(ref="{}")]'
+STORED = '[{} of 100003 bytes of big\'s result shown; the whole is stored: read on with get_tool_result(ref="{}")]'
 LOST = (
-    "[32768 of 1500001 bytes of big's result shown; "
+    "[32652 of 1500001 bytes of big's result shown; "
     "the rest could not be stored and is lost; ask for something smaller]"
 )
 KEY_AND_TIME = {"AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test", "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30"}
@@ -52,7 +52,7 @@ class TestStored(Remedies):
     def cases(cls, carrier: Carrier) -> dict[str, Case]:
         named = "" if carrier.owner else "run-1"
         found = {
-            "as much as is shown": Case((("call_1", "big", {"n": SHOWN}),), execution=named),
+            "as much as is shown": Case((("call_1", "big", {"n": LIMIT}),), execution=named),
             "stored": Case((("call_2", "big", {"n": LARGE}),), execution=named, tools=("big", "get_tool_result")),
             "in sync code": Case((("call_3", "big", {"n": LARGE + 1}),), "sync", execution=named),
             "forged": Case(((FORGERY, "get_tool_result", {"ref": FORGED}),), execution=named),
@@ -82,12 +82,14 @@ class TestStored(Remedies):
         return reply
 
     def test_the_model_reads_the_beginning_and_where_the_rest_is(self, seen: Seen, carrier: Carrier) -> None:
-        assert seen.wire["call_1"] == "x" * SHOWN
+        assert seen.wire["call_1"] == "x" * LIMIT
         found = REF.search(seen.wire["call_2"])
         assert found is not None
-        assert seen.wire["call_2"] == "x" * SHOWN + "\n" + STORED.format(found[1])
+        shown = LIMIT - len(STORED.format("12345", found[1])) - 1
+        assert seen.wire["call_2"] == "x" * shown + "\n" + STORED.format(shown, found[1])
         if not carrier.mcp:
-            assert seen.wire["call_3"].startswith("x" * SHOWN + "\n[32768 of 100004 bytes of big's")
+            assert " of 100004 bytes of big's result shown; " in seen.wire["call_3"]
+            assert len(seen.wire["call_3"]) == LIMIT
 
     def test_mcp_gives_both_forms_without_the_flag(self, seen: Seen, carrier: Carrier) -> None:
         if carrier.mcp:
@@ -163,7 +165,8 @@ class TestBroken(Remedies):
 
     def test_what_fits_goes_on_whole_and_what_does_not_says_that_it_is_lost(self, seen: Seen) -> None:
         assert seen.wire["call_1"] == "x" * LARGE
-        assert seen.wire["call_2"] == "x" * SHOWN + "\n" + LOST
+        assert seen.wire["call_2"] == "x" * 32_652 + "\n" + LOST
+        assert len(seen.wire["call_2"]) == LIMIT
 
     @pytest.mark.shows("000.infrastructure_failure")
     def test_it_is_counted_and_said_once(self, seen: Seen) -> None:

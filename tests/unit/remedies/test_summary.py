@@ -9,7 +9,7 @@ import pytest
 
 import agent_otel
 from agent_otel.remedies import result_summaries
-from agent_otel.remedies.claim_check.lean_record import LeanRecord, shown
+from agent_otel.remedies.claim_check.lean_record import LeanRecord, render
 from agent_otel.remedies.result_summaries import summary_of
 
 if TYPE_CHECKING:
@@ -90,19 +90,19 @@ def test_a_lean_record_keeps_four_kibibytes() -> None:
 
 def test_a_record_of_an_error_or_of_bytes() -> None:
     failed = LeanRecord.of("call_1", "search", {}, "no", duration_ms=1, error="TimeoutError")
-    assert (failed.success, shown(failed).status) == (False, "TimeoutError")
+    assert (failed.success, render(failed).status) == (False, "TimeoutError")
     picture = LeanRecord.of("call_2", "draw", {}, b"\x89PNG", duration_ms=1)
     assert (picture.truncated_preview, picture.result_bytes) == (None, 4)
-    assert (shown(picture).preview, shown(picture).complete) == ("", False)
+    assert (render(picture).preview, render(picture).complete) == ("", False)
 
 
 @pytest.mark.shows("000.lean_record")
 def test_records_of_old_and_of_later_kinds_are_shown() -> None:
     old = {"id": "1", "name": "search", "args": {"q": "a"}, "duration_ms": 3.0, "success": True, "result": {"a": "ß"}}
-    row = shown(old)
+    row = render(old)
     assert (row.title, row.preview, row.complete, row.ref, row.status) == ("search", '{"a":"ß"}', True, None, "ok")
     later = {**LeanRecord.of("2", "search", {}, "ab", duration_ms=1).to_dict(), "colour": "red", "version": 9}
-    assert (shown(later).preview, shown(later).complete) == ("ab", True)
+    assert (render(later).preview, render(later).complete) == ("ab", True)
     assert LeanRecord.from_dict({"id": "3"}) == LeanRecord("3", "", {}, 0.0, success=True)
     with pytest.raises(KeyError):
         LeanRecord.from_dict({"name": "search"})

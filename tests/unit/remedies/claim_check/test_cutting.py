@@ -28,6 +28,10 @@ from agent_otel.remedies.claim_check.preview import head
         ('["a", "b\\', 9, '["a", "b\\'),  # all of it fits
         ('{"a": 1, "b": {"c": 2}, "d": 3}', 25, '{"a": 1, "b": {"c": 2}'),
         ('["' + "x" * 100 + '"]', 64, '["' + "x" * 62),
+        ('[{"a": 1, "b": 2}, {"a": 1, "b": 2}]', 30, '[{"a": 1, "b": 2}'),  # not behind the second a
+        ("[{'a': 1, 'b': ']'}, {'a': 1, 'b': 2}]", 34, "[{'a': 1, 'b': ']'}"),  # as Python writes it
+        ('2 found: [{"a": 1, "b": 2}, {"a": 1, "b": 2}]', 39, '2 found: [{"a": 1, "b": 2}'),
+        ('{"a": 1}\n{"a": 1, "b": 2}', 20, '{"a": 1}'),
     ],
 )
 def test_a_text_ends_where_a_reader_would_end_it(text: str, limit_bytes: int, kept: str) -> None:

@@ -197,7 +197,7 @@ def test_what_arrives_late_stays_where_a_reference_to_it_was_given_out(put: Put)
     store.go.set()
     stored = put(ClaimWriter(claims, budget=FOREVER, workers=workers), "x", ORIGIN)
     writer = ClaimWriter(claims, budget=0.05, workers=workers)
-    writer._referred.append(hash(stored.reference.key))
+    writer._referred[hash(stored.reference.key)] = stored.reference.digest
     store.go.clear()
     before = store.entered
     while store.entered == before:
