@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.final_request import tool_fields, with_system
-from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -19,7 +20,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import Invocation
+    from agent_otel.core.types import Invocation, ResponseVisit
 
 _CHATS = (
     Wrap("Chat.complete", "chatting"),
@@ -69,7 +70,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
 
 
 def _completion(body: Any) -> Iterator[RequestPart]:
-    for part in chat(body):
+    for part in openai.chat(body):
         yield part._replace(value=_plain(listed(part.value))) if part.part == TOOLS else part
 
 
@@ -152,6 +153,28 @@ def _stream(response: Any) -> Any:
     return response if is_named(response, "EventStream", "EventStreamAsync") else None
 
 
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or an event of a stream, asks for a tool call; a field may be the SDK's sentinel."""
+    choices = [fields(choice) for choice in listed(fields(_item(response)).get("choices"))]
+    messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
+    return any(listed(message.get("tool_calls")) for message in messages) if messages else None
+
+
+def _ends(event: Any) -> bool:
+    return openai.ends(_item(event))
+
+
+def _item(value: Any) -> Any:
+    return fields(value).get("data", value)
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put a visit around the generator of a stream; return the response."""
+    if _stream(response) is not None:
+        response.generator = watched(response.generator, visit)
+    return response
+
+
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator")
-chatting = ModelReader(_chatting, outermost=True, exchange=exchange)
+chatting = ModelReader(_chatting, asks=_asks, watch=_watch, ends=_ends, outermost=True, exchange=exchange)
 request = ModelReader(_request, rewrite=_rewrite, answer_only=_answer_only)

@@ -38,6 +38,8 @@ _STACKS = {
     "pydantic_ai,async": ("pydantic-ai", "model:ModelServer"),
     "pydantic_ai,stream": ("pydantic-ai", "model:ModelServer"),
     "litellm_client,sync": ("litellm", "model:ModelServer"),
+    "mistral_client,sync": ("mistralai", "mistral:MistralServer"),
+    "mistral_client,stream": ("mistralai", "mistral:MistralServer"),
     "ollama_client,sync": ("ollama", "ollama:OllamaServer"),
     "ollama_client,stream": ("ollama", "ollama:OllamaServer"),
 }
