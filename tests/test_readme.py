@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -12,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.remedies.dispatch_policy.rules import read_policy
 from tests import environments
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +96,20 @@ def test_the_page_about_payloads(environment: Callable[[str], Environment]) -> N
     assert printed.startswith("2097152 ran ")
     labels = 'direction="input",gen_ai_workflow_name="investigate",workflow_activity="call_model"'
     assert f'agent_otel_workflow_payload_size_bytes_sum{{{labels},workflow_runtime="mine"}} 16.0' in printed
+
+
+def test_the_page_about_the_policy(environment: Callable[[str], Environment]) -> None:
+    page = (ROOT / "docs" / "dispatch-policy.md").read_text()
+    (policy,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    rules = read_policy(tomllib.loads(policy))
+    assert [rules.rule_for("triage", None, "get_commit"), rules.rule_for("other", None, "get_commit")] == [
+        rules.rules[0],
+        None,
+    ]
+    allowed, denied = environment("bare").run(code, check=True).stdout.splitlines()
+    assert allowed == "4f2a for 6 characters"
+    assert json.loads(denied)["rule"] == "tools"
 
 
 PAGES = [
