@@ -37,12 +37,13 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 class RunVisit:
     """A wrapped function that runs an agent, as a context manager around the user's call."""
 
-    __slots__ = ("__weakref__", "_goes_on", "_out", "_reader", "_span", "_token", "_within", "run")
+    __slots__ = ("__weakref__", "_out", "_reader", "_span", "_token", "_within", "goes_on", "run")
 
-    def __init__(self, reader: RunReader, begun: AgentRun) -> None:
+    def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
         self._out = telemetry()
         self._reader = reader
-        self._goes_on = False
+        #: True when the run does not end where its context is left, unless an exception ends it.
+        self.goes_on = goes_on
         self._token: Token[Run | None] | None = None
         agent = text_or_none(begun.agent)
         self.run = Run(uuid.uuid4().hex, agent, id_or_none(begun.conversation), self)
@@ -65,7 +66,7 @@ class RunVisit:
         try:
             task = None if self._reader.goes_on is None else self._reader.goes_on(value)
             if task is not None:
-                self._goes_on = True
+                self.goes_on = True
                 task.add_done_callback(self._done)
         except Exception:
             errors.report_error("run.returned")
@@ -81,7 +82,7 @@ class RunVisit:
     ) -> None:
         try:
             self._leave(is_torn_off=error is not None)
-            if not self._goes_on or error is not None:
+            if not self.goes_on or error is not None:
                 self._finish(error)
         except Exception:
             errors.report_error("run.finish")
@@ -118,6 +119,20 @@ class RunVisit:
         if acting is not None:
             acting.finished(run.id)
 
+    def step(self) -> Self:
+        """Return the context manager around the next step of a generator."""
+        return self
+
+    def item(self, value: Any) -> None:
+        """Ignore an item of a generator: events of a run are no results."""
+
+    def abandon(self) -> None:
+        """End the run of a generator that its consumer stopped reading."""
+        try:
+            self._finish(None)
+        except Exception:
+            errors.report_error("run.abandon")
+
     def _forget(self, run_id: str) -> None:
         """Count what no later call of this run follows up; its calls stay, because a resumed run delivers results."""
         state = executions.known(run_id)
@@ -125,36 +140,6 @@ class RunVisit:
             for tool in list(state.followed):
                 if executions.ignored(state, tool):
                     self._out.metrics.followed(tool, semconv.IGNORED)
-
-
-class RunStream(RunVisit):
-    """A generator that runs an agent; `step` returns the context manager around each of its steps."""
-
-    __slots__ = ()
-
-    def step(self) -> Self:
-        """Return the context manager around the next step."""
-        return self
-
-    def item(self, value: Any) -> None:
-        """Ignore an item: events of a run are no results."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        try:
-            self._leave(is_torn_off=error is not None)
-            if error is not None:
-                self._finish(error)
-        except Exception:
-            errors.report_error("run.step")
-
-    def abandon(self) -> None:
-        """End the run that its consumer stopped reading."""
-        try:
-            self._finish(None)
-        except Exception:
-            errors.report_error("run.abandon")
 
 
 def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:
@@ -193,7 +178,7 @@ def begin(reader: RunReader, begun: AgentRun | None, *, is_stream: bool = False)
     """Begin the run of an agent; return None for one inside another, or inside an execution that has a name."""
     if begun is None or execution_context.open_run() is not None or execution_context.named() is not None:
         return None
-    return RunStream(reader, begun) if is_stream else RunVisit(reader, begun)
+    return RunVisit(reader, begun, goes_on=is_stream)
 
 
 def _error_of(task: Any) -> BaseException | None:

@@ -47,7 +47,7 @@ class Invocation:
 class ToolCall(NamedTuple):
     """A tool call that a framework is about to make.
 
-    ``execution`` is the framework's thread, session or run id. ``call_id`` is the id that the model gave the call.
+    ``execution`` is the framework's thread or session. ``call_id`` is the id that the model gave the call.
     ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent. ``host``
     is the name of the MCP client that a server of the program answers.
     """

@@ -8,9 +8,9 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler, run_visit
+from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
-from agent_otel.integrations import dialogues, generators, hooks
+from agent_otel.integrations import dialogues, generators, hooks, runs
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from agent_otel.integrations.stand_ins import Wrapper
 
-    Reader = ToolReader | ModelReader | RunReader | StepReader | Door
-    Measured = Reader | Hook | Injecting | InThread | Passing
+    Reader = ToolReader | ModelReader | StepReader | Door
+    Measured = Reader | RunReader | Hook | Injecting | InThread | Passing
 
 
 def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
@@ -36,11 +36,13 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
     return _measuring(reader, wrapped)
 
 
-def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
+def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapper:
     is_async = inspect.iscoroutinefunction(wrapped)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader | RunReader) and is_generator:
         return _stream(reader)
+    if isinstance(reader, RunReader):
+        return runs.running(reader, is_async=is_async)
     enter, queues = _entry_of(reader), isinstance(reader, Door | ToolReader) and handler.queues_calls()
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
     is_remedied = isinstance(reader, Door) or is_replaceable
@@ -52,13 +54,11 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
 
 
 def _entry_of(reader: Reader) -> Callable[..., Any]:
-    """Return the function that begins to measure a call: of a tool, of a model, of an agent, or of a step."""
+    """Return the function that begins to measure a call: of a tool, of a model, or of a step."""
     if isinstance(reader, ToolReader):
         return handler.enter_tool
     if isinstance(reader, ModelReader):
         return handler.enter_model
-    if isinstance(reader, RunReader):
-        return run_visit.enter_run
     return handler.enter_step if isinstance(reader, StepReader) else _enter_door
 
 

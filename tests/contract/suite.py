@@ -94,7 +94,7 @@ class Contract:
     run_span: ClassVar[str | None] = None
     #: Whether the framework has agents whose runs are executions.
     has_runs: ClassVar[bool] = False
-    #: Calls that an execution counts and that have no record, by case: those that wait.
+    #: Calls that executions count and that have no record, by case: those that wait. Those of no run are negative.
     waiting: ClassVar[dict[str, int]] = {}
     own: ClassVar[dict[str, Case]] = {}
     #: The scripted model that it talks to.

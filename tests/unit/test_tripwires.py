@@ -452,6 +452,23 @@ HOOKS = _readers(frameworks, Hook)
 RUN_READERS = _readers(frameworks, RunReader)
 #: Calls that run an agent, by reader.
 RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
+    "agno_runs.run": lambda value: [
+        Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
+    ],
+    "crewai.agent_run": lambda value: [Invocation(_space(role=value), (), {})],
+    "crewai.crew_run": lambda value: [
+        Invocation(_space(name=value, stream=False), (), {}),
+        Invocation(_space(name="a", stream=value), (), {}),
+    ],
+    "google_adk.agent_run": lambda value: [
+        Invocation(_space(agent=_space(name=value)), (), {"session_id": value}),
+        Invocation(_space(agent=value), (), {}),
+    ],
+    "pydantic_ai.agent_run": lambda value: [
+        Invocation(_space(name=value, instrument=value), (), {"conversation_id": value})
+    ],
+    "smolagents.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "strands.agent_run": lambda value: [Invocation(_space(name=value, session_id=value), (), {})],
     "langgraph.run": lambda value: [
         Invocation(_space(config=None, name=value), (None, config), {})
         for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}})

@@ -18,7 +18,7 @@ from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door, Hook, Injecting
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
+_RUNS = "frameworks.agno_runs"
 ENTRY = Integration(
     "agno",
     distribution="agno",
@@ -42,6 +43,8 @@ ENTRY = Integration(
             Wrap("log_exception", "logged"),
             Wrap("FunctionCall._build_entrypoint_args", "building"),
         ),
+        Site(Candidate("agno.agent.agent", Wrap("Agent.run", "run"), Wrap("Agent.arun", "run")), adapter=_RUNS),
+        Site(Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")), adapter=_RUNS),
         # The items of generator tools.
         Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
     ),

@@ -14,8 +14,28 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import cause_of, fields, identity, is_dict, is_empty, is_named, is_raised_within, is_text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import (
+    cause_of,
+    fields,
+    identity,
+    is_dict,
+    is_empty,
+    is_named,
+    is_raised_within,
+    is_text,
+    text,
+)
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -40,6 +60,8 @@ ENTRY = Integration(
             Wrap("CrewStructuredTool.invoke", "invoke"),
             Wrap("CrewStructuredTool.ainvoke", "invoke"),
         ),
+        Candidate("crewai.crew", Wrap("Crew.kickoff", "crew_run"), Wrap("Crew.akickoff", "crew_run")),
+        Candidate("crewai.agent.core", Wrap("Agent.kickoff", "agent_run"), Wrap("Agent.akickoff", "agent_run")),
     ),
 )
 
@@ -168,3 +190,22 @@ invoke = ToolReader(
     inject=_inject_input,
 )
 use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)
+
+
+#: The name of a crew that the program gave none.
+_UNNAMED = "crew"
+
+
+def _crew_run(invocation: Invocation) -> AgentRun | None:
+    """Read a run of a crew; one that streams calls the same function again in a thread or task."""
+    crew = invocation.instance
+    name = text(getattr(crew, "name", None))
+    return None if getattr(crew, "stream", False) is True else AgentRun(None if name == _UNNAMED else name)
+
+
+def _agent_run(invocation: Invocation) -> AgentRun:
+    return AgentRun(text(getattr(invocation.instance, "role", None)))
+
+
+crew_run = RunReader(_crew_run)
+agent_run = RunReader(_agent_run)

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, sole, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
@@ -41,6 +50,7 @@ ENTRY = Integration(
                 Wrap("__build_response_event", "building"),
             ),
         ),
+        Candidate("google.adk.runners", Wrap("Runner.run_async", "agent_run")),
         # The answers of error callbacks, for remedies.
         Site(
             Candidate(
@@ -164,3 +174,12 @@ prepared_call = ToolReader(
 single_call = dataclasses.replace(prepared_call, call=_single_call)
 building = Hook(_building)
 answering = Passing(_answering)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run; the framework opens a span for each itself."""
+    agent = getattr(invocation.instance, "agent", None)
+    return AgentRun(text(getattr(agent, "name", None)), text(invocation.kwargs.get("session_id")), traces=True)
+
+
+agent_run = RunReader(_run)

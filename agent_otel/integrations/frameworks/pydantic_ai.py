@@ -10,7 +10,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ ENTRY = Integration(
             Wrap("ToolManager._raw_execute", "raw_execute"),
             Wrap("ToolManager.execute_tool_call", "execute_tool_call"),
         ),
+        Candidate("pydantic_ai.agent", Wrap("Agent.iter", "agent_run")),  # all ways to run an agent pass it
     ),
 )
 
@@ -141,3 +151,15 @@ execute_tool_call = ToolReader(
     replace=_replace_told,
     parameters=_parameters,
 )
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run; instrumented agents open a span of their own."""
+    agent = invocation.instance
+    conversation = text(invocation.kwargs.get("conversation_id"))
+    instrumented = (getattr(agent, "instrument", None), getattr(type(agent), "_instrument_default", None))
+    traces = any(one is not None and one is not False for one in instrumented)
+    return AgentRun(text(getattr(agent, "name", None)), conversation, traces)
+
+
+agent_run = RunReader(_run)

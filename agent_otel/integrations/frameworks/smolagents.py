@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import cause_of, fields, is_dict, is_named, is_raised_within, is_text, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.integrations.hooks import InThread
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
@@ -30,6 +40,7 @@ ENTRY = Integration(
             Wrap("ToolCallingAgent.execute_tool_call", "execute"),
             Wrap("MultiStepAgent.__call__", "managed"),
         ),
+        Candidate("smolagents.agents", Wrap("MultiStepAgent.run", "agent_run")),
         Candidate("smolagents.tools", Wrap("Tool.__call__", "tool")),
         # The thread in which a CodeAgent's code runs.
         Candidate("smolagents.local_python_executor", Wrap("timeout", "in_thread")),
@@ -117,3 +128,10 @@ execute = ToolReader(
 )
 managed = ToolReader(PRODUCED, _managed_call, _result)
 in_thread = InThread()
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    return AgentRun(text(getattr(invocation.instance, "name", None)))
+
+
+agent_run = RunReader(_run)

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -42,6 +51,7 @@ ENTRY = Integration(
                 Wrap("AfterToolCallEvent.__init__", "returned"),
             ),
         ),
+        Candidate("strands.agent.agent", Wrap("Agent.stream_async", "agent_run")),  # all ways to run an agent pass it
     ),
 )
 
@@ -140,3 +150,12 @@ def _returned(invocation: Invocation) -> None:
 
 
 returned = Hook(_returned)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run; the framework opens a span for each itself."""
+    agent = invocation.instance
+    return AgentRun(text(getattr(agent, "name", None)), text(getattr(agent, "session_id", None)), traces=True)
+
+
+agent_run = RunReader(_run)

@@ -55,7 +55,7 @@ def _entry(entry: Integration) -> str:
 
 def _site(site: Site) -> str:
     candidates = "".join(map(_candidate, site.candidates))
-    return f"        Site(\n{candidates}            {_options(site, 'adapter', 'minimum', 'beside')},\n        ),\n"
+    return f"        Site(\n{candidates}            {_options(site, 'adapter', 'minimum', 'beside')}),\n"
 
 
 def _candidate(candidate: Candidate) -> str:

@@ -9,7 +9,6 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import trace
 from rich.console import Console
 from smolagents import CodeAgent, LogLevel, OpenAIModel, Tool, ToolCallingAgent
 
@@ -58,9 +57,8 @@ def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk")
 
 
 def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
-    """One run, in a span of the program's, by which its calls are known to belong together."""
-    with trace.get_tracer("program").start_as_current_span("run"):
-        return str(make(base_url, tools, setting).run(prompt))
+    """One run."""
+    return str(make(base_url, tools, setting).run(prompt))
 
 
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
@@ -71,9 +69,8 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
 async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """One run, streamed."""
     last: Any = None
-    with trace.get_tracer("program").start_as_current_span("run"):
-        for step in make(base_url, tools, setting or "stream").run(prompt, stream=True):
-            last = step
+    for step in make(base_url, tools, setting or "stream").run(prompt, stream=True):
+        last = step
     return str(last.output)
 
 

@@ -21,6 +21,8 @@ class TestAgno(Delivery):
         "agno": ["agno.tools.function:FunctionCall.execute", "agno.models.base:Model.create_function_call_result"],
     }
     agent_name = "clerk"
+    has_runs = True
+    run_span = "invoke_agent clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     origin = None
     outer = False

@@ -33,6 +33,8 @@ class TestCrewAI(Delivery):
         ],
     }
     agent_name = "clerk"
+    has_runs = True
+    waiting: ClassVar = {"a step of a plan": -1}  # it is run without its crew
     origin = None
     variables: ClassVar = {
         "CREWAI_DISABLE_TELEMETRY": "true",

@@ -164,6 +164,8 @@ class TestAdk(Delivery):
         ],
     }
     agent_name = "clerk"
+    has_runs = True
+    waiting: ClassVar = {"waiting for approval": 1}
     span = "execute_tool {tool}"
     scope = "gcp.vertex.agent"
     knows_ids = False

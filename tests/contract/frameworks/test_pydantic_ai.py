@@ -20,6 +20,8 @@ class TestPydanticAI(Delivery):
     environment = "pydantic-ai"
     integrations: ClassVar = {"pydantic-ai": ["pydantic_ai.tool_manager:ToolManager._raw_execute"]}
     agent_name = "clerk"
+    has_runs = True
+    run_span = "invoke_agent clerk"
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     #: The model's own format puts {"error":…} around what a retry asks for: 10 bytes.
     reformatted: ClassVar = ("asks the model to try again", "with arguments that do not fit")

@@ -58,6 +58,8 @@ class TestSmolagents(Delivery):
         ],
     }
     agent_name: ClassVar[str | None] = "clerk"
+    has_runs = True
+    run_span = "invoke_agent clerk"
     origin = None
     outer = False
     knows_ids = False

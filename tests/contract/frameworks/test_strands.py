@@ -22,6 +22,8 @@ class TestStrands(Delivery):
     environment = "strands"
     integrations: ClassVar = {"strands": ["strands.tools.executors._executor:_run_tool"]}
     agent_name = "clerk"
+    has_runs = True
+    waiting: ClassVar = {"interrupted by a hook": 1}
     scope = "strands.telemetry.tracer"
     origin = None
     outer = False
