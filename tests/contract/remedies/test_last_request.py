@@ -49,6 +49,25 @@ for question in ("first", "second"):
     )
     print(question, len(ran), result["messages"][-1].content)
 """
+_OUTPUT_TOOL = """
+import sys
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+class City(BaseModel):
+    name: str
+
+def fetch(key: str) -> str:
+    'Fetch a record.'
+    return "found"
+
+client = AsyncOpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+model = OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client))
+print(Agent(model, tools=[fetch], output_type=City).run_sync("go", conversation_id="thread-1").output)
+"""
 
 
 class Carrier(NamedTuple):
@@ -152,3 +171,23 @@ def test_the_next_message_of_a_conversation_begins_afresh_below_the_conversation
     assert [usable(request) for request in server.requests] == [True] * 4 + [False] + [True] * 2 + [False]
     answers = [json.loads(text)["limit"] for text in server.tool_results().values() if "limit_reached" in text]
     assert answers == ["tool_calls", "conversation_tool_calls"]
+
+
+def test_an_output_tool_still_carries_the_answer(environment: Callable[[str], Environment]) -> None:
+    def decide(request: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(request) or number > 3 * MOST:
+            return [ToolCall("call_last", "final_result", '{"name": "Rome"}')]
+        return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
+
+    with ModelServer(decide) as server:
+        done = environment("pydantic-ai").run(
+            _OUTPUT_TOOL,
+            server.base_url,
+            env={**QUIET, "AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST)},
+            check=True,
+        )
+    assert done.stdout.splitlines() == ["name='Rome'"]
+    offered = [[tool["function"]["name"] for tool in request["tools"]] for request in server.requests]
+    assert offered == [["fetch", "final_result"]] * (MOST + 1) + [["final_result"]]
+    assert {request["tool_choice"] for request in server.requests} == {"required"}
