@@ -154,7 +154,8 @@ class ClaimCheck:
         chosen = self._settings
         most_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
         floor_bytes = min(chosen.claim_check_floor_bytes, most_bytes)
-        return view_bytes(room_of(record.state), most_bytes, floor_bytes, chosen.payload_near_ratio)
+        ratios = (chosen.payload_warn_ratio, chosen.payload_near_ratio)
+        return view_bytes(room_of(record.state), most_bytes, floor_bytes, *ratios)
 
     def _fits(self, record: ToolInvocation, content: Content) -> bool:
         """Return True when a result that could not be stored may go on whole."""

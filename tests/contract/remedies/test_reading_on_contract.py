@@ -145,6 +145,7 @@ def _sum(ran: Ran, name: str, **labels: str) -> float:
     return float(sum(point["sum"] for point in points if labels.items() <= point["attributes"].items()))
 
 
+@pytest.mark.shows("000.read_on")
 def test_the_model_reads_on_and_the_program_never_sees_it(ran: Ran) -> None:
     assert (ran.report["said"], ran.report["ran"]) == ("done", ["report", "report"])
     assert (ran.report["errors"], ran.report["messages"]) == ({}, [])

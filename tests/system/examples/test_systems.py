@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "remedies.md").read_text()
 TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
+LEAN = "examples.systems.000_lean_state"
 SLOW = 600
 """Seconds that a script may take on a busy machine."""
 
@@ -57,6 +58,23 @@ def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Envi
     assert 4_000 <= before[1] == after[1]
     # A tenth of the system prompt, two results, 37 lines.
     assert 400 + 2 * 800 + 37 * 45 <= after[2] <= 400 + 2 * 800 + 37 * 60
+
+
+@pytest.mark.shows("000.lean_record")
+def test_a_state_with_lean_records_stays_below_the_cap(environment: Callable[[str], Environment]) -> None:
+    whole, lean = _run(
+        environment("langchain"),
+        LEAN,
+        "[script.measured(lean=False), script.measured(lean=True, AGENT_OTEL_CLAIM_CHECK='memory:')]",
+    )
+    # Three results of 200,000 bytes a turn, each twice.
+    assert all(one["state_bytes"] > turn * 3 * 2 * 200_000 for turn, one in enumerate(whole, 1))
+    # Three views of 32 KiB, three previews of 4 KiB, and little else.
+    assert all(one["state_bytes"] < turn * 3 * 38 * 1024 for turn, one in enumerate(lean, 1))
+    last = lean[-1]["last"]
+    assert (last["id"], last["args"], last["result_bytes"]) == ("call_7_2", {"query": "2"}, 200_000)
+    assert last["result_ref"].startswith("claim:v2:tool-result/=/thread-1/agent/call_7_2:200000:")
+    assert len(last["truncated_preview"]) <= 4096
 
 
 @pytest.mark.shows("004.first_resend")

@@ -111,6 +111,7 @@ def test_binary_data_can_be_had_again_but_not_read_by_a_model() -> None:
         )
 
 
+@pytest.mark.shows("000.key")
 def test_a_retry_replaces_what_the_first_attempt_stored() -> None:
     asked = [ToolCall("poll", {"id": number}, f"call_{number}") for number in range(6)]
     with agent_otel.execution("run-retried"):
@@ -139,6 +140,7 @@ def test_calls_without_ids_and_ids_that_another_call_uses_again_have_keys_of_the
         assert [ref_of(goes_on(letter * 40_000, call)) for letter, call in zip("abcd", asked, strict=True)] == refs
 
 
+@pytest.mark.shows("000.key")
 def test_the_path_of_execution_node_and_call_serves_the_result() -> None:
     asked: dict[str, Any] = {"type": "http", "method": "GET", "headers": [], "root_path": ""}
     with agent_otel.execution("run-served", agent="clerk"):
@@ -160,6 +162,7 @@ def test_the_path_of_execution_node_and_call_serves_the_result() -> None:
     assert served("run-other") == [404, b"not found"]
 
 
+@pytest.mark.shows("000.lean_record")
 def test_a_stored_call_has_a_claim_for_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(env, "active", True)
     text = "row\n" * 50_222  # 200,888 bytes
@@ -211,6 +214,7 @@ def test_what_the_model_gets_is_32_kib_with_the_line_about_the_rest(letter: str,
         assert len(found.text.encode()) > 32_700
 
 
+@pytest.mark.shows("000.model_view")
 def test_no_row_loses_its_last_field() -> None:
     rows = [{"id": number, "eta": "2026-11-22", "tags": ["a", "b"], "delayed": True} for number in range(2_000)]
     with agent_otel.execution("run-rows"):
@@ -248,7 +252,7 @@ def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut(
     with _running("run-dead") as step:
         handler.payload(step, Payload("input", MIB // 4, data="x"))
         found = [goes_on("x" * 100_000, ToolCall("search", {}, f"call_{number}")) for number in range(4)]
-        # 262,144 bytes are left for whole results, then 162,144, then 62,144; views may take four fifths of the cap.
+        # 262,144 bytes are left for whole results, then 162,144, then 62,144; views may take 65 % of the cap.
         assert [len(each) if isinstance(each, str) else len(each.text) for each in found] == [
             *(100_000, 100_000, 32_768, 32_768)
         ]
