@@ -146,7 +146,7 @@ class ModelVisit:
         request, self._request = self._request, None
         if request is not None and not self.seen and request.parts:
             self._take(request)
-            cannot_rewrite(self._reader.request.__module__)
+            cannot_rewrite(self._reader.request.__module__, has_views=self._reader.rewrite is not None)
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""

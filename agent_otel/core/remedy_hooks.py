@@ -113,10 +113,13 @@ def request_remedies() -> RequestRemedies | None:
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
 
 
-def cannot_rewrite(adapter: str) -> None:
-    """Warn once that no remedy rewrites the requests of a layer in use; ``adapter`` is the module of its adapter."""
+def cannot_rewrite(adapter: str, *, has_views: bool = False) -> None:
+    """Warn once that no remedy rewrites the requests of a layer in use; ``adapter`` is the module of its adapter.
+
+    With ``has_views`` their history is rewritten, but they keep their tools.
+    """
     chosen = settings.current()
-    if chosen.views:
+    if chosen.views and not has_views:
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
     if chosen.limits:
         setting_checks.cannot_finish(chosen, adapter)

@@ -73,13 +73,14 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bo
     """
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, Invocation(instance, args, kwargs))
+        invocation = Invocation(instance, args, kwargs)
+        visit = enter(reader, invocation)
         if visit is None:
-            return wrapped(*args, **kwargs)
+            return wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             visit.take_turn()
         with visit:
-            value = wrapped(*args, **kwargs)
+            value = wrapped(*invocation.args, **invocation.kwargs)
             if watches:
                 return visit.watched(value)
             visit.returned(value)
@@ -90,13 +91,14 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bo
 
 def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        visit = enter(reader, Invocation(instance, args, kwargs))
+        invocation = Invocation(instance, args, kwargs)
+        visit = enter(reader, invocation)
         if visit is None:
-            return await wrapped(*args, **kwargs)
+            return await wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             await visit.atake_turn()
         with visit:
-            value = await wrapped(*args, **kwargs)
+            value = await wrapped(*invocation.args, **invocation.kwargs)
             if watches:
                 return visit.watched(value)
             visit.returned(value)

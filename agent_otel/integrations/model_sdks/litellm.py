@@ -18,6 +18,8 @@ from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
@@ -32,8 +34,8 @@ ENTRY = Integration(
             "litellm",
             Wrap("completion", "completing"),
             Wrap("acompletion", "completing"),
-            Wrap("responses", "entered"),
-            Wrap("aresponses", "entered"),
+            Wrap("responses", "responding"),
+            Wrap("aresponses", "responding"),
         ),
     ),
 )
@@ -68,11 +70,27 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return "chat", {**body, "messages": listed(invocation.arg(1, "messages"))}
 
 
+def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
+    _rewrite(invocation, view, 1, "messages")
+
+
+def _rewrite_input(invocation: Invocation, view: Callable[..., Any]) -> None:
+    _rewrite(invocation, view, 0, "input")
+
+
+def _rewrite(invocation: Invocation, view: Callable[..., Any], place: int, name: str) -> None:
+    """Put a view in the place of an argument; an SDK below sends the same request, and finds nothing left to change."""
+    messages = invocation.arg(place, name)
+    if type(messages) is list:
+        invocation.put(place, name, view(messages))
+
+
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.args = invocation.args[:1]
     invocation.kwargs = {**invocation.kwargs, **body}
 
 
 announced = Hook(_announced)
-entered = ModelReader(_entered, None, asks, outermost=True)
-completing = ModelReader(_entered, None, asks, outermost=True, exchange=Exchange(_body, _put, plain_model))
+responding = ModelReader(_entered, None, asks, outermost=True, rewrite=_rewrite_input)
+exchange = Exchange(_body, _put, plain_model)
+completing = ModelReader(_entered, None, asks, outermost=True, rewrite=_rewrite_chat, exchange=exchange)

@@ -192,7 +192,7 @@ INTEGRATIONS = (
             Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')),
             adapter='model_sdks.litellm'),
         Site(
-            Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'entered'), Wrap('aresponses', 'entered')),
+            Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')),
             adapter='model_sdks.litellm'),
     )),
     Integration('mistralai', distribution='mistralai', minimum='1.0', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(

@@ -79,6 +79,11 @@ MISTRAL = """
 from mistralai.client import Mistral
 Mistral(api_key="scripted", server_url=base_url).chat.complete(model="scripted", messages=history)
 """
+LITELLM = """
+import litellm
+model = "openai/scripted" if base_url.endswith("/v1") else "anthropic/scripted"
+litellm.completion(model, history, api_base=base_url, api_key="scripted", max_retries=0, max_tokens=100)
+"""
 CONTENTS = """
 from google import genai
 client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
@@ -281,6 +286,23 @@ def test_mistral_gets_views_as_its_own_models(send: Callable[..., Sent]) -> None
     calls = [message["tool_calls"][0] for message in sent.wire if message["role"] == "assistant"]
     assert [json.loads(call["function"]["arguments"]) for call in calls] == [LEFT] * 7
     assert sent.report["kept"] is True
+
+
+@pytest.mark.parametrize("server", [ModelServer, AnthropicServer])
+@pytest.mark.shows("003.last_two_turns", "004.view")
+def test_litellm_sends_views_through_an_sdk_and_to_a_provider_of_its_own(
+    send: Callable[..., Sent], server: type[Any]
+) -> None:
+    variables = {"AGENT_OTEL_TRIM_RESULTS": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1"}
+    way = Way("chat", "messages", "litellm", LITELLM, server)
+    sent = send(way, LITELLM_LOCAL_MODEL_COST_MAP="True", **variables)
+    wire = json.dumps(sent.wire, ensure_ascii=False)
+    assert [wire.count(text) for text in (TRIMMED, MARK, LONG[:-1].replace("\n", "\\n"))] == [5, 7, 2]
+    assert json.dumps(LARGE, ensure_ascii=False)[1:30] not in wire
+    assert sent.report["kept"] is True
+    # Once, though LiteLLM and the SDK below it both send the request.
+    assert sent.removed() == {"trim": 5 * (300 - 178), "compact": 7 * (2600 - 30)}
+    assert sent.report["messages"] == []
 
 
 @pytest.mark.parametrize(("variables", "trimmed"), [({}, 5), ({"AGENT_OTEL_TRIM_STEP_TURNS": "3"}, 3)])
