@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.messages.fields import fields
-from agent_otel.remedies.history import turns
+from agent_otel.remedies.history import restored_texts, turns
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, is_line, line, replaced, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
@@ -91,8 +91,9 @@ def deduplicate(messages: Sequence[Any]) -> list[Any]:
     A message is a duplicate when an earlier one has its id and is equal to it. A result is also a duplicate when an
     earlier one answers the same call with the same content. Where messages have no ids, the calls have: an equal
     message with the same calls is a duplicate when their ids are a provider's, unique ones, and so are the equal
-    messages before and after it. Two different messages with the same id both stay. A call stays with its result, and a
-    result with its call. Raises TypeError when ``messages`` is not a sequence.
+    messages before and after it. Of texts alone, a copy of the conversation's beginning goes when it has two different
+    answers of 40 characters or more. Two different messages with the same id both stay. A call stays with its result,
+    and a result with its call. Raises TypeError when ``messages`` is not a sequence.
     """
     history = turns.read(messages)
     places = doubled(history)
@@ -132,7 +133,7 @@ def _doubled(history: History) -> set[int]:
             known[key] = (*earlier[:1], place)
         if before and any(_same(history.messages[other], history.messages[place]) for other in before):
             found.add(place)
-    return found | _repeated(history)
+    return found | _repeated(history) | restored_texts.copies(history, _same)
 
 
 def _repeated(history: History) -> set[int]:

@@ -316,6 +316,57 @@ def test_a_history_that_was_restored_twice_is_there_once() -> None:
     assert messages == deduplicate([*messages[:3], *copy.deepcopy(messages)])
 
 
+def said(shape: str, role: str, text: str) -> dict[str, Any]:
+    """Return a message of text alone."""
+    if shape == "gemini":
+        return {"role": {"assistant": "model"}.get(role, role), "parts": [{"text": text}]}
+    if shape in ("anthropic", "bedrock"):
+        return {"role": role, "content": [{"type": "text", "text": text} if shape == "anthropic" else {"text": text}]}
+    kind = {"responses": {"type": "message"}}.get(shape, {})
+    return {**kind, "role": role, "content": text}
+
+
+def talk(shape: str, *answers: str) -> list[Any]:
+    """Return a conversation in which the user asks the same each time."""
+    return [each for text in answers for each in (said(shape, "user", "And then?"), said(shape, "assistant", text))]
+
+
+FIRST = "The invoice of March was paid on the second of April."
+SECOND = "The invoice of April is open, and two reminders were sent."
+
+
+@pytest.mark.parametrize("shape", ["chat", "responses", "anthropic", "bedrock", "gemini"])
+@pytest.mark.shows("003.deduplicated")
+def test_a_conversation_of_texts_without_ids_is_restored_once(shape: str) -> None:
+    whole, user = talk(shape, FIRST, SECOND), said(shape, "user", "And then?")
+    third = talk(shape, "The invoice of May is not yet due.")
+    system = [said(shape, "system", "You answer.")]
+    assert [*whole, user] == deduplicate([*whole, *copy.deepcopy(whole), user])
+    assert [*whole, user] == deduplicate([*whole, *copy.deepcopy(whole), *copy.deepcopy(whole), user])
+    assert [*whole, *third, user] == deduplicate([*whole, *copy.deepcopy(whole), *third, user])
+    assert [*whole, *third, user] == deduplicate([*whole, *third, *copy.deepcopy(whole), user])
+    assert [*system, *whole, user] == deduplicate([*system, *whole, *copy.deepcopy([*system, *whole]), user])
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (FIRST, FIRST),  # the user asks the same twice
+        ("yes", "no", "yes", "no"),
+        (FIRST, "yes", FIRST, "yes"),
+        (FIRST, SECOND, "Something else was said here, of some length.", SECOND, FIRST),
+    ],
+)
+def test_a_user_who_asks_again_is_no_restored_checkpoint(answers: tuple[str, ...]) -> None:
+    messages = talk("chat", *answers)
+    assert messages == deduplicate(messages)
+
+
+def test_texts_with_ids_of_their_own_are_no_copies() -> None:
+    twice = [{**each, "id": f"m{number}"} for number, each in enumerate(talk("chat", FIRST, SECOND) * 2)]
+    assert twice == deduplicate(twice)
+
+
 def test_two_different_messages_with_one_id_stay() -> None:
     messages = [{"id": "m", "role": "user", "content": "one"}, {"id": "m", "role": "user", "content": "two"}]
     assert messages == deduplicate(messages)
