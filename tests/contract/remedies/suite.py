@@ -49,7 +49,7 @@ CARRIERS: dict[str, Carrier] = {
     "openai-agents": AGENTS,
     "openai-agents 0.18": AGENTS._replace(environment="openai-agents-0.18"),
     "openai-agents 0.8": AGENTS._replace(environment="openai-agents-0.8"),
-    "openai-agents 0.7": AGENTS._replace(environment="openai-agents-0.7", owner=False),
+    "openai-agents 0.7": AGENTS._replace(environment="openai-agents-0.7"),
     "pydantic-ai": PYDANTIC_AI,
     "pydantic-ai 2.0": PYDANTIC_AI._replace(environment="pydantic-ai-oldest"),
     "mcp 1": MCP,
