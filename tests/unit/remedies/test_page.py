@@ -32,7 +32,9 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
         f"20000: 19999 of build\n{length}\n",
         "0\n",
         "20 25 45 None\n",
+        "{'id': 20}\n",
         "{'failed': ['lint']}\n",
+        "",
         f"[trimmed 300 bytes] read: {' '.join(['line of a file'] * 10)}…\n",
         "15 7\n",  # the question, a pair for the five old turns, two turns
         (
@@ -53,7 +55,7 @@ def test_the_error_is_the_one_that_tools_return() -> None:
 
 
 def test_there_are_no_other_blocks_and_links_lead_somewhere() -> None:
-    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 8, "shell", "text", "text"]
+    assert sorted(re.findall(r"^```(\w+)", PAGE, re.MULTILINE)) == ["json", *["python"] * 10, "shell", "text", "text"]
     headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^##+ (.*)$", PAGE, re.MULTILINE)}
     for link in re.findall(r"\]\(([^)]+)\)", PAGE):
         assert link[1:] in headings if link.startswith("#") else (ROOT / "docs" / link.partition("#")[0]).exists(), link
