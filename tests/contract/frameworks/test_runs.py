@@ -98,7 +98,9 @@ def found(request: pytest.FixtureRequest, environment: Callable[[str], Environme
             env={**QUIET, **case.variables, "AGENT_OTEL": "1"},
             check=True,
         )
-    assert done.stderr == ""
+    # A client of the SDK complains of the loops that the threads have closed.
+    assert "agent_otel failed" not in done.stderr
+    assert "Failed to detach context" not in done.stderr
     report: Json = json.loads(done.stdout.splitlines()[-1])
     return report
 

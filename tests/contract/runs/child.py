@@ -125,13 +125,13 @@ def main(agent: Any, base_url: str) -> Json:
         "thread": observed(cases.run(calls(21, "a", "b"), "thread-1")),
         "thread again": observed(cases.run(calls(31, "a", "c"), "thread-1")),
         "fails": observed(cases.failing),
-        "in threads": observed(cases.in_threads),
     }
     if hasattr(agent, "left"):
         found |= {"held": observed(cases.hold), "closed": observed(cases.close)}
     for name, needed in (("cancelled", "arun"), ("at_once", "arun"), ("abandoned", "events"), ("streamed", "events")):
         if hasattr(agent, needed):
             found[name] = observed(functools.partial(_awaited, getattr(cases, name)))
+    found["in threads"] = observed(cases.in_threads)
     return found
 
 
