@@ -136,7 +136,7 @@ def test_what_a_person_reads(engine: Prometheus) -> None:
     assert f"at {engine.url}" in ran.out
     assert ["ok", "AgentWorkflowPayloadNearCap"] in ran.rows
     assert re.search(r"^Metrics, payloads: none of \d+; needs a durable runtime$", ran.out, re.MULTILINE)
-    assert re.search(r"^Metrics, tools: 12 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
+    assert re.search(r"^Metrics, tools: 14 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
     (row,) = (row for row in ran.rows if row and row[0] == "firing")
     assert ["firing", "AgentToolResultTooLarge"] == row[:2]
 
@@ -166,7 +166,7 @@ def test_no_rules_and_dropped_labels(environment: Callable[[str], Environment], 
     first = "gen_ai_execute_tool_duration_seconds has no gen_ai_tool_name"
     problems = [
         f"none of the {RULES} rules is loaded",
-        f"12 metrics lack labels ({first}): does a relabelling drop them?",
+        f"14 metrics lack labels ({first}): does a relabelling drop them?",
     ]
     assert problems == report["problems"]
     assert {"missing"} == set(_states(report).values())
