@@ -340,12 +340,12 @@ def test_an_owner_that_the_request_itself_shows_may_read() -> None:
     from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 
     reader = ToolReader(PRODUCED, lambda call: call.instance, ToolResult, replace=lambda _, found, __: found)
-    invocation = Invocation(ToolCall("search", {}, "call_1", None, "thread-1"), (), {})
+    invocation = Invocation(ToolCall("search", {}, "call_of_the_thread", None, "thread-of-the-request"), (), {})
     visit = handler.enter_tool(reader, invocation)
     assert isinstance(visit, handler.Visit)
     with visit:
         shown = visit.remedied(TEXT, invocation).text
-    for call_id, is_read in (("call_1", True), ("call_2", False)):
+    for call_id, is_read in (("call_of_the_thread", True), ("call_of_nobody", False)):
         model = Model("chat", chat(ref_of(shown), lines="1"), DONE)
         request = asked(shown)
         request["messages"][2]["tool_call_id"] = call_id
