@@ -186,7 +186,9 @@ REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
 #: Readers whose request has another form than keyword arguments, or no parts: tested by name below, or nothing to read.
 ELSEWHERE = {
     "google_adk.request": "names of the framework's own objects",
-    "litellm.entered": "has no parts; what it announces is read by openai's functions",
+    "litellm.completing": "has no parts; what it announces is read by openai's functions",
+    "litellm.responding": "has no parts; what it announces is read by openai's functions",
+    "mistral.chatting": "has no parts; mistral.request reads them",
     "ollama.request": "test_ollama",
 }
 #: Framework's reader -> what its result is in, where that is an object of the framework's.

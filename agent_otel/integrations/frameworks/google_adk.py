@@ -178,8 +178,8 @@ answering = Passing(_answering)
 
 def _run(invocation: Invocation) -> AgentRun:
     """Read a run; the framework opens a span for each itself."""
-    agent = getattr(invocation.instance, "agent", None)
-    return AgentRun(text(getattr(agent, "name", None)), text(invocation.kwargs.get("session_id")), traces=True)
+    agent = fields(fields(invocation.instance).get("agent"))
+    return AgentRun(text(agent.get("name")), text(invocation.kwargs.get("session_id")), traces=True)
 
 
 agent_run = RunReader(_run)

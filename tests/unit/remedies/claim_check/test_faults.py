@@ -53,11 +53,11 @@ _AHEAD = 2  # turns that an agent may be ahead of the slowest: what it carries g
 
 WHOLE, STORED, LOST = "whole", "stored", "lost"
 _STORED = re.compile(
-    r"\n\[32768 of (\d+) bytes of dump's result shown; "
+    r"\n\[(\d+) of (\d+) bytes of dump's result shown; "
     r'the whole is stored: read on with get_tool_result\(ref="(claim:[^"]+)"\)\]'
 )
 _LOST = re.compile(
-    r"\n\[32768 of (\d+) bytes of dump's result shown; "
+    r"\n\[(\d+) of (\d+) bytes of dump's result shown; "
     r"the rest could not be stored and is lost; ask for something smaller\]"
 )
 
@@ -145,12 +145,14 @@ def _read(agent: str, number: int, text: str) -> Answer:
     expected = produced(agent, number, size)
     if text == expected:
         return Answer(agent, number, WHOLE)
-    assert text[:SHOWN] == expected[:SHOWN]
-    stored, lost = _STORED.fullmatch(text[SHOWN:]), _LOST.fullmatch(text[SHOWN:])
+    assert len(text) <= SHOWN
+    head, _, marker = text.rpartition("\n[")
+    assert head == expected[: len(head)]
+    stored, lost = _STORED.fullmatch(f"\n[{marker}"), _LOST.fullmatch(f"\n[{marker}")
     found = stored or lost
-    assert found is not None, text[SHOWN:]
-    assert int(found[1]) == size
-    return Answer(agent, number, STORED if stored else LOST, found[2] if stored else None)
+    assert found is not None, marker
+    assert (int(found[1]), int(found[2])) == (len(head), size)
+    return Answer(agent, number, STORED if stored else LOST, found[3] if stored else None)
 
 
 @dataclass
