@@ -24,7 +24,6 @@ class Client(Delivery):
 
     imports_us = True
     outer = False
-    names_executions = True
     #: Bytes of the arguments as the client has them when it sends them back.
     arguments_bytes: ClassVar[int] = KEY_BYTES
     cuts: ClassVar = {

@@ -84,7 +84,7 @@ class Contract:
     seconds: ClassVar[float] = 60
     #: What the framework loads itself of what we need.
     loads: ClassVar[tuple[str, ...]] = ()
-    #: Whether the agent imports us itself.
+    #: Whether the agent imports us itself, and names its executions.
     imports_us: ClassVar[bool] = False
     #: Whether the framework knows the ids by which the model asks for calls.
     knows_ids: ClassVar[bool] = True
@@ -94,8 +94,6 @@ class Contract:
     run_span: ClassVar[str | None] = None
     #: Whether the framework has agents whose runs are executions.
     has_runs: ClassVar[bool] = False
-    #: The program names its own executions.
-    names_executions: ClassVar[bool] = False
     #: Calls that executions count and that have no record, by case: those that wait. Those of no run are negative.
     waiting: ClassVar[dict[str, int]] = {}
     own: ClassVar[dict[str, Case]] = {}
@@ -216,7 +214,7 @@ class Contract:
         """Nested agents belong to the outermost run."""
         found = [m for m in runs.on["cases"][case_name]["metrics"] if m["name"] == "agent_otel.execution.tool_calls"]
         counted = len(self.cases()[case_name].records) + self.waiting.get(case_name, 0)
-        calls = counted if self.has_runs or self.names_executions else 0
+        calls = counted if self.has_runs or self.imports_us else 0
         assert (sum(m["count"] for m in found), sum(m["sum"] for m in found)) == (int(calls > 0), calls)
 
     def test_a_run_is_one_trace(self, runs: Runs, case_name: str) -> None:

@@ -25,7 +25,6 @@ class TestHandwritten(Contract):
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     modes = ("sync", "async")
     imports_us = True
-    names_executions = True
     own: ClassVar = {
         "decorated, and another inside": decorated("decorated", "sync"),
         "decorated coroutine": decorated("decorated_later", "async", "renamed"),

@@ -91,6 +91,7 @@ class TestStrands161(TestStrands):
     environment = "strands-1.61"
     integrations: ClassVar = {"strands": ["strands.tools.executors._executor:ToolExecutor._stream"]}
     outer = True
+    waiting: ClassVar = {**TestStrands.waiting, "interrupted": 1}
     own: ClassVar = {**TestStrandsOwnSpans.own, "interrupted": replace(TestStrands.own["interrupted"], records=())}
     cuts: ClassVar = {}
 

@@ -30,7 +30,6 @@ class TestBedrock(Delivery):
     modes = ("sync",)
     outer = False
     imports_us = True
-    names_executions = True
     inside: ClassVar[tuple[str, ...]] = ()
     own: ClassVar = {
         "two megabytes": Case(WHOLE.tools, WHOLE.calls, WHOLE.records, "sync"),

@@ -30,6 +30,7 @@ import agent_otel
 
 class Bare:
     result = staticmethod(lambda value: value)
+    refused = staticmethod(lambda: None)
 
 agent_otel.tool_call = lambda *_, **__: contextlib.nullcontext(Bare)
 if {within!r} == "none":
