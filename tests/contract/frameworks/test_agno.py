@@ -18,7 +18,12 @@ class TestAgno(Delivery):
     agent = "agno"
     environment = "agno"
     integrations: ClassVar = {
-        "agno": ["agno.tools.function:FunctionCall.execute", "agno.models.base:Model.create_function_call_result"],
+        "agno": [
+            "agno.tools.function:FunctionCall.execute",
+            "agno.models.base:Model.create_function_call_result",
+            "agno.agent.agent:Agent.run",
+            "agno.team.team:Team.run",
+        ],
     }
     agent_name = "clerk"
     has_runs = True

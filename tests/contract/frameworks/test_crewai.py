@@ -25,6 +25,8 @@ class TestCrewAI(Delivery):
     environment = "crewai"
     integrations: ClassVar = {
         "crewai": [
+            "crewai.agent.core:Agent.kickoff",
+            "crewai.crew:Crew.kickoff",
             "crewai.agents.agent_executor:AgentExecutor._execute_single_native_tool_call",
             "crewai.agents.step_executor:execute_single_native_tool_call",
             "crewai.tools.structured_tool:CrewStructuredTool.invoke",

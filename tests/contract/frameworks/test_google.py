@@ -158,6 +158,7 @@ class TestAdk(Delivery):
     integrations: ClassVar = {
         "google-genai": ["google.genai._api_client:BaseApiClient.request"],
         "google-adk": [
+            "google.adk.runners:Runner.run_async",
             "google.adk.flows.llm_flows.tools._caller:_call_tool_async",
             "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
             "google.adk.flows.llm_flows.tools._error_handler:run_on_tool_error_callbacks",

@@ -19,6 +19,7 @@ class TestNewest(Delivery):
     environment = "openai-agents"
     integrations: ClassVar = {
         "openai-agents": [
+            "agents.run:AgentRunner.run",
             "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
             "agents.tool:maybe_invoke_function_tool_failure_error_function",
         ],

@@ -18,7 +18,9 @@ class TestPydanticAI(Delivery):
 
     agent = "pydantic_ai"
     environment = "pydantic-ai"
-    integrations: ClassVar = {"pydantic-ai": ["pydantic_ai.tool_manager:ToolManager._raw_execute"]}
+    integrations: ClassVar = {
+        "pydantic-ai": ["pydantic_ai.tool_manager:ToolManager._raw_execute", "pydantic_ai.agent:Agent.iter"],
+    }
     agent_name = "clerk"
     has_runs = True
     run_span = "invoke_agent clerk"

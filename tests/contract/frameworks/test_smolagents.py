@@ -52,6 +52,7 @@ class TestSmolagents(Delivery):
     environment = "smolagents"
     integrations: ClassVar = {
         "smolagents": [
+            "smolagents.agents:MultiStepAgent.run",
             "smolagents.agents:ToolCallingAgent.execute_tool_call",
             "smolagents.local_python_executor:timeout",
             "smolagents.tools:Tool.__call__",

@@ -20,7 +20,9 @@ class TestStrands(Delivery):
 
     agent = "strands"
     environment = "strands"
-    integrations: ClassVar = {"strands": ["strands.tools.executors._executor:_run_tool"]}
+    integrations: ClassVar = {
+        "strands": ["strands.tools.executors._executor:_run_tool", "strands.agent.agent:Agent.stream_async"],
+    }
     agent_name = "clerk"
     has_runs = True
     waiting: ClassVar = {"interrupted by a hook": 1}

@@ -97,14 +97,18 @@ class TestMistral(Client):
     agent = "mistral_client"
     environment = "mistralai"
     server = MistralServer
-    integrations: ClassVar = {"mistralai": ["mistralai.client.basesdk:BaseSDK._build_request"]}
+    integrations: ClassVar = {
+        "mistralai": ["mistralai.client.basesdk:BaseSDK._build_request", "mistralai.client.chat:Chat.complete"],
+    }
 
 
 class TestMistral1(TestMistral):
     """mistralai 1."""
 
     environment = "mistralai-1"
-    integrations: ClassVar = {"mistralai": ["mistralai.basesdk:BaseSDK._build_request"]}
+    integrations: ClassVar = {
+        "mistralai": ["mistralai.basesdk:BaseSDK._build_request", "mistralai.chat:Chat.complete"],
+    }
 
 
 del Client
