@@ -52,7 +52,7 @@ def test_the_numbers_are_the_repositorys(tmp_path: Path) -> None:
     ]
     returned = [(tool, size(text)) for turn in turns for tool, text in turn if text != NO_SUCH_BRANCH]
     recorded = json.loads((output / "spans.json").read_text())
-    assert [span["name"] for span in recorded if span["name"].startswith("invoke_agent")] == ["invoke_agent repository"]
+    assert [span["name"] for span in recorded if span["name"].startswith("invoke_agent")] == ["invoke_agent"]
     spans: list[dict[str, Any]] = [span["attributes"] for span in recorded if "tool.name" in span["attributes"]]
     failed = [span for span in spans if "error.type" in span]
     assert [(span["tool.name"], span.get("tool.result.bytes")) for span in failed] == [("get_repository_tree", None)]
