@@ -29,6 +29,11 @@ GAUGE: Final = "gauge"
 _PROMETHEUS_UNITS = {"By": "_bytes", "s": "_seconds"}
 
 
+def prometheus_label(name: str) -> str:
+    """Return the name of an attribute as a Prometheus label: dots become underscores."""
+    return name.replace(".", "_")
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """A span attribute: its type, the condition under which it is set, and its meaning."""
@@ -66,8 +71,8 @@ class Metric:
 
     @property
     def prometheus_labels(self) -> tuple[str, ...]:
-        """Return the label names in Prometheus: dots become underscores."""
-        return tuple(label.replace(".", "_") for label in self.labels)
+        """Return the label names in Prometheus."""
+        return tuple(map(prometheus_label, self.labels))
 
 
 class Attributes(dict[str, Attribute]):

@@ -12,8 +12,8 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB, label
-from agent_otel.semconv_types import HISTOGRAM
+from agent_otel.alerts.rule_types import JOB
+from agent_otel.semconv_types import HISTOGRAM, prometheus_label
 from dashboards.links import JAEGER, TEMPO
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
 from dashboards.queries import PROCESSES, or_zero
@@ -121,7 +121,7 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
     yield dashboard.DatasourceVariable("datasource").label("Metrics").type("prometheus")
     yield _query_variable(JOB, "Job", semconv.BUILD_INFO, JOB, filtered=False)
     for name, (metric, attribute) in frame.variables.items():
-        yield _query_variable(name, name.capitalize(), metric, label(attribute), filtered=True)
+        yield _query_variable(name, name.capitalize(), metric, prometheus_label(attribute), filtered=True)
     yield (
         dashboard.CustomVariable("window")
         .label("Window")

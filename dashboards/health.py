@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB, label
+from agent_otel.alerts.rule_types import JOB
+from agent_otel.semconv_types import prometheus_label
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -55,16 +56,16 @@ def _integrations(matchers: tuple[str, ...], *by: str) -> str:
 def _named(name: str) -> str:
     """The largest number of distinct values in one process, of those that it may have."""
     metric, suffix = _NAMED[name]
-    series = S.select(metric, suffix, (f'{label(name)}!=""',))
+    series = S.select(metric, suffix, (f'{prometheus_label(name)}!=""',))
     process = f"{JOB}, {_INSTANCE}"
-    names = f"count by ({process}) (count by ({process}, {label(name)}) ({series}))"
+    names = f"count by ({process}) (count by ({process}, {prometheus_label(name)}) ({series}))"
     return f"max({names}) / {semconv.NAME_LIMITS[name]}"
 
 
 def _folded(name: str, over: str) -> str:
     """What was recorded under `_other`, because the limit of names was reached."""
     metric, suffix = _NAMED[name]
-    return S.sum(metric, suffix, over=over, matchers=(f'{label(name)}="{semconv.OTHER}"',))
+    return S.sum(metric, suffix, over=over, matchers=(f'{prometheus_label(name)}="{semconv.OTHER}"',))
 
 
 def _all_folded() -> str:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
-from agent_otel.alerts.rule_types import JOB, label
+from agent_otel.alerts.rule_types import JOB
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,12 +27,12 @@ WINDOW = "$window"
 #: As short as the scrape interval allows; for heatmaps, whose columns stand for themselves.
 STEP = "$__rate_interval"
 
-TOOL = label(semconv.GEN_AI_TOOL_NAME)
-AGENT = label(semconv.AGENT_NAME)
-ERROR = label(semconv.ERROR_TYPE)
-RUNTIME = label(semconv.RUNTIME)
-WORKFLOW = label(semconv.WORKFLOW_NAME)
-ACTIVITY = label(semconv.ACTIVITY)
+TOOL = prometheus_label(semconv.GEN_AI_TOOL_NAME)
+AGENT = prometheus_label(semconv.AGENT_NAME)
+ERROR = prometheus_label(semconv.ERROR_TYPE)
+RUNTIME = prometheus_label(semconv.RUNTIME)
+WORKFLOW = prometheus_label(semconv.WORKFLOW_NAME)
+ACTIVITY = prometheus_label(semconv.ACTIVITY)
 
 
 def legend(*labels: str) -> str:

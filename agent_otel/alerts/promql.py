@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB, Recording, label
+from agent_otel.alerts.rule_types import JOB, Recording
 from agent_otel.alerts.thresholds import seconds
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +127,7 @@ class Query:
 
     def labels(self, *attributes: str) -> tuple[str, ...]:
         """Return the labels to group by: the job, the export's labels, and these."""
-        return tuple(dict.fromkeys((JOB, *self.options.by, *map(label, attributes))))
+        return tuple(dict.fromkeys((JOB, *self.options.by, *map(prometheus_label, attributes))))
 
     def by(self, *attributes: str) -> str:
         """Return `labels` as text."""

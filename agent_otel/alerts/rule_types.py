@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,14 +61,9 @@ def _with_sources(recordings: Iterable[Recording]) -> Iterator[Recording]:
         yield recording
 
 
-def label(name: str) -> str:
-    """Return the name of an attribute as a Prometheus label."""
-    return name.replace(".", "_")
-
-
 def value_of(name: str) -> str:
     """Return the template of a label's value, by the attribute's name."""
-    return f"{{{{ $labels.{label(name)} }}}}"
+    return f"{{{{ $labels.{prometheus_label(name)} }}}}"
 
 
 #: Part of a sentence, after its subject; some series have no job.
@@ -76,7 +72,7 @@ TOOL = value_of(semconv.GEN_AI_TOOL_NAME)
 WORKFLOW = value_of(semconv.WORKFLOW_NAME)
 RUNTIME = value_of(semconv.RUNTIME)
 DIRECTION = value_of(semconv.DIRECTION)
-ACTIVITY = f"{{{{ with $labels.{label(semconv.ACTIVITY)} }}}} of activity {{{{ . }}}}{{{{ end }}}}"
+ACTIVITY = f"{{{{ with $labels.{prometheus_label(semconv.ACTIVITY)} }}}} of activity {{{{ . }}}}{{{{ end }}}}"
 COUNT = '{{ $value | printf "%.0f" }}'
 SHARE = "{{ $value | humanizePercentage }}"
 BYTES = "{{ $value | humanize1024 }}B"
@@ -84,7 +80,9 @@ BYTES = "{{ $value | humanize1024 }}B"
 
 def link(uid: str, **variables: str) -> str:
     """Return a path to a dashboard; ``variables`` maps each variable to the label whose value it takes."""
-    query = "&".join(f"var-{name}={{{{ $labels.{label(of)} | urlquery }}}}" for name, of in variables.items())
+    query = "&".join(
+        f"var-{name}={{{{ $labels.{prometheus_label(of)} | urlquery }}}}" for name, of in variables.items()
+    )
     return f"/d/{uid}?{query}"
 
 

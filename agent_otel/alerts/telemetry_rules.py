@@ -13,12 +13,12 @@ from agent_otel.alerts.rule_types import (
     WARNING,
     Alert,
     Recording,
-    label,
     on_executions,
     on_health,
     value_of,
 )
 from agent_otel.alerts.thresholds import seconds
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ _MISSED: Final = f'{semconv.SCALES_TO_ZERO}=""'
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 _UNRESOLVED: Final = f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
 
-_OF_AGENT: Final = f"{{{{ with $labels.{label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
+_OF_AGENT: Final = f"{{{{ with $labels.{prometheus_label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
 
 
 def history_lost(query: Query) -> Alert:

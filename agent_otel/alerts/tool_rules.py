@@ -17,9 +17,9 @@ from agent_otel.alerts.rule_types import (
     WARNING,
     Alert,
     Recording,
-    label,
     on_tools,
 )
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ _NO_PAGE: Final = f'{semconv.REASON}!="{semconv.PAGE}"'
 _CUT_JSON: Final = f'{semconv.REASON}="{semconv.CUT_JSON}"'
 _WARN: Final = f'{semconv.THRESHOLD}="{semconv.WARN}"'
 _KNOWN: Final = f'{semconv.LAYER}!="{semconv.DEFAULT}"'
-_FAILED: Final = f'{label(semconv.ERROR_TYPE)}!=""'
+_FAILED: Final = f'{prometheus_label(semconv.ERROR_TYPE)}!=""'
 
 
 _CALLS: Final = "gen_ai_execute_tool"

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -238,7 +239,7 @@ def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: f
     if not there:
         return MetricFound(exposed, MISSING, group, f"needs {needs}")
     labels = store.labels(f'{{__name__="{there[0]}"}}', seconds)
-    always = (label.replace(".", "_") for label in metric.labels if label not in _MAY_BE_EMPTY)
+    always = (prometheus_label(label) for label in metric.labels if label not in _MAY_BE_EMPTY)
     lacks = sorted(label for label in always if label not in labels)
     if lacks:
         return MetricFound(exposed, WRONG_LABELS, group, f"no {', '.join(lacks)}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, multiprocess
 
 from agent_otel import semconv
+from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +104,7 @@ def read(folder: Path) -> Observed:
 
 def tools(observed: Observed) -> list[Tool]:
     """Return the tools, those with the most bytes first."""
-    label = _label(semconv.GEN_AI_TOOL_NAME)
+    label = prometheus_label(semconv.GEN_AI_TOOL_NAME)
     rows = []
     for name in observed.values(semconv.ARGS_SIZE, label, "_count"):
         own = {label: name}
@@ -127,10 +128,6 @@ def advice(observed: Observed) -> list[str]:
     for metric, label, text in _CHECKS:
         count = observed.total(metric)
         if count:
-            who = observed.values(metric, _label(label))[0] if label else ""
+            who = observed.values(metric, prometheus_label(label))[0] if label else ""
             found.append(text.format(n=f"{count:,}", who=who))
     return found
-
-
-def _label(name: str) -> str:
-    return name.replace(".", "_")
