@@ -124,12 +124,13 @@ def _runtimes(configured: Collection[str]) -> None:
 
 def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
     """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
-    framework = adapter.rpartition(".")[2]
-    if not _in_use(chosen, remedies):
+    names = _in_use(chosen, remedies)
+    if not names:
         return
+    framework = adapter.rpartition(".")[2]
     errors.warn_once(
         f"remedies in {adapter}",
-        f"{_in_use(chosen, remedies)}: without effect on calls through {framework}, in this version of it or of "
+        f"{names}: without effect on calls through {framework}, in this version of it or of "
         "agent_otel; they go on whole and unlimited.",
     )
 
@@ -146,12 +147,12 @@ def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
 
 def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], tool: str) -> None:
     """Warn once for a tool that is a generator: its items have gone on before their sum is known."""
-    if not _in_use(chosen, remedies):
+    names = _in_use(chosen, remedies)
+    if not names:
         return
     errors.warn_once(
         f"remedies on items of {tool}",
-        f"{_in_use(chosen, remedies)}: without effect on {tool}, which is a generator; its items go on whole and "
-        "unlimited.",
+        f"{names}: without effect on {tool}, which is a generator; its items go on whole and unlimited.",
     )
 
 

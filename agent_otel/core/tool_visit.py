@@ -195,8 +195,7 @@ class Visit:
 def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocation | None:
     """Return the running call whose handler makes the call that begins here, or that ``token`` has made current."""
     record = _current.get() if token is None else token.old_value
-    is_running = isinstance(record, ToolInvocation) and not record.finished and record.visit() is not None
-    return record if is_running and isinstance(record, ToolInvocation) else None
+    return None if not isinstance(record, ToolInvocation) or record.finished or record.visit() is None else record
 
 
 def open_span(record: ToolInvocation, within: Span | None = None, *, attach: bool = True) -> None:

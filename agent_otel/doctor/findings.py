@@ -72,12 +72,12 @@ def _settings(facts: Mapping[str, Any]) -> Iterator[Finding]:
     for message in _own(facts, "WARNING"):
         if message.startswith("AGENT") or " is no setting" in message:
             yield Finding(ERROR, "settings", message)
-    for row in facts["settings"] if isinstance(facts["settings"], list) else ():
+    for row in _rows(facts, "settings"):
         yield Finding(OK, "settings", f"{row['variable']}={row['value']}")
 
 
 def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    rows = facts["integrations"] if isinstance(facts["integrations"], list) else []
+    rows = _rows(facts, "integrations")
     if not rows:
         yield Finding(
             WARNING, "integrations", "no supported framework is installed", "docs/integrations.md has the list"
@@ -96,7 +96,7 @@ def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    exporters = facts["exporters"] if isinstance(facts["exporters"], list) else []
+    exporters = _rows(facts, "exporters")
     for row in exporters:
         what = f"{row['signal']} to {row['target'] or row['name']}"
         if row["outcome"] in ("delivered", "scraped"):
@@ -123,6 +123,12 @@ def _failed(facts: Mapping[str, Any]) -> Iterator[Finding]:
     for part, value in facts.items():
         if isinstance(value, dict) and set(value) == {"error"}:
             yield Finding(ERROR, part, f"this part could not be examined: {value['error']}")
+
+
+def _rows(facts: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
+    """Return the rows of a part of the facts, none where it could not be examined."""
+    rows = facts[part]
+    return rows if isinstance(rows, list) else []
 
 
 def _own(facts: Mapping[str, Any], level: str) -> list[str]:
