@@ -21,6 +21,8 @@ from agent_otel.semconv_types import (
     Attributes,
     Metrics,
 )
+from agent_otel.semconv_values import *  # noqa: F403 - handed on, so that users read one module
+from agent_otel.semconv_values import CLEARED, SUSPECTED
 
 SCOPE: Final = "agent_otel"
 
@@ -290,102 +292,6 @@ BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON
     "1; versions of this package, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 # fmt: on
 
-# --- values ----------------------------------------------------------------------------------------------------
-
-EXECUTE_TOOL: Final = "execute_tool"
-TOOL_ERROR: Final = "tool_error"
-RESULT_TOO_LARGE: Final = "result_too_large"
-LARGE_RESULT: Final = "tool.large_result"  # the log record
-TRACE_ID: Final = "trace_id"
-EVENT_NAME: Final = "event.name"
-LIMIT_REACHED: Final = "limit_reached"
-OTHER: Final = "_other"
-UNMATCHED: Final = "unmatched"
-WARN: Final = "warn"
-
-SYSTEM: Final = "system"
-TOOLS: Final = "tools"
-USER: Final = "user"
-ASSISTANT: Final = "assistant"
-TOOL_CALL_ARGUMENTS: Final = "tool_arguments"
-TOOL_RESULTS: Final = "tool_results"
-REQUEST_PARTS: Final = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOOL_RESULTS)
-
-LAYER_TOOL: Final = "tool"
-LAYER_FRAMEWORK: Final = "framework"
-LAYER_MODEL_REQUEST: Final = "model_request"
-LAYER_REMEDY: Final = "remedy"
-CEILING: Final = "ceiling"
-CLAIM_CHECK: Final = "claim_check"
-DEFAULT: Final = "default"
-HOST: Final = "host"
-PAYLOAD: Final = "payload"
-TRANSPORT: Final = "transport"
-BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, DEFAULT)
-# Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
-CLAIM_CHECK_CASES: Final = (
-    *(("put", result) for result in ("ok", "error", "timeout", "open")),
-    *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
-)
-LIMIT_TOOL_CALLS: Final = "tool_calls"
-LIMIT_CONVERSATION: Final = "conversation_tool_calls"
-PARALLEL: Final = "parallel"
-LIMIT_BYTES: Final = "result_bytes"
-LIMIT_TOKENS: Final = "result_tokens"
-TOOL_DENIED: Final = "tool_denied"
-POLICY_DENIED_EVENT: Final = "policy_denied"
-ARGUMENT: Final = "argument"
-ENFORCE: Final = "enforce"
-MONITOR: Final = "monitor"
-RULE_TOOLS: Final = "tools"
-RULE_REQUIRE: Final = "require"
-RULE_FORBID: Final = "forbid"
-RULE_ARGUMENTS: Final = "arguments"
-RULE_APPROVE: Final = "approve"
-RULE_INJECT: Final = "inject"
-RULE_UNREADABLE: Final = "unreadable"
-TOOL_CALL_EVENT: Final = "tool_call"
-PHASE: Final = "phase"
-SKIPPED: Final = "skipped"
-ANSWERED: Final = "answered"  # with the result of an earlier attempt
-TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
-SUMMARIZE: Final = "summarize"
-CONTEXT_SUMMARIZE: Final = "context_summarize"
-REMOVED_BYTES: Final = "removed.bytes"
-REMOVED_MESSAGES: Final = "removed.messages"
-CLEARED: Final = "cleared"
-OFFLOADED: Final = "offloaded"
-PAGINATED: Final = "paginated"
-NARROWED: Final = "narrowed"
-REPEATED: Final = "repeated"
-IGNORED: Final = "ignored"
-PAGE: Final = "page"
-UNDELIVERED: Final = "undelivered"
-ANSWER_INCOMPLETE: Final = "answer_incomplete"
-HISTORY_DROPPED_EVENT: Final = "history_dropped"
-SHAPE_CHANGED: Final = "tool_result_shape_changed"
-TOOL_SCHEMA_CHANGED: Final = "tool_schema_changed"
-KEYS_ADDED: Final = "keys.added"
-KEYS_REMOVED: Final = "keys.removed"
-SHRUNK: Final = "shrunk"
-SUSPECTED: Final = "suspected"
-CUT_JSON: Final = "cut_json"
-CUT_CHILD: Final = "tool_result_truncated"
-INVOKE_AGENT: Final = "invoke_agent"
-EXECUTE_ACTIVITY: Final = "execute_activity"
-PAYLOAD_CHILD: Final = "workflow_payload"
-INPUT: Final = "input"
-OUTPUT: Final = "output"
-STATE: Final = "state"
-HISTORY: Final = "history"
-MESSAGE: Final = "message"
-
-# Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase.
-TRUNCATION_CASES: Final = (
-    *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
-    *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
-    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", CUT_JSON, "offloaded")),
-)
 # Reasons with counters of their own, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
 REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}
 # Limits of distinct label values; further names become `_other`.

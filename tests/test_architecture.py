@@ -22,13 +22,15 @@ FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langg
 
 #: Room -> the rooms that it may import. A room is a folder or a module of the package's root.
 ALLOWED: dict[str, tuple[str, ...]] = {
-    "semconv": ("semconv_types",),
+    "semconv": ("semconv_types", "semconv_values"),
+    "semconv_values": (),
     "semconv_types": (),
     "_internal": ("caps",),
     "measure": (),
     "messages": ("measure",),  # object_kinds alone: which objects can be read without running their code
     "_bootstrap": ("_internal", "core", "integrations", "telemetry", "settings"),
-    "settings": ("_internal", "semconv", "caps"),
+    "telemetry_settings": ("_internal",),
+    "settings": ("_internal", "semconv", "caps", "telemetry_settings"),
     "caps": ("_internal", "settings"),
     "telemetry": ("_bootstrap", "_internal", "measure", "semconv", "semconv_types", "settings"),
     "core": ("_internal", "caps", "measure", "semconv", "settings", "telemetry"),

@@ -1,9 +1,9 @@
-"""Parsers of settings' texts: sizes, counts, ratios, switches, caps."""
+"""Rows of the tables of settings, and parsers of their texts: sizes, counts, ratios, switches, caps."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import env, errors
@@ -207,3 +207,9 @@ PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
+
+
+def setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: tuple[str, ...] = ()) -> Any:
+    """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set."""
+    metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs}
+    return field(default=default, repr=not kind.is_secret, metadata=metadata)

@@ -1,0 +1,145 @@
+"""The settings of spans, metrics, payloads and content: the first part of the table in `agent_otel.settings`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent_otel._internal.setting_kinds import (
+    BOUNDARIES,
+    CAPS,
+    CAPTURE,
+    KEY,
+    LIMIT,
+    NAMES,
+    PORT,
+    RATIO,
+    SIZE,
+    SWITCH,
+    TEXT,
+    choice,
+    setting,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySettings:
+    """The rows that decide what is measured and where the numbers go. Sizes are bytes."""
+
+    spans: str = setting(
+        "AGENT_OTEL_SPANS",
+        choice("auto", "own", "enrich", "off"),
+        "auto",
+        "Which span carries the numbers: the tool span another instrumentation has open, else one of our own (`auto`); "
+        "always our own; only the other's; none, metrics only.",
+    )
+    metrics: str = setting(
+        "AGENT_OTEL_METRICS",
+        choice("auto", "prometheus", "otel", "both", "off"),
+        "auto",
+        "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name "
+        "an exporter, else `prometheus_client`'s registry, and that as well when a port is set. An OTLP endpoint alone "
+        "leaves them in a registry that the program serves, and where only `OTEL_TRACES_EXPORTER` names an exporter. "
+        "The choice is logged once, at INFO.",
+    )
+    prometheus_port: int | None = setting(
+        "AGENT_OTEL_PROMETHEUS_PORT",
+        PORT,
+        None,
+        "Serve `/metrics` on this port, from the import of the first framework on. Of several workers one has the "
+        "port; set `PROMETHEUS_MULTIPROC_DIR` as well, and it answers for all.",
+    )
+    prometheus_host: str = setting(
+        "AGENT_OTEL_PROMETHEUS_HOST",
+        TEXT,
+        "127.0.0.1",
+        "The address that port listens on. `0.0.0.0` lets other hosts scrape, as Prometheus does in Kubernetes; "
+        "names of tools, agents and workflows can then be read by all that reach the port.",
+        needs=("AGENT_OTEL_PROMETHEUS_PORT",),
+    )
+    sdk: bool = setting(
+        "AGENT_OTEL_SDK",
+        SWITCH,
+        True,
+        "Build OpenTelemetry providers from the `OTEL_*` variables when the program has none. `off` when the program "
+        "sets its own after its first tool call.",
+    )
+    disabled_integrations: frozenset[str] = setting(
+        "AGENT_OTEL_DISABLED_INTEGRATIONS",
+        NAMES,
+        frozenset(),
+        "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
+    )
+    large_result_bytes: int = setting(
+        "AGENT_OTEL_LARGE_RESULT_BYTES", LIMIT, 16000, 'A result above this size counts as large (`threshold="warn"`).'
+    )
+    log_large_results: bool = setting(
+        "AGENT_OTEL_LOG_LARGE_RESULTS",
+        SWITCH,
+        True,
+        "Log a warning `tool.large_result` for a result above AGENT_OTEL_LARGE_RESULT_BYTES, once for each tool and "
+        "hour, in a program that has configured `logging`: tool, bytes, budget, hash of the arguments and trace id.",
+    )
+    hash_key: str = setting(
+        "AGENT_OTEL_HASH_KEY",
+        KEY,
+        "",
+        "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
+        "of two pods can be compared. Without one each process draws a random key.",
+    )
+    probe_bytes: int = setting(
+        "AGENT_OTEL_PROBE_BYTES",
+        SIZE,
+        64,
+        "How much of the beginning and of the end of a result without a call id is kept, to find it in the request to "
+        "the model; dropped with the execution. 0 keeps nothing.",
+    )
+    scales_to_zero: bool = setting(
+        "AGENT_OTEL_SCALES_TO_ZERO",
+        SWITCH,
+        False,
+        "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out.",
+    )
+    flush_on_sigterm: bool = setting(
+        "AGENT_OTEL_FLUSH_ON_SIGTERM",
+        SWITCH,
+        False,
+        "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "
+        "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
+    )
+    capture_content: bool = setting(
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", CAPTURE, False, "Put arguments and results on the span."
+    )
+    capture_bytes: int = setting(
+        "AGENT_OTEL_CAPTURE_BYTES",
+        LIMIT,
+        8192,
+        "The largest copy of arguments, of a result or of a failure's text on a span. A copy of more holds the "
+        "beginning, and `agent_otel.content.truncated` names its attribute.",
+    )
+    payload_warn_ratio: float = setting(
+        "AGENT_OTEL_PAYLOAD_WARN_RATIO",
+        RATIO,
+        0.5,
+        "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
+    )
+    show_keys: bool = setting(
+        "AGENT_OTEL_SHOW_KEYS",
+        SWITCH,
+        False,
+        "Show all keys of payloads and results in paths, for agents whose keys are all fields. By default `*` stands "
+        "for keys that may be data, such as names of customers: all that are neither made of common words nor seen in "
+        "several executions.",
+    )
+    payload_near_ratio: float = setting(
+        "AGENT_OTEL_PAYLOAD_NEAR_RATIO", RATIO, 0.8, "From this share of its cap up a payload counts as near it."
+    )
+    caps: frozenset[tuple[str, str, int]] = setting(
+        "AGENT_OTEL_CAPS",
+        CAPS,
+        frozenset(),
+        "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
+        f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}; `payload` stands for each that limits single "
+        "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
+        "caps scale with it but that of `activity_input`. `transport.message` is the largest response that carries "
+        "results of this process, such as 10MB behind API Gateway; Lambda, Vercel, Cloud Run functions are detected.",
+    )
