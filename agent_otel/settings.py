@@ -48,6 +48,13 @@ class Settings(TelemetrySettings):
         "`auto` is the limit of the weakest layer on the result's way: the room that is left in the durable runtime's "
         "payload, or the framework's own limit; nothing is withheld where no limit is known.",
     )
+    mcp_result_characters: int | None = setting(
+        "AGENT_OTEL_MCP_RESULT_CHARACTERS",
+        LIMIT,
+        None,
+        "MCP servers in this process announce this length, of at most 500,000 characters, with each tool "
+        "(`anthropic/maxResultSizeChars`): Claude Code passes results up to it on to its model whole.",
+    )
     claim_check: str = setting(
         "AGENT_OTEL_CLAIM_CHECK",
         STORE,

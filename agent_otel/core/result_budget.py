@@ -19,12 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.types import ToolCall
     from agent_otel.settings import Settings
 
 #: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
 #: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
 #: accepts.
 _FILLED: Final = 0.5
+#: The largest announcement that Claude Code accepts, in characters; other hosts read none.
+MOST_ANNOUNCED: Final = 500_000
+_READS_ANNOUNCEMENTS: Final = "claude-code"
 
 
 class Budget(NamedTuple):
@@ -84,12 +88,11 @@ def budget_of(
     execution: ExecutionState | None,
     chosen: Settings,
     offloads_above: Callable[[], int] | None,
-    host: str | None = None,
+    call: ToolCall | None = None,
 ) -> Budget:
-    """Return the budget of the next result of an execution.
+    """Return the budget of the result of a call of an execution.
 
     ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
-    ``host`` is the name of the MCP client that gets the result of a server.
     """
     found = []
     if chosen.result_ceiling_bytes:
@@ -100,8 +103,10 @@ def budget_of(
     transport_bytes = _transport_bytes()
     if transport_bytes:
         found.append(Budget(transport_bytes, semconv.TRANSPORT))
-    if host is not None and (host_bytes := _accepted_by(host)):
-        found.append(Budget(host_bytes, semconv.HOST))
+    if call is not None and call.host is not None:
+        host_bytes = _accepted_by(call.host, call.announced or chosen.mcp_result_characters)
+        if host_bytes:
+            found.append(Budget(host_bytes, semconv.HOST))
     room = room_of(execution)
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
@@ -118,9 +123,11 @@ def _transport_bytes() -> int:
     return min((limit_bytes for variable, limit_bytes in TRANSPORTS.items() if os.environ.get(variable)), default=0)
 
 
-def _accepted_by(host: str) -> int:
+def _accepted_by(host: str, announced: int | None) -> int:
     """Return the bytes of a result that a host passes on to its model; 0 when unknown.
 
-    Gemini CLI adds the server's name to its own.
+    Hosts count characters, of which a text has no more than bytes. Gemini CLI adds the server's name to its own.
     """
+    if announced is not None and host.startswith(_READS_ANNOUNCEMENTS):
+        return min(announced, MOST_ANNOUNCED)
     return next((limit_bytes for name, limit_bytes in HOSTS.items() if host.startswith(name)), 0)

@@ -278,7 +278,7 @@ class ToolInvocation:
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
         if self.known_budget is None:
-            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above, self.call.host)
+            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above, self.call)
         return self.known_budget
 
 

@@ -49,7 +49,8 @@ class ToolCall(NamedTuple):
 
     ``execution`` is the framework's thread or session. ``call_id`` is the id that the model gave the call.
     ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent. ``host``
-    is the name of the MCP client that a server of the program answers.
+    is the name of the MCP client that a server of the program answers, ``announced`` the number of characters up to
+    which the tool's definition asks that client to pass a result on.
     """
 
     name: str
@@ -60,6 +61,7 @@ class ToolCall(NamedTuple):
     type: str = "function"
     is_agent: bool = False
     host: str | None = None
+    announced: int | None = None
 
 
 class ToolResult(NamedTuple):

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Hook:
     """Functions of this package that run before and after a wrapped one, async or not.
 
-    ``before`` gets the call and returns its ``state``, or None to leave the rest out. ``after`` gets the call, the
-    returned value and the exception; one of the two is None. It also runs when the call is cancelled. ``within`` is a
-    context variable that holds the state while the wrapped function runs: functions that it calls read there what only
-    this one gets, such as a call's id.
+    ``before`` gets the call and returns its ``state``, or None to leave the rest out. Alone it may replace arguments.
+    ``after`` gets the call, the returned value and the exception; one of the two is None. It also runs when the call
+    is cancelled. ``within`` is a context variable that holds the state while the wrapped function runs: functions
+    that it calls read there what only this one gets, such as a call's id.
     """
 
     before: Callable[[Invocation], Any] | None = None
@@ -96,8 +96,9 @@ def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
 
 def _hooked_before(hook: Hook) -> Wrapper:
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        _run_before(hook, Invocation(instance, args, kwargs))
-        return wrapped(*args, **kwargs)
+        invocation = Invocation(instance, args, kwargs)
+        _run_before(hook, invocation)
+        return wrapped(*invocation.args, **invocation.kwargs)
 
     return wrapper
 

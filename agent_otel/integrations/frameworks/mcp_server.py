@@ -4,6 +4,9 @@ The call is read at the function that handles one request, and the result where 
 before the transport, so that one adapter serves all of them. mcp 2 traces each request itself; the look-up of the
 handler is inside its span, which the call is written onto. FastMCP's span is around ``Tool._run``, which is read alone.
 
+The list of the tools is read there, too: a tool may announce how long its results are (``anthropic/maxResultSizeChars``
+in its ``_meta``), and the setting announces it for the others.
+
 A tool that a client in this process has called is left to the client, whose call contains the server's.
 
 The entry is in ``mcp.py``.
@@ -15,8 +18,10 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agent_otel import settings
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, listed, number, text
+from agent_otel.core.result_budget import MOST_ANNOUNCED
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp
 from agent_otel.integrations.hooks import Hook
@@ -26,6 +31,11 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement
 
 _METHOD = "tools/call"
+_LISTING = "tools/list"
+_ANNOUNCEMENT = "anthropic/maxResultSizeChars"
+_MOST_ANNOUNCEMENTS = 2_048
+#: The announcements of the program itself, in characters, by the tools' names.
+_announced: dict[str, int] = {}
 #: The name by which the client of a request has introduced itself, such as ``claude-code``.
 _host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
 #: True in the context of a request that is measured.
@@ -36,7 +46,8 @@ def _call(name: object, arguments: object) -> ToolCall | None:
     named = text(name)
     call = None
     if named is not None and not mcp.is_called(named):
-        call = ToolCall(named, {} if is_empty(arguments) else arguments, type="extension", host=_host.get())
+        arguments, announced = {} if is_empty(arguments) else arguments, _announced.get(named)
+        call = ToolCall(named, arguments, type="extension", host=_host.get(), announced=announced)
     _is_measured.set(call is not None)
     return call
 
@@ -68,10 +79,39 @@ def _handled(invocation: Invocation) -> ToolCall | None:
     return _call(given.get("name"), given.get("arguments"))
 
 
+def _announcing(listed_tools: object) -> Any:
+    """Return a list of tools in which each announces the length of its results; remember the program's own.
+
+    The program may keep and send the same list again, so that each changed tool is a copy.
+    """
+    characters = settings.current().mcp_result_characters
+    tools = listed(fields(listed_tools).get("tools"))
+    made = [_announced_tool(tool, characters) for tool in tools]
+    if characters is None or not is_named(listed_tools, "ListToolsResult"):
+        return listed_tools
+    return listed_tools.model_copy(update={"tools": made})  # type: ignore[attr-defined] # a model of the SDK
+
+
+def _announced_tool(tool: Any, characters: int | None) -> Any:
+    known = fields(tool)
+    name, meta = text(known.get("name")), fields(known.get("meta"))
+    own = number(meta.get(_ANNOUNCEMENT))
+    if own is not None and name is not None:
+        if len(_announced) < _MOST_ANNOUNCEMENTS:
+            _announced[name] = own
+    elif characters is not None and is_named(tool, "Tool"):
+        return tool.model_copy(update={"meta": {**meta, _ANNOUNCEMENT: min(characters, MOST_ANNOUNCED)}})
+    return tool
+
+
 def _responding(invocation: Invocation) -> None:
+    response = invocation.arg(0, "response")
+    known = fields(response)
+    if is_named(known.get("root"), "ListToolsResult"):
+        made = response.model_copy(update={"root": _announcing(known["root"])})
+        invocation.put(0, "response", made)
     if not _is_measured.get():
         return
-    known = fields(invocation.arg(0, "response"))
     reading = mcp.result(known.get("root"))
     if reading is None and is_text(known.get("message")):  # an error of the protocol
         reading = ToolResult(known["message"], error_type=TOOL_ERROR, raised=True)
@@ -97,8 +137,10 @@ def _looking_up(invocation: Invocation) -> None:
 
 
 def _serialising(invocation: Invocation) -> None:
-    method = invocation.arg(0, "method")
-    if text(method) == _METHOD and _is_measured.get():
+    method = text(invocation.arg(0, "method"))
+    if method == _LISTING:
+        invocation.put(2, "result", _announcing(invocation.arg(2, "result")))
+    elif method == _METHOD and _is_measured.get():
         reading = mcp.result(invocation.arg(2, "result"))
         if reading is not None:
             handler.handler_returned(reading)

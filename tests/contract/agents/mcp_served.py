@@ -35,6 +35,8 @@ def cut() -> str:
 
 
 FUNCTIONS = {function.__name__: function for function in (toolbox.lookup, toolbox.big, toolbox.broken, cut)}
+#: What the program announces itself about its tools.
+ANNOUNCED = {"cut": {"anthropic/maxResultSizeChars": 12_000}}
 
 
 def make(kind: str) -> Any:
@@ -49,8 +51,9 @@ def make(kind: str) -> Any:
         except ImportError:
             from mcp.server.fastmcp import FastMCP as Server
     server: Any = Server("toolbox")
-    for function in FUNCTIONS.values():
-        server.add_tool(function) if kind == "high" else server.tool(function)
+    for name, function in FUNCTIONS.items():
+        add = server.add_tool if kind == "high" else server.tool
+        add(function, meta=ANNOUNCED.get(name))
     return server
 
 
@@ -64,7 +67,7 @@ def _low() -> Any:
 
         @old.list_tools()
         async def listed() -> Any:
-            return [types.Tool(name=name, inputSchema=schema) for name in FUNCTIONS]
+            return [types.Tool(name=name, inputSchema=schema, _meta=ANNOUNCED.get(name)) for name in FUNCTIONS]
 
         @old.call_tool()
         async def called(name: str, arguments: Any) -> Any:
@@ -73,7 +76,8 @@ def _low() -> Any:
         return old
 
     async def tools(_: Any, __: Any) -> Any:
-        return types.ListToolsResult(tools=[types.Tool(name=name, input_schema=schema) for name in FUNCTIONS])
+        offered = [types.Tool(name=name, input_schema=schema, _meta=ANNOUNCED.get(name)) for name in FUNCTIONS]
+        return types.ListToolsResult(tools=offered)
 
     async def call(_: Any, params: Any) -> Any:
         try:
