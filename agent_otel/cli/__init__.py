@@ -1,4 +1,4 @@
-"""The command ``agent-otel``: it puts dashboards into Grafana and rules into Prometheus, and checks both.
+"""The command ``agent-otel``: it examines agents and their metrics, and brings dashboards and rules where they belong.
 
 It needs the extra ``cli``. The package itself imports nothing from here.
 """
@@ -9,7 +9,7 @@ import importlib.util
 import sys
 
 #: Import names of the packages that the extra ``cli`` installs.
-NEEDED = ("click", "httpx", "rich", "yaml")
+NEEDED = ("click", "httpx", "markdown_it", "rich", "yaml")
 
 
 def main() -> None:

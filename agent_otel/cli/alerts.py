@@ -14,10 +14,9 @@ import yaml
 
 from agent_otel import alerts as alerting
 from agent_otel.alerts.thresholds import Thresholds
-from agent_otel.cli import checking, console, exporting
-from agent_otel.cli.console import Failure
+from agent_otel.cli import checking, console, exporting, server_options
 from agent_otel.cli.prometheus import Prometheus
-from agent_otel.cli.render_options import pairs, rendering_options
+from agent_otel.cli.render_options import rendering_options
 
 if TYPE_CHECKING:
     from agent_otel.cli.checking import Report
@@ -81,10 +80,9 @@ def export(folder: Path, form: str, rendering: Rendering, overwrite: bool) -> No
 
 
 @command.command()
-@click.option("--url", required=True, metavar="URL", help="Where Prometheus, VictoriaMetrics or Mimir is queried.")
+@server_options.url
 @click.option("--rules-url", metavar="URL", help="Where its rules are, if that is another server, such as vmalert.")
-@click.option("--header", "headers", multiple=True, metavar="NAME:VALUE", help="A header to send, such as Mimir's "
-              "X-Scope-OrgID: team. May be given again.")  # fmt: skip
+@server_options.headers
 @click.option("--since", default="1d", show_default=True, metavar="DURATION", help="How old a metric may be.")
 @rendering_options
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
@@ -101,11 +99,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Give the options that the rules were exported with. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when something does not work.
     """
-    try:
-        seconds = checking.seconds_of(since)
-    except ValueError as error:
-        raise Failure(f"--since: {error}") from None
-    sent = _headers(headers)
+    seconds, sent = server_options.duration(since), server_options.sent(headers)
     with closing(Prometheus(url, sent)) as store, closing(Prometheus(rules_url or url, sent)) as ruler:
         report = checking.check(store, ruler, checking.rules_of(_groups(rendering)), seconds)
     if as_json:
@@ -127,14 +121,6 @@ def _plain(template: str) -> str:
 
 def _few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:_USERS]) + (f" and {len(names) - _USERS} more" if len(names) > _USERS else "")
-
-
-def _headers(texts: tuple[str, ...]) -> dict[str, str]:
-    headers = pairs(texts, "--header", ":")
-    for name, value in headers.items():
-        if not (name + value).isascii() or not (name + value).isprintable() or " " in name:
-            raise Failure(f"--header: {name!r} cannot be sent")
-    return headers
 
 
 def _show(report: Report) -> None:

@@ -16,6 +16,10 @@ COMMANDS: Final = {
     "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
     "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
     "doctor": ("agent_otel.cli.doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
+    "report": (
+        "agent_otel.cli.report",
+        "The daily review: what grew, what was cut, what repeats, what is near its cap.",
+    ),
 }
 
 

@@ -41,6 +41,11 @@ def say(text: str, style: str = "") -> None:
     console().print(text, markup=False, soft_wrap=True, style=style)
 
 
+def warn(text: str) -> None:
+    """Print one line on standard error."""
+    click.echo(f"Warning: {text}", err=True)
+
+
 def _colour(state: str) -> str:
     word = state.removeprefix("would be ")
     if word in _GOOD:

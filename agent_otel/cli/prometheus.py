@@ -54,6 +54,13 @@ class Prometheus:
         groups = found.get("groups") if isinstance(found, dict) else None
         return [rule for group in groups or [] for rule in group.get("rules") or []]
 
+    def query(self, expression: str, at: float | None = None) -> list[tuple[dict[str, str], float]]:
+        """Return labels and value of each series of an instant query, at a time (epoch seconds) or now."""
+        parameters = {"query": expression} if at is None else {"query": expression, "time": f"{at:.3f}"}
+        found = self._data("/query", parameters)
+        rows = found.get("result") if isinstance(found, dict) else None
+        return [(row["metric"], float(row["value"][1])) for row in rows or []]
+
     def metrics(self, selector: str, seconds: float) -> list[str]:
         """Return the names of the metrics with samples in the last ``seconds``."""
         return sorted(self._data("/label/__name__/values", self._lately(selector, seconds)) or [])

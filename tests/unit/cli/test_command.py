@@ -31,7 +31,7 @@ def test_without_the_extra_it_says_how_to_get_it(environment: Callable[[str], En
     bare = environment("bare")
     with bare.start(str(bare.program("agent-otel")), "dashboards", "list") as child:
         out, err = child.communicate()
-    expected = 'agent-otel needs click, httpx, rich, yaml: pip install "agent-otel[cli]"\n'
+    expected = 'agent-otel needs click, httpx, markdown_it, rich, yaml: pip install "agent-otel[cli]"\n'
     assert (2, "", expected) == (child.returncode, out, err)
 
 

@@ -38,7 +38,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_there_are_no_other_blocks() -> None:
     kinds = [name for name in re.findall(r"^```(\w*)", PAGE, re.MULTILINE) if name]
-    assert ["console"] * 6 + ["yaml"] + ["console"] * 2 == kinds
+    assert ["console"] * 6 + ["yaml"] + ["console"] * 3 == kinds
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "options.yaml").write_text(OPTIONS)
     commands = [command for block in BLOCKS for command in block if "doctor" not in command]
-    checks = [command for command in commands if command.startswith("agent-otel alerts check")]
-    assert 2 == len(checks)
+    checks = [command for command in commands if command.startswith(("agent-otel alerts check", "agent-otel report"))]
+    assert 5 == len(checks)
     with Grafana() as grafana:
         grafana.datasources[0]["name"] = "Prometheus"
         said = _shell(
@@ -78,7 +78,10 @@ def test_every_command(environment: Callable[[str], Environment], environ: dict[
     rules = tmp_path / "rules" / "agent-otel.rules.yaml"
     programs = starting.obtained(prometheus.programs, prometheus.NEWEST)
     with watched.server(environment("bare"), programs, (rules,)) as engine:
+        checks = [re.sub(" --until .* --format", " --format", command) for command in checks]
         said = _shell([_addressed(command, "", engine.url) for command in checks], tmp_path, environ)
+    assert (tmp_path / "review.md").read_text().startswith("# Daily review")
+    assert (tmp_path / "review.html").read_text().startswith("<!doctype html>")
     assert "AgentToolResultTooLarge" in said
     assert '"problems": []' in said
 
