@@ -42,6 +42,18 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "auto": ("_bootstrap",),
     "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
     "cli": ("_internal", "alerts", "caps", "doctor", "semconv", "semconv_types", "settings"),
+    "testing": (
+        "_bootstrap",
+        "_internal",
+        "caps",
+        "core",
+        "integrations",
+        "measure",
+        "semconv",
+        "semconv_types",
+        "settings",
+        "telemetry",
+    ),
     "__main__": ("cli",),
     "": ("_bootstrap", "_internal", "api", "caps", "remedies"),
 }

@@ -49,6 +49,9 @@ class Identity(NamedTuple):
     agent: str | None = None
 
 
+#: The execution of what has no other id: while the test kit records, that of the test; else None.
+default: str | None = None
+
 #: The execution named by ``agent_otel.execution``.
 explicit: ContextVar[Identity | None] = ContextVar("agent_otel_execution", default=None)
 
@@ -185,8 +188,8 @@ def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | 
     """Return the key of the state that a call or a request continues; None where there is no id.
 
     The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
-    request (``owner``), the framework's thread or session, the outermost run's, the run itself, and the trace of the
-    current ``span``. A state outlives a run in a thread: the next run continues it.
+    request (``owner``), the framework's thread or session, the outermost run's, the run itself, the trace of the
+    current ``span``, and the ``default``. A state outlives a run in a thread: the next run continues it.
     """
     identity = explicit.get()
     if identity is not None:
@@ -205,4 +208,4 @@ def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | 
     if found is None and span is not None:
         context = span.get_span_context()
         found = format(context.trace_id, "032x") if context.is_valid else None
-    return found
+    return default if found is None else found

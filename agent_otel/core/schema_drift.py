@@ -126,6 +126,12 @@ class Drift:
         with self._lock:
             return contract.compare(found) if found else None
 
+    def keys(self, tool: str) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+        """Return the keys of a tool's results by path: those of all results, and those of any."""
+        with self._lock:
+            contract = self._contracts.get(tool)
+            return {} if contract is None else {at: (one.always, one.ever) for (at, _), one in contract.objects.items()}
+
 
 drift = Drift()
 fork.after_fork(drift.reset)

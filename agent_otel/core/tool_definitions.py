@@ -81,6 +81,11 @@ class Definitions:
             changes = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
         return [change for change in changes if change is not None]
 
+    def schema(self, tool: str) -> dict[str, str] | None:
+        """Return the types of a tool's properties by path, as the latest request defined them; None without one."""
+        with self._lock:
+            return next((schema for key, (schema, _) in reversed(self._tools.items()) if key[-1] == tool), None)
+
     def _compared(self, key: tuple[Any, ...], name: str, schema: dict[str, str]) -> SchemaChange | None:
         before, variants = self._tools.pop(key, (schema, frozenset()))
         this = hash(frozenset(schema.items()))

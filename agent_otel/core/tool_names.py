@@ -25,6 +25,12 @@ called: dict[str, None] = {}
 _definitions: dict[int, None] = {}
 
 
+def reset() -> None:
+    """Forget all names."""
+    for names in (_seen, called, _definitions):
+        names.clear()
+
+
 def note(name: str) -> None:
     """Remember the name of a tool; of too many the first is forgotten."""
     _seen[name] = None

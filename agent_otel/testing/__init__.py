@@ -1,0 +1,27 @@
+"""The test kit: what an agent's tools, requests and payloads did in a test, and assertions about it.
+
+``pip install agent-otel[pytest]`` gives tests the fixture ``agent_run``; `record` does the same for other test runners.
+``python -m agent_otel.testing serve`` is a model that answers from a script.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agent_otel.testing.agent_run import AgentRun
+    from agent_otel.testing.recording import record
+
+__all__ = ["AgentRun", "record"]
+
+_EXPORTS = {
+    "AgentRun": "agent_otel.testing.agent_run",
+    "record": "agent_otel.testing.recording",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from its module on first use (PEP 562)."""
+    from agent_otel._internal import lazy  # noqa: PLC0415 - the pytest plugin imports this package in every test run
+
+    return lazy.load(__name__, _EXPORTS, name)

@@ -1,0 +1,261 @@
+"""Readings of one test, and assertions about them. A failure names the tool, the bytes, the layer and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_otel import semconv
+from agent_otel._internal.setting_kinds import SIZE
+from agent_otel.telemetry import setup
+from agent_otel.testing import turns
+from agent_otel.testing.tools import GOOD_FOLLOWUPS, Tools, tools_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.semconv_types import Metric
+    from agent_otel.testing.contracts import Contracts
+    from agent_otel.testing.memory_sink import MemorySink
+    from agent_otel.testing.tools import Cut, Tool
+
+#: Parts of a request that an agent carries from turn to turn.
+_CARRIED: Final = (semconv.USER, semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+_BY_LAYER: Final = {
+    semconv.LAYER_TOOL: "the tool itself cuts: let it return pages with a cursor, or a summary and a handle",
+    semconv.LAYER_FRAMEWORK: "the framework cuts: raise its limit, or let the tool return pages below it",
+    semconv.LAYER_MODEL_REQUEST: (
+        "the code between the framework and the model's SDK cuts: look for a slice of the text or a trimmed message"
+    ),
+}
+
+
+class AgentRun:
+    """The tools, the model requests and the payloads of all agents that ran since the recording began."""
+
+    def __init__(self, sink: MemorySink, contracts: Contracts) -> None:
+        self._sink = sink
+        self._contracts = contracts
+
+    @property
+    def tools(self) -> Tools:
+        """The figures of each tool by name, so far."""
+        return tools_of(list(self._sink.readings))
+
+    @property
+    def request_bytes(self) -> list[int]:
+        """Bytes of each model request, without its system prompt and its definitions of tools."""
+        sizes: dict[str, list[int]] = {part: [] for part in _CARRIED}
+        for reading in self._sink.of(semconv.REQUEST_SIZE):
+            if reading.labels[0] in sizes:
+                sizes[reading.labels[0]].append(int(reading.value))
+        return [sum(parts) for parts in zip(*sizes.values(), strict=False)]
+
+    @property
+    def payload_bytes(self) -> dict[tuple[str, str, str, str], list[int]]:
+        """Bytes of the payloads in their order, by runtime, workflow, activity and direction."""
+        found: dict[tuple[str, str, str, str], list[int]] = {}
+        for reading in self._sink.of(semconv.PAYLOAD_SIZE):
+            runtime, workflow, activity, direction = reading.labels
+            found.setdefault((runtime, workflow, activity, direction), []).append(int(reading.value))
+        for reading in self._sink.of(semconv.HISTORY_SIZE):
+            runtime, workflow = reading.labels
+            found.setdefault((runtime, workflow, "", semconv.HISTORY), []).append(int(reading.value))
+        return found
+
+    def assert_no_cuts(self, tool: str | None = None) -> None:
+        """Fail when a model got less of a result than there was; results that a remedy replaced do not count."""
+        __tracebackhide__ = True
+        cuts = [(one.name, cut) for one in self._called(tool) for cut in one.cuts]
+        if cuts:
+            _fail(f"{len(cuts)} results were cut:", [f"{name}: {_described(cut)}" for name, cut in cuts])
+
+    def assert_within(self, budget: int | str | None = None, tool: str | None = None) -> None:
+        """Fail when a result is larger than a budget (``16_000`` or ``16KiB``).
+
+        Without a budget, the limit of the weakest layer on the result's way counts.
+        """
+        __tracebackhide__ = True
+        if budget is None:
+            over = [
+                f"{one.name}: {times} results above the budget of the layer {layer!r}, the largest has "
+                f"{one.max_result_bytes:,} bytes"
+                for one in self._called(tool)
+                for layer, times in one.over_budget.items()
+            ]
+        else:
+            most = SIZE.parse(budget) if isinstance(budget, str) else budget
+            over = [
+                f"{one.name}: {one.max_result_bytes:,} bytes in the largest of {len(one.sizes)} results, "
+                f"{most:,} are the budget"
+                for one in self._called(tool)
+                if one.max_result_bytes > most
+            ]
+        if over:
+            _fail("Results are over their budget:", over, "let the tool return pages or a summary and a handle")
+
+    def assert_no_repeats(self, tool: str | None = None) -> None:
+        """Fail when a tool was called again with the same arguments in one execution."""
+        __tracebackhide__ = True
+        repeated = [
+            f"{one.name}: {one.repeats} of {one.calls} calls had the arguments of an earlier one"
+            for one in self._called(tool)
+            if one.repeats
+        ]
+        if repeated:
+            advice = "look at what the first call returned: an agent repeats a call whose result it cannot use or lost"
+            _fail("Calls were repeated:", repeated, advice)
+
+    def assert_paginated_after_cut(self, tool: str | None = None) -> None:
+        """Fail when the agent had a cut result or a page, and did not ask for the rest or for less.
+
+        A test without a cut result or a page passes.
+        """
+        __tracebackhide__ = True
+        ignored = []
+        for one in self._called(tool):
+            followed = sum(one.followups.get(outcome, 0) for outcome in GOOD_FOLLOWUPS)
+            bad = {outcome: times for outcome, times in one.followups.items() if outcome not in GOOD_FOLLOWUPS}
+            if bad or (one.cuts and not followed) or one.incomplete_answers:
+                did = ", ".join(f"{times} times {outcome}" for outcome, times in bad.items()) or "no call followed"
+                ignored.append(f"{one.name}: {_cuts(one)}, {did}")
+        if ignored:
+            advice = "return an opaque cursor, and let the tool's description name it"
+            _fail("The agent did not ask for the rest of a result:", ignored, advice)
+
+    def assert_answer_complete(self) -> None:
+        """Fail when a final answer was given while the model had only a part of a result."""
+        __tracebackhide__ = True
+        tools = self._called(None)
+        self._requests(1)
+        built_on = [
+            f"{one.name}: {times} answers on a part of a result ({reason}); {_cuts(one)}"
+            for one in tools
+            for reason, times in one.incomplete_answers.items()
+        ]
+        if built_on:
+            advice = "the agent has to get the rest before it answers: pages with a cursor, or get_tool_result"
+            _fail("An answer was built on a fragment:", built_on, advice)
+
+    def assert_history_complete(self) -> None:
+        """Fail when a model request lacks messages of earlier turns. The test needs at least two model requests."""
+        __tracebackhide__ = True
+        self._requests(2)
+        faults = (
+            (semconv.HISTORY_LOST, "requests had none of the earlier turns' messages"),
+            (semconv.HISTORY_DROPPED, "bytes of earlier messages were left out by a window"),
+            (semconv.TASKS_DROPPED, "times the user's task, the first message, was left out"),
+        )
+        lost = [f"{times:,} {what}" for metric, what in faults if (times := self._sum(metric))]
+        undelivered = [one.name for one in self.tools.values() if semconv.UNDELIVERED in one.incomplete_answers]
+        lost += [f"{name}: its result is in no model request" for name in undelivered]
+        if lost:
+            sizes = " → ".join(f"{size:,}" for size in self.request_bytes)
+            advice = f"append what was fetched to the messages that are sent; bytes of the requests: {sizes}"
+            _fail("The history is incomplete:", lost, advice)
+
+    def assert_turns_to_cap(self, runtime: str, at_least: int, *, variant: str | None = None) -> None:
+        """Fail when a state that grows as in this test has fewer turns left under the runtime's caps.
+
+        The test makes three turns or more. The sizes are those of the payloads of this runtime, else those of another
+        runtime or of ``agent_otel.payload``, else those of the model requests. ``variant`` names the runtime's
+        database, broker or plan where its caps depend on it.
+        """
+        __tracebackhide__ = True
+        found: list[tuple[turns.Outlook, str]] = []
+        measured = self._growing(runtime)
+        if not measured:
+            _fail(f"No state was seen in {turns.FEWEST} turns:", [self._seen()], "let the test make more turns")
+        for source, sizes, boundaries in measured:
+            outlook = turns.outlook(sizes, runtime, variant, boundaries)
+            if outlook is not None and outlook.turns < at_least:
+                found.append((outlook, source))
+        if not found:
+            return
+        outlook, source = min(found, key=lambda one: one[0].turns)
+        shown = " → ".join(f"{size:,}" for size in outlook.sizes[-4:])
+        kind = "all payloads of an execution together" if outlook.stored_bytes else "one payload"
+        largest = sorted(self.tools.values(), key=lambda one: -one.bytes)[:3]
+        lines = [
+            f"{source}: {shown} bytes in the last turns",
+            f"cap of {outlook.boundary}: {outlook.cap_bytes:,} bytes for {kind}",
+            *(f"{one.name}: {one.bytes:,} bytes in {one.calls} calls" for one in largest if one.bytes),
+        ]
+        advice = "keep whole results out of the state (AGENT_OTEL_CLAIM_CHECK), and each of them in it once"
+        _fail(f"{runtime} has room for {outlook.turns} more turns, {at_least} are wanted:", lines, advice)
+
+    def assert_contract(self, tool: str) -> None:
+        """Fail when the keys of a tool's results, or the properties of its definition, differ from the snapshot.
+
+        ``pytest --agent-otel-update`` writes the snapshot, into the folder ``agent_otel_contracts`` beside the test.
+        """
+        __tracebackhide__ = True
+        self._called(tool)
+        differences = self._contracts.differences(tool)
+        file = self._contracts.file(tool)
+        if differences is None:
+            _fail(f"{tool} has no snapshot:", [str(file)], "run pytest --agent-otel-update, and commit the file")
+        if differences:
+            advice = f"if the change is meant, run pytest --agent-otel-update and commit {file}"
+            _fail(f"{tool} is not as its snapshot:", differences, advice)
+
+    def _called(self, tool: str | None) -> list[Tool]:
+        """Return the tools that were called, or this one; fail where there is none, because nothing would be tested."""
+        __tracebackhide__ = True
+        tools = self.tools
+        called = [one for one in tools.values() if one.calls and tool in (None, one.name)]
+        if not called:
+            what = "no tool call" if tool is None else f"no call of {tool!r}"
+            advice = "a hand-written loop puts agent_otel.tool or agent_otel.tool_call around its handlers"
+            _fail(f"The test has {what}, so that nothing is tested:", [self._seen()], advice)
+        return called
+
+    def _requests(self, fewest: int) -> None:
+        __tracebackhide__ = True
+        count = len(self.request_bytes)
+        if count < fewest:
+            advice = "call a model through its SDK, such as one that python -m agent_otel.testing serve answers"
+            _fail(f"The test has {count} model requests and needs {fewest}:", [self._seen()], advice)
+
+    def _seen(self) -> str:
+        calls = ", ".join(f"{one.calls} of {one.name}" for one in self.tools.values() if one.calls) or "none"
+        patched = ", ".join(sorted(setup.integrations())) or "none"
+        return f"tool calls: {calls}; model requests: {len(self.request_bytes)}; integrations in use: {patched}"
+
+    def _sum(self, metric: Metric) -> int:
+        return int(sum(reading.value for reading in self._sink.of(metric)))
+
+    def _growing(self, runtime: str) -> list[tuple[str, list[int], tuple[str, ...]]]:
+        """Return the states that were seen in three turns: a source, the bytes in each turn, and the boundaries."""
+        payloads = {place: sizes for place, sizes in self.payload_bytes.items() if len(sizes) >= turns.FEWEST}
+        own = [
+            (_place(place), sizes, turns.boundaries_of(place[3]))
+            for place, sizes in payloads.items()
+            if place[0] == runtime
+        ]
+        if own:
+            return own
+        if payloads:
+            place, sizes = max(payloads.items(), key=lambda one: one[1][-1])
+            return [(_place(place), sizes, turns.ANY)]
+        requests = self.request_bytes
+        return [("model requests", requests, turns.ANY)] if len(requests) >= turns.FEWEST else []
+
+
+def _place(place: tuple[str, str, str, str]) -> str:
+    return " ".join(filter(None, place))
+
+
+def _cuts(tool: Tool) -> str:
+    return "; ".join(map(_described, tool.cuts)) or f"results of {tool.max_result_bytes:,} bytes at most"
+
+
+def _described(cut: Cut) -> str:
+    of = "a result" if cut.result_bytes is None else f"a result of {cut.result_bytes:,} bytes"
+    to = "" if cut.left_bytes is None else f" to {cut.left_bytes:,} bytes"
+    return f"{of} was cut{to} by the layer {cut.layer!r} ({cut.reason}); {_BY_LAYER[cut.layer]}"
+
+
+def _fail(what: str, lines: Iterable[str], advice: str = "") -> None:
+    """Raise an AssertionError with one line for each finding, and what to do."""
+    __tracebackhide__ = True
+    raise AssertionError("\n".join([what, *(f"  {line}" for line in lines), *([f"  {advice}"] if advice else [])]))
