@@ -14,6 +14,7 @@ from agent_otel import semconv
 from agent_otel.core import answers, execution_context, model_calls, request_history, tool_definitions
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
+from agent_otel.core.model_tokens import SentRequest
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
 from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 IGNORED_AFTER = 3
 
 
-def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
+def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.PendingAnswer | None]:
     """Record a request: the sizes of its parts, truncation of its tool results, and its history.
 
-    Return what an answer to it would be built on, where that is incomplete.
+    Return the request for its response, and what an answer to it would be built on, where that is incomplete.
     """
     parts = list(request.parts)
     execution_id = _execution_of(request, parts)
@@ -56,13 +57,15 @@ def take(out: Telemetry, request: ModelRequest) -> answers.PendingAnswer | None:
     for call in shown:
         model_calls.record(out, request, call, execution_id)
     undelivered: Sequence[SeenCall] = ()
+    conversation = None
     if execution is not None:
         _probe(out, execution, sized)
-        undelivered = request_history.compare(out, request, execution, sized, known, new)
+        undelivered, conversation = request_history.compare(out, request, execution, sized, known, new)
         _pass_by(out, execution)
+    sent = SentRequest(request, sum(sizes.values()), execution, conversation)
     if not (executions.has_fragments or undelivered):
-        return None
-    return answers.pending(out, request, execution, known, sized, new, undelivered)
+        return sent, None
+    return sent, answers.pending(out, request, execution, known, sized, new, undelivered)
 
 
 def take_result(out: Telemetry, part: RequestPart) -> None:

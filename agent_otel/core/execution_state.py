@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
+    from agent_otel.core.usage import Usage
+
 
 class Fragment:
     """A part of a result, where the model got or gets no more of it.
@@ -116,16 +118,22 @@ class Conversation:
     ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
     message's bytes. ``task`` is the fingerprint of the message that the agent works on, 0 when that was dropped.
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
-    ``read_parts`` is the number of parts whose texts the execution has in ``read``.
+    ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
+    provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one.
     The length counts entries of about 200 bytes each; a part takes 17 bytes.
     """
 
-    __slots__ = ("has_restarted", "offered", "parts", "read_parts", "task", "user_messages")
+    __slots__ = (
+        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "task"),
+        "user_messages",
+    )
 
     def __init__(self) -> None:
         self.offered = 0
         self.task = 0
         self.read_parts = 0
+        self.input_tokens = 0
+        self.bytes = 0
         self.has_restarted = False
         self.user_messages: dict[int, int] = {}
         self.parts = NO_PARTS
@@ -151,15 +159,38 @@ _LEAST_BYTES = 4096
 _MOST_COPIES = 8
 
 
-class Totals:
-    """Totals of one execution: calls and bytes, and hashes of the calls, by which repeats are found."""
+class Tokens:
+    """Tokens of the responses of one execution, as the providers reported them."""
 
-    __slots__ = ("asked", "payload_bytes", "result_bytes", "tool_calls")
+    __slots__ = ("cached", "input", "output", "reasoning", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.input = 0
+        self.cached = 0
+        self.output = 0
+        self.reasoning = 0
+
+    def add(self, usage: Usage) -> None:
+        """Add the tokens of a response."""
+        self.requests += 1
+        self.input += usage.input
+        self.cached += usage.cached
+        self.output += usage.output
+        self.reasoning += usage.reasoning
+
+
+class Totals:
+    """Totals of one execution: calls, bytes and tokens, and hashes of the calls, by which repeats are found."""
+
+    __slots__ = ("asked", "payload_bytes", "result_bytes", "tokens", "tool_calls")
 
     def __init__(self) -> None:
         self.tool_calls = 0
         self.result_bytes = 0
         self.payload_bytes = 0
+        #: None before a response has shown its tokens.
+        self.tokens: Tokens | None = None
         self.asked: dict[int, None] = {}
 
     def began(self, key: int, most_keys: int) -> bool:
@@ -195,6 +226,7 @@ class ExecutionState(Totals):
         "handed_count",
         "is_continued",
         "is_unread_open",
+        "last_requests",
         "own_growth_bytes",
         "read",
         "seen_at",
@@ -234,6 +266,8 @@ class ExecutionState(Totals):
         self.read: ReadTexts | None = None
         self.is_continued = False
         self.is_unread_open = False
+        #: Input tokens and bytes of the last request, by whether an agent inside a tool sent it.
+        self.last_requests: dict[bool, tuple[int, int]] | None = None
 
     def hand_on(self, result_bytes: int) -> None:
         """Count a result that the next payload will hold."""

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
+    from agent_otel.core.model_tokens import SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
+    from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
 
 
@@ -30,8 +32,8 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_asks", "_out", "_reader", "_request", "_token"),
-        *("cache_is_told", "pending", "seen"),
+        *("__weakref__", "_above", "_asks", "_out", "_reader", "_request", "_token", "_usage"),
+        *("pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -40,7 +42,12 @@ class ModelVisit:
         self._request: ModelRequest | None = None
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
-        self.cache_is_told = False
+        #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
+        self.usage_is_told = False
+        #: The tokens of the response as far as it has come.
+        self._usage: Usage | None = None
+        #: The request that was sent last; shared with the layers above.
+        self.sent: SentRequest | None = None
         #: The fragments that the answer is built on, if there are some; shared with the layers above.
         self.pending: PendingAnswer | None = None
         self._asks: bool | None = None
@@ -71,6 +78,7 @@ class ModelVisit:
             execution=request.execution or mine.execution,
             agent=request.agent or mine.agent,
             doubled=request.doubled or mine.doubled or _has_doubled_ids(mine.parts),
+            model=request.model or mine.model,
         )
 
     def announce(self, request: ModelRequest) -> None:
@@ -80,35 +88,35 @@ class ModelVisit:
         self._request, self.seen = announced, False
 
     def returned(self, value: Any) -> None:
-        """Count the cached tokens of the response, unless a layer nearer to the provider has counted them."""
+        """Read a whole response: its tokens, and whether the model asks for a tool call."""
         try:
-            read = self._reader.cached_tokens
-            tokens = read(value) if read is not None and not self.cache_is_told else None
-            if tokens:
-                self._out.metrics.cached(tokens)
-                above = self._above
-                while above is not None:
-                    above.cache_is_told, above = True, above._above  # noqa: SLF001 - of this class
-            if self.pending is not None or self._request is not None:
-                self.item(value)
-                self._answered()
+            self.item(value)
+            self._answered()
+            self._tell_usage()
         except Exception:
             errors.report_error("model_request.response")
 
     def watched(self, value: Any) -> Any:
-        """Read a response and return it; around a stream that shows what the answer is built on, with this visit."""
+        """Read a response and return it; a stream goes on with this visit around its steps."""
         self.returned(value)
         try:
-            if self.pending is not None and self._reader.watch is not None:
+            is_open = self.pending is not None or (self.sent is not None and not self.usage_is_told)
+            if is_open and self._reader.watch is not None:
                 return self._reader.watch(value, self)
         except Exception:
             errors.report_error("model_request.response")
         return value
 
     def item(self, value: Any) -> None:
-        """Read from a response, or from an item of a stream, whether the model asks for a tool call."""
+        """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
         try:
             self._settle()
+            reader = self._reader
+            usage = None if reader.usage is None or self.usage_is_told else reader.usage(value)
+            if usage is not None:
+                self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
+            if self._usage is not None and reader.ends is not None and reader.ends(value):
+                self._tell_usage()
             if self.pending is not None and self._reader.asks is not None:
                 asks = self._reader.asks(value)
                 if asks is not None:
@@ -125,10 +133,21 @@ class ModelVisit:
             self.pending = None
             pending.responded(asks=self._asks)
 
+    def _tell_usage(self) -> None:
+        """Record the tokens of the response, unless a layer nearer to the provider has recorded them."""
+        usage, self._usage = self._usage, None
+        if usage is None or self.sent is None or self.usage_is_told:
+            return
+        self.sent.responded(self._out, usage)
+        visit: ModelVisit | None = self
+        while visit is not None:
+            visit.usage_is_told, visit = True, visit._above  # noqa: SLF001 - of this class
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
                 self._answered()
+                self._tell_usage()
             token, self._token = self._token, None
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
@@ -140,7 +159,11 @@ class ModelVisit:
             errors.report_error("model_request")
 
     def abandon(self) -> None:
-        """Do nothing when the consumer abandons the stream: its request was sent at the first step, or never."""
+        """Record the tokens of a stream that its consumer abandons, as far as it has come."""
+        try:
+            self._tell_usage()
+        except Exception:
+            errors.report_error("model_request.response")
 
     def _settle(self) -> None:
         request, self._request = self._request, None
@@ -150,10 +173,11 @@ class ModelVisit:
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
-        pending = take(self._out, request)
+        sent, pending = take(self._out, request)
         self._asks = None
         visit: ModelVisit | None = self
         while visit is not None:
+            visit.sent, visit.usage_is_told = sent, False
             visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
 
@@ -170,7 +194,7 @@ def answered() -> None:
     """Discard the request of the running visit: its layer answers from a cache and sends none."""
     above = _running()
     if above is not None:
-        above.seen = above.cache_is_told = True
+        above.seen = above.usage_is_told = True
 
 
 def around() -> ModelRequest:

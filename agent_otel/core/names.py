@@ -23,6 +23,7 @@ def plain_request(request: ModelRequest) -> ModelRequest:
         parts=map(plain_part, request.parts),
         agent=text_or_none(request.agent),
         execution=id_or_none(request.execution),
+        model=text_or_none(request.model),
     )
 
 

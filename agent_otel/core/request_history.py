@@ -43,11 +43,11 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     sized: Sequence[Sized],
     calls: Mapping[int, SeenCall],
     new: Collection[SeenCall],
-) -> Sequence[SeenCall]:
+) -> tuple[Sequence[SeenCall], Conversation | None]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
     ``calls`` are the calls whose results it holds, by the results' indexes, ``new`` those that no request held before.
-    Return the calls whose results it should hold, and no request held.
+    Return the calls whose results it should hold, and no request held; and its conversation, None where it begins none.
     """
     agent = execution_context.agent_of(request.agent)
     if request.doubled or _is_doubled(sized):
@@ -74,14 +74,14 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
                 _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
-            return undelivered  # it begins no conversation
+            return undelivered, None  # it begins no conversation
         conversation = executions.conversation(execution, key)
         history_window.begin(conversation, parts)
     if not lost:
         conversation.offered = offered
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts, None if lost else messages_now)
-    return undelivered
+    return undelivered, conversation
 
 
 def _parts(sized: Sequence[Sized], before: SeenParts) -> tuple[SeenParts, bool]:

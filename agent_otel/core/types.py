@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from agent_otel.core.usage import Usage
+
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
 
@@ -214,6 +216,7 @@ class ModelRequest(NamedTuple):
 
     ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
     agent's name and ``execution`` the framework's thread, session or run id, where the wrapped function has them.
+    ``model`` is the model's name.
     ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
@@ -222,6 +225,7 @@ class ModelRequest(NamedTuple):
     agent: str | None = None
     execution: str | None = None
     doubled: bool = False
+    model: str | None = None
 
 
 class AgentRun(NamedTuple):
@@ -293,8 +297,9 @@ class Exchange:
 class ModelReader:
     """Functions that read one wrapped function that sends a model request.
 
-    ``request`` returns None when the call sends no model request. ``cached_tokens`` reads from the response the number
-    of prompt tokens that the provider had cached. ``asks`` returns true when a response, or an item of a stream, asks
+    ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the
+    provider reports in a response, or in an item of a stream; ``adds_usage`` is true when each item of a stream has its
+    own share of them. ``asks`` returns true when a response, or an item of a stream, asks
     for a tool call, and None when it shows neither that nor an answer. ``ends`` returns true for the item after which a
     consumer may leave a stream. ``watch`` puts a visit around the stream of a
     response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's SDK; its request
@@ -307,7 +312,7 @@ class ModelReader:
     """
 
     request: Callable[[Invocation], ModelRequest | None]
-    cached_tokens: Callable[[Any], int | None] | None = None
+    usage: Callable[[Any], Usage | None] | None = None
     asks: Callable[[Any], bool | None] | None = None
     watch: Callable[[Any, ResponseVisit], Any] | None = None
     ends: Callable[[Any], bool] | None = None
@@ -315,6 +320,7 @@ class ModelReader:
     rewrite: Callable[[Invocation, Callable[..., Any]], None] | None = None
     answer_only: Callable[[Invocation, str], None] | None = None
     exchange: Exchange | None = None
+    adds_usage: bool = False
 
 
 class Step(NamedTuple):

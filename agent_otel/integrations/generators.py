@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import handler, run_visit
-from agent_otel.core.plain import is_named
 from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
 
 if TYPE_CHECKING:
@@ -240,10 +239,3 @@ def watched(value: Any, visit: ResponseVisit) -> Any:
     if type(value) is AsyncGeneratorType:
         return MeasuredAsyncGenerator(value, _Steps(None, visit))
     return MeasuredGenerator(value, _Steps(None, visit)) if type(value) is GeneratorType else value
-
-
-def watch_stream(response: Any, visit: ResponseVisit) -> Any:
-    """Put an open visit around the generator of an SDK's ``Stream`` or ``AsyncStream``; return the response."""
-    if is_named(response, "Stream", "AsyncStream"):
-        response._iterator = watched(response._iterator, visit)  # noqa: SLF001 - it has no public place
-    return response

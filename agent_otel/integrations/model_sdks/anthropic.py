@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_text, listed, number, text
+from agent_otel.core.plain import fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
-from agent_otel.integrations.generators import watch_stream
-from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of
+from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
+    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "anthropic",
@@ -61,7 +62,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     thread = fields(fields(body).get("thread"))
-    return ModelRequest(messages(body), continued=text(thread.get("type")) == "continue")
+    is_continued = text(thread.get("type")) == "continue"
+    return ModelRequest(messages(body), continued=is_continued, model=fields(body).get("model"))
 
 
 def messages(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -116,10 +118,13 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
     return RequestPart(TOOL_RESULTS, content, call_id, failed=block.get("is_error") is True)
 
 
-def _cached_tokens(response: Any) -> int | None:
-    """Return the cached tokens of a whole response; a stream has no usage yet."""
-    tokens = getattr(getattr(response, "usage", None), "cache_read_input_tokens", None)
-    return number(tokens)
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a message, or of an event of a stream, which begins with a message."""
+    known = fields(response)
+    counts = known.get("usage")
+    if counts is None and (known := fields(known.get("message"))):
+        counts = known.get("usage")
+    return None if counts is None else read_usage(counts)
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -176,5 +181,5 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed)
 request = ModelReader(
-    _request, _cached_tokens, _asks, watch_stream, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+    _request, _usage, _asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, number, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "bedrock",
@@ -32,7 +34,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if operation not in _OPERATIONS or invocation.instance.meta.service_model.service_name != "bedrock-runtime":
         return None
     params = invocation.arg(1, "api_params")
-    return ModelRequest(_parts(params)) if is_dict(params) else None
+    return ModelRequest(_parts(params), model=fields(params).get("modelId")) if is_dict(params) else None
 
 
 def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -67,10 +69,13 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
     return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None, failed=failed)
 
 
-def _cached_tokens(response: Any) -> int | None:
-    """Return the cached tokens of a whole response; a stream reports usage last."""
-    tokens = response["usage"].get("cacheReadInputTokens") if "usage" in response else None
-    return number(tokens)
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a whole response, or of the last raw event of a stream."""
+    known = fields(response)
+    if "usage" in known:
+        return read_usage(known["usage"])
+    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    return read_usage(json.loads(payload).get("usage")) if kind == "metadata" and type(payload) is bytes else None
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -157,6 +162,4 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 
 exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed)
-request = ModelReader(
-    _request, _cached_tokens, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
-)
+request = ModelReader(_request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

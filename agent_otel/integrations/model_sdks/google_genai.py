@@ -10,8 +10,9 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, number, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from agent_otel.core.types import Invocation
+    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "google-genai",
@@ -51,7 +53,8 @@ _PATHS = (":generateContent", ":streamGenerateContent")
 _ENVELOPES = ({"result"}, {"output"})
 # A quotation of it in a text has a backslash before the quotation mark.
 _CALL = re.compile(r'(?<!\\)"functionCall"\s*:')
-_CACHED = re.compile(r'"cachedContentTokenCount":\s*(\d+)')
+_USAGE = re.compile(r'(?<!\\)"usageMetadata"\s*:\s*(?=\{)')
+_MODEL = re.compile(r"models/([^/:?]+):")
 
 
 def _request(invocation: Invocation) -> ModelRequest | None:
@@ -59,7 +62,9 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     body = invocation.arg(2, "request_dict")
     if not is_dict(body) or not path.partition("?")[0].endswith(_PATHS):
         return None
-    return ModelRequest(_parts(body), continued=is_text(fields(body).get("cachedContent")))
+    model = _MODEL.search(path)
+    is_continued = is_text(fields(body).get("cachedContent"))
+    return ModelRequest(_parts(body), continued=is_continued, model=model and model.group(1))
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -108,14 +113,14 @@ def _unwrapped(response: Any) -> Any:
     return response
 
 
-def _cached_tokens(response: Any) -> int | None:
-    """Return the cached tokens of a whole response: a dictionary up to 1.x, unparsed text in later versions."""
-    if is_dict(response):
-        tokens = response.get("usageMetadata", {}).get("cachedContentTokenCount")
-        return number(tokens)
-    body = getattr(response, "body", None)
-    found = _CACHED.search(body) if type(body) is str else None
-    return int(found.group(1)) if found else None
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a response, or of an item of a stream: a dictionary, or unparsed text in later versions."""
+    known = fields(response)
+    body = known.get("body")
+    if type(body) is not str:
+        return read_usage(known.get("usageMetadata"))
+    found = _USAGE.search(body)
+    return read_usage(json.JSONDecoder().raw_decode(body, found.end())[0]) if found else None
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -170,6 +175,4 @@ def _stream(response: Any) -> Any:
 
 
 exchange = Exchange(_body, _put, _plain, _stream)
-request = ModelReader(
-    _request, _cached_tokens, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
-)
+request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -12,8 +12,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.plain import fields, identity, is_empty, listed, number, text
+from agent_otel.core.plain import fields, identity, is_empty, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
+    from agent_otel.core.usage import Usage
 
 _KINDS = {
     "human": USER,
@@ -38,20 +40,20 @@ _CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_js
 
 def _generated(invocation: Invocation) -> ModelRequest:
     manager = invocation.arg(2, "run_manager")
-    return _request(invocation.arg(0, "messages"), invocation.kwargs, None, getattr(manager, "metadata", None))
+    return _request(invocation, invocation.arg(0, "messages"), None, getattr(manager, "metadata", None))
 
 
 def _events(invocation: Invocation) -> ModelRequest:
     metadata = getattr(invocation.kwargs.get("run_manager"), "metadata", None)
-    return _request(invocation.arg(0, "messages"), invocation.kwargs, None, metadata)
+    return _request(invocation, invocation.arg(0, "messages"), None, metadata)
 
 
 def _streamed(invocation: Invocation) -> ModelRequest:
     messages = invocation.instance._convert_input(invocation.arg(0, "input")).to_messages()
-    return _request(messages, invocation.kwargs, invocation.arg(1, "config"), None)
+    return _request(invocation, messages, invocation.arg(1, "config"), None)
 
 
-def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, metadata: Any) -> ModelRequest:
+def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metadata: Any) -> ModelRequest:
     remedy_hooks.announce_messages(text(fields(message).get("id")) for message in messages)
     around = _running()
     thread = agent = None
@@ -60,7 +62,9 @@ def _request(messages: Sequence[Any], kwargs: Mapping[str, Any], config: Any, me
         found, named = fields(known.get("configurable")), fields(known.get("metadata"))
         thread = thread or identity(found.get("thread_id")) or identity(named.get("thread_id"))
         agent = agent or text(named.get("lc_agent_name"))
-    return ModelRequest(_parts(messages, kwargs), agent=agent, execution=thread)
+    names = fields(invocation.instance)
+    model = text(names.get("model_name")) or text(names.get("model"))
+    return ModelRequest(_parts(messages, invocation.kwargs), agent=agent, execution=thread, model=model)
 
 
 def _running() -> Any:
@@ -98,18 +102,22 @@ def _message(message: Any) -> Iterator[RequestPart]:
         message_id = None
 
 
-def _cached_tokens(result: Any) -> int | None:
-    """Return the cached tokens from the answer's usage, for providers whose SDK has not reported them."""
-    usage = getattr(result.generations[0].message, "usage_metadata", None) or {}
-    tokens = (usage.get("input_token_details") or {}).get("cache_read")
-    return number(tokens)
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a result, or of a chunk of a stream, for providers whose SDK is not read."""
+    counts = _answer(response).get("usage_metadata")
+    return None if counts is None else read_usage(counts)
+
+
+def _answer(response: Any) -> Mapping[str, Any]:
+    """Return the fields of the message in a result; those of a chunk itself."""
+    known = fields(response)
+    generations = listed(known.get("generations"))
+    return fields(fields(generations[0]).get("message")) if generations else known
 
 
 def _asks(response: Any) -> bool | None:
     """Return whether a result, or a chunk of a stream, asks for a tool call, or to go on after a pause."""
-    known = fields(response)
-    generations = listed(known.get("generations"))
-    known = fields(fields(generations[0]).get("message")) if generations else known
+    known = _answer(response)
     if "tool_calls" not in known:
         return None
     if text(fields(known.get("response_metadata")).get("stop_reason")) == "pause_turn":
@@ -121,7 +129,7 @@ def _answered(_: Invocation) -> None:
     handler.model_answered()
 
 
-generated = ModelReader(_generated, _cached_tokens, _asks, outermost=True)
-events = ModelReader(_events, None, _asks, outermost=True)
-streamed = ModelReader(_streamed, None, _asks, outermost=True)
+generated = ModelReader(_generated, _usage, _asks, outermost=True)
+events = ModelReader(_events, _usage, _asks, outermost=True, adds_usage=True)
+streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True)
 answered = Hook(_answered)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.core.types import Invocation
+    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "litellm",
@@ -52,13 +54,19 @@ def _announced(invocation: Invocation) -> None:
     kind = text(fields(invocation.instance).get("call_type"))
     if kind in _CHATS and issubclass(type(given), list):
         tools = fields(body).get("tools")
-        handler.model_announced(ModelRequest(chat({"messages": given, "tools": listed(tools)})))
+        model = fields(invocation.instance).get("model")
+        handler.model_announced(ModelRequest(chat({"messages": given, "tools": listed(tools)}), model=model))
     elif kind in _RESPONSES:
         handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 
 
 def _entered(_: Invocation) -> ModelRequest:
     return ModelRequest(())
+
+
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a whole response, which is an undeclared field of it."""
+    return read_usage(getattr(response, "usage", None))
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -91,6 +99,6 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
 
 
 announced = Hook(_announced)
-responding = ModelReader(_entered, None, asks, outermost=True, rewrite=_rewrite_input)
+responding = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_input)
 exchange = Exchange(_body, _put, plain_model)
-completing = ModelReader(_entered, None, asks, outermost=True, rewrite=_rewrite_chat, exchange=exchange)
+completing = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_chat, exchange=exchange)

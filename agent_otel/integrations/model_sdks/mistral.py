@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import tool_fields, with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.usage import Usage
 
 _CHATS = (
     Wrap("Chat.complete", "chatting"),
@@ -65,7 +67,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if body is None or invocation.arg(0, "method") != "POST":
         return None
     if path in _COMPLETIONS:
-        return ModelRequest(_completion(body))
+        return ModelRequest(_completion(body), model=fields(body).get("model"))
     return _conversation(body) if path.startswith(_CONVERSATIONS) else None
 
 
@@ -78,7 +80,7 @@ def _conversation(body: Any) -> ModelRequest | None:
     """Read a conversation request; one with a conversation id has its fields in a nested request."""
     asked = fields(body)
     if asked.get("conversation_id") is None:
-        return ModelRequest(_entries(asked))
+        return ModelRequest(_entries(asked), model=asked.get("model"))
     more = next((value for name, value in asked.items() if name.endswith("_request")), None)
     return None if more is None else ModelRequest(_entries(fields(more)), continued=True)
 
@@ -153,6 +155,11 @@ def _stream(response: Any) -> Any:
     return response if is_named(response, "EventStream", "EventStreamAsync") else None
 
 
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a response, or of an event of a stream."""
+    return read_usage(fields(_item(response)).get("usage"))
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a response, or an event of a stream, asks for a tool call; a field may be the SDK's sentinel."""
     choices = [fields(choice) for choice in listed(fields(_item(response)).get("choices"))]
@@ -176,5 +183,5 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator")
-chatting = ModelReader(_chatting, asks=_asks, watch=_watch, ends=_ends, outermost=True, exchange=exchange)
+chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange)
 request = ModelReader(_request, rewrite=_rewrite, answer_only=_answer_only)

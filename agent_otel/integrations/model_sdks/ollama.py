@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -38,9 +39,9 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     body = fields(body)
     if "/api/chat" in invocation.args:
-        return ModelRequest(_chat(body))
+        return ModelRequest(_chat(body), model=body.get("model"))
     if "/api/generate" in invocation.args:
-        return ModelRequest(_generate(body), continued=not is_empty(body.get("context")))
+        return ModelRequest(_generate(body), continued=not is_empty(body.get("context")), model=body.get("model"))
     return None
 
 
@@ -110,4 +111,6 @@ def _stream(response: Any) -> Any:
 
 
 exchange = Exchange(_body, _put, plain_model, _stream)
-request = ModelReader(_request, None, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+request = ModelReader(
+    _request, read_usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, number, text
+from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
-from agent_otel.integrations.generators import watch_stream
-from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of
+from agent_otel.integrations.model_sdks.stainless import is_replayable, plain_model, put_json, stream_of, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
+    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "openai",
@@ -53,7 +54,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
-        return ModelRequest(chat(body))
+        return ModelRequest(chat(body), model=fields(body).get("model"))
     return responses(body) if path.endswith("/responses") else None
 
 
@@ -103,6 +104,7 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
     return ModelRequest(
         _responses(body, items),
         continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
+        model=body.get("model"),
     )
 
 
@@ -140,12 +142,13 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[RequestPart]:
         yield RequestPart(ASSISTANT, given(item.get("encrypted_content"), item.get("summary")))
 
 
-def _cached_tokens(response: Any) -> int | None:
-    """Return the cached tokens of a whole response; a stream has no usage yet, a raw response is not parsed."""
-    usage = getattr(response, "usage", None)
-    details = getattr(usage, "prompt_tokens_details", None) or getattr(usage, "input_tokens_details", None)
-    tokens = getattr(details, "cached_tokens", None)
-    return number(tokens)
+def usage(response: Any) -> Usage | None:
+    """Return the usage of a response, or of a chunk or event of a stream; a raw response is not parsed."""
+    known = fields(response)
+    counts = known.get("usage")
+    if counts is None and (known := fields(known.get("response"))):
+        counts = known.get("usage")
+    return None if counts is None else read_usage(counts)
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -217,6 +220,4 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
 
 
 exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed)
-request = ModelReader(
-    _request, _cached_tokens, asks, watch_stream, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
-)
+request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_named, text
+from agent_otel.integrations.generators import watched
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
+    from agent_otel.core.types import Invocation, ResponseVisit
 
 _RAW = "X-Stainless-Raw-Response"
 _RESPONSES = ("LegacyAPIResponse", "APIResponse", "AsyncAPIResponse")
@@ -30,6 +31,16 @@ def plain_model(value: Any) -> Any:
         value = value.parse()
     dump = getattr(type(value), "model_dump", None)
     return value if dump is None else dump(value, mode="json", by_alias=True, exclude_unset=True, warnings=False)
+
+
+def watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put an open visit around the generator of a stream, also of one in a raw response; return the response."""
+    stream = response
+    if is_named(response, "LegacyAPIResponse") and getattr(response, "_stream", False):
+        stream = response.parse()  # which the response keeps for the program
+    if is_named(stream, "Stream", "AsyncStream"):
+        stream._iterator = watched(stream._iterator, visit)
+    return response
 
 
 def stream_of(response: Any) -> Any:

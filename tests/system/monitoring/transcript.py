@@ -25,6 +25,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.core.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ _REFUSING = ToolReader(
     lambda text: ToolResult(text, error_type=semconv.TOOL_ERROR, raised=True, is_refused=True),
 )
 _MODEL = ModelReader(
-    lambda invocation: invocation.args[0], lambda response: int(response["cached_tokens"]), lambda r: bool(r["asks"])
+    lambda invocation: invocation.args[0], lambda response: response["usage"], lambda response: bool(response["asks"])
 )
 _TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
 
@@ -183,7 +184,7 @@ class Transcript:
         visit = handler.enter_model(_MODEL, Invocation(None, (request,), {}))
         assert visit is not None
         with visit:
-            visit.returned({"cached_tokens": cached_tokens, "asks": not is_final})
+            visit.returned({"usage": Usage(cached=cached_tokens), "asks": not is_final})
 
 
 def _text(result: object) -> str:

@@ -1,0 +1,113 @@
+"""The tokens of a model's response, as its provider reports them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_otel.core.plain import dictionaries, fields, number, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Usage(NamedTuple):
+    """Tokens of one response; 0 where the provider reports none.
+
+    ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, and ``media`` are
+    those of images, audio and other media. ``output`` counts the response, of which ``reasoning`` are no text of it.
+    """
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    reasoning: int = 0
+    media: int = 0
+
+    def joined(self, later: Usage, *, adds: bool = False) -> Usage:
+        """Return the usage of a stream with that of a later item.
+
+        Providers repeat a total that grows. Where ``adds`` is true, each item has its own share.
+        """
+        pairs = zip(self, later, strict=True)
+        return Usage(*(before + after if adds else max(before, after) for before, after in pairs))
+
+
+def read(value: Any) -> Usage | None:
+    """Return the usage in a provider's object with the counts; None for any other value, and without a count.
+
+    The names of the counts distinguish the formats: OpenAI's chat (also of Mistral, LiteLLM and many servers), OpenAI's
+    Responses and LangChain, Anthropic, Bedrock, Gemini, Ollama. Zero counts as not reported.
+    """
+    counts = fields(value)
+    for name, reader in _FORMATS:
+        if name in counts:
+            usage = reader(counts)
+            return usage if usage.input or usage.output else None
+    return None
+
+
+def _count(counts: Mapping[str, Any], *names: str) -> int:
+    """Return the sum of the counts with these names."""
+    return sum(max(number(counts.get(name)) or 0, 0) for name in names)
+
+
+def _chat(counts: Mapping[str, Any]) -> Usage:
+    details, written = fields(counts.get("prompt_tokens_details")), fields(counts.get("completion_tokens_details"))
+    return Usage(
+        _count(counts, "prompt_tokens"),
+        _count(details, "cached_tokens"),
+        _count(counts, "completion_tokens"),
+        _count(written, "reasoning_tokens"),
+        _count(details, "audio_tokens", "image_tokens"),
+    )
+
+
+def _items(counts: Mapping[str, Any]) -> Usage:
+    """Read OpenAI's Responses, LangChain, or Anthropic, which counts the tokens of its cache apart."""
+    details = fields(counts.get("input_tokens_details")) or fields(counts.get("input_token_details"))
+    written = fields(counts.get("output_tokens_details")) or fields(counts.get("output_token_details"))
+    cached, apart = _count(details, "cached_tokens", "cache_read"), 0
+    if not details:
+        cached = _count(counts, "cache_read_input_tokens")
+        apart = _count(counts, "cache_read_input_tokens", "cache_creation_input_tokens")
+    return Usage(
+        _count(counts, "input_tokens") + apart,
+        cached,
+        _count(counts, "output_tokens"),
+        _count(written, "reasoning_tokens", "reasoning"),
+        _count(details, "audio_tokens", "image_tokens", "audio", "image"),
+    )
+
+
+def _bedrock(counts: Mapping[str, Any]) -> Usage:
+    cached = _count(counts, "cacheReadInputTokens")
+    read_in = cached + _count(counts, "inputTokens", "cacheWriteInputTokens")
+    return Usage(read_in, cached, _count(counts, "outputTokens"))
+
+
+def _gemini(counts: Mapping[str, Any]) -> Usage:
+    thoughts = _count(counts, "thoughtsTokenCount")
+    by_modality = dictionaries(counts.get("promptTokensDetails"))
+    return Usage(
+        _count(counts, "promptTokenCount", "toolUsePromptTokenCount"),
+        _count(counts, "cachedContentTokenCount"),
+        _count(counts, "candidatesTokenCount") + thoughts,
+        thoughts,
+        sum(_count(each, "tokenCount") for each in by_modality if text(each.get("modality")) not in _TEXTS),
+    )
+
+
+def _ollama(counts: Mapping[str, Any]) -> Usage:
+    return Usage(_count(counts, "prompt_eval_count"), 0, _count(counts, "eval_count"))
+
+
+_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", None)
+_FORMATS = (
+    ("prompt_tokens", _chat),
+    ("input_tokens", _items),
+    ("inputTokens", _bedrock),
+    ("promptTokenCount", _gemini),
+    ("output_tokens", _items),
+    ("prompt_eval_count", _ollama),
+    ("eval_count", _ollama),
+)

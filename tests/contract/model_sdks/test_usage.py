@@ -1,0 +1,162 @@
+"""Tokens that providers report, of whole responses and of streams, through each SDK: an execution's sums are exact."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from examples.local_servers.model import usage
+from tests.servers import anthropic, bedrock, gemini
+from tests.servers.anthropic import AnthropicServer
+from tests.servers.bedrock import BedrockServer
+from tests.servers.gemini import GeminiServer
+from tests.servers.model import ModelServer
+from tests.servers.ollama import OllamaServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+    from tests.servers.model import Json, Reply
+
+ANSWER = "Fine, thank you."
+_PROGRAM = """
+import json, sys
+import agent_otel
+from agent_otel.core import model_tokens
+from agent_otel.core.executions import executions
+from agent_otel._internal import errors
+
+url, text = {url!r}, "How are you? " * 20
+def told(name):
+    state = executions.known(name)
+    tokens = state.tokens
+    return [tokens.requests, tokens.input, tokens.cached, tokens.output, model_tokens.input_tokens(name)]
+
+{client}
+found = {{}}
+for name, send in (("whole", whole), ("streamed", streamed)):
+    with agent_otel.execution(name):
+        send()
+        send()
+        found[name] = told(name)
+assert errors.errors == {{}}, errors.errors
+print(json.dumps(found))
+"""
+
+CHAT = """
+import openai
+client = openai.OpenAI(base_url=url, api_key="scripted", max_retries=0)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat.completions.create(**request)
+def streamed(): list(client.chat.completions.create(**request, stream=True, stream_options={"include_usage": True}))
+"""
+RESPONSES = """
+import asyncio, openai
+request = {"model": "scripted", "input": text}
+async def ask(**more):
+    async with openai.AsyncOpenAI(base_url=url, api_key="scripted", max_retries=0) as client:
+        response = await client.responses.create(**request, **more)
+        if more:
+            async for event in response:
+                if event.type == "response.completed":
+                    break  # as frameworks do
+def whole(): asyncio.run(ask())
+def streamed(): asyncio.run(ask(stream=True))
+"""
+ANTHROPIC = """
+import anthropic
+client = anthropic.Anthropic(base_url=url, api_key="scripted", max_retries=0)
+request = {"model": "scripted", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+def whole(): client.messages.create(**request)
+def streamed():
+    with client.messages.stream(**request) as stream:
+        stream.get_final_text()
+"""
+GEMINI = """
+from google import genai
+client = genai.Client(api_key="scripted", http_options={"base_url": url})
+def whole(): client.models.generate_content(model="gemini-scripted", contents=text)
+def streamed(): list(client.models.generate_content_stream(model="gemini-scripted", contents=text))
+"""
+BEDROCK = """
+import boto3
+client = boto3.client("bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="scripted",
+                      aws_secret_access_key="scripted")
+request = {"modelId": "scripted", "messages": [{"role": "user", "content": [{"text": text}]}]}
+def whole(): client.converse(**request)
+def streamed(): list(client.converse_stream(**request)["stream"])
+"""
+OLLAMA = """
+import ollama
+client = ollama.Client(url)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat(**request)
+def streamed(): list(client.chat(**request, stream=True))
+"""
+MISTRAL = """
+try:
+    from mistralai.client import Mistral
+except ImportError:
+    from mistralai import Mistral
+client = Mistral(api_key="scripted", server_url=url.removesuffix("/v1"))
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat.complete(**request)
+def streamed(): list(client.chat.stream(**request))
+"""
+LITELLM = """
+import litellm
+request = {"model": "openai/scripted", "messages": [{"role": "user", "content": text}], "api_base": url,
+           "api_key": "scripted", "max_retries": 0}
+def whole(): litellm.completion(**request)
+def streamed(): list(litellm.completion(**request, stream=True, stream_options={"include_usage": True}))
+"""
+LANGCHAIN = """
+from langchain_openai import ChatOpenAI
+model = ChatOpenAI(model="scripted", base_url=url, api_key="scripted", max_retries=0)
+def whole(): model.invoke(text)
+def streamed(): list(model.stream(text, stream_usage=True))
+"""
+#: Client, its environment and server, and the tokens that the server says it had cached.
+_CASES: list[tuple[str, str, type[Any], int]] = [
+    (CHAT, "openai-agents", ModelServer, 0),
+    (RESPONSES, "openai-agents", ModelServer, 0),
+    (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS),
+    (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS),
+    (BEDROCK, "bedrock", BedrockServer, bedrock.CACHED_TOKENS),
+    (OLLAMA, "ollama", OllamaServer, 0),
+    (MISTRAL, "mistralai", ModelServer, 0),
+    (LITELLM, "litellm", ModelServer, 0),
+    (LANGCHAIN, "langchain", ModelServer, 0),
+]
+_NAMES = ["chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "mistral", "litellm", "langchain"]
+
+
+@pytest.mark.parametrize(("client", "row", "server", "cached"), _CASES, ids=_NAMES)
+def test_the_tokens_of_an_execution_are_those_that_the_provider_counts(
+    environment: Callable[[str], Environment], client: str, row: str, server: type[Any], cached: int
+) -> None:
+    def reply(request: Json) -> Reply:
+        if client is MISTRAL:  # its API needs no option for the usage of a stream
+            request["stream_options"] = {"include_usage": True}
+        return ANSWER
+
+    with server(reply) as model:
+        code = _PROGRAM.format(url=model.base_url, client=textwrap.dedent(client))
+        done = environment(row).run(
+            code,
+            env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"},
+            check=True,
+        )
+        found = json.loads(done.stdout.splitlines()[-1])
+        counted = [usage(request, ANSWER) for request in model.requests]
+    for name, sent in (("whole", counted[:2]), ("streamed", counted[2:])):
+        read, written = [10, 10] if server is OllamaServer else [count for count, _ in sent], [2, 2]
+        if server is not OllamaServer:
+            written = [count for _, count in sent]
+        if server in {AnthropicServer, BedrockServer}:  # what was read from the cache stands beside the rest
+            read = [count + cached for count in read]
+        assert found[name] == [2, sum(read), 2 * cached, sum(written), read[1]]

@@ -1,0 +1,84 @@
+"""Usage of responses: each provider's counts, streams, and numbers that are missing, zero or no numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_otel.core.usage import Usage, read
+
+CHAT = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 200,
+    "total_tokens": 1200,
+    "prompt_tokens_details": {"cached_tokens": 768, "audio_tokens": 40},
+    "completion_tokens_details": {"reasoning_tokens": 150},
+}
+RESPONSES = {
+    "input_tokens": 1000,
+    "output_tokens": 200,
+    "input_tokens_details": {"cached_tokens": 768},
+    "output_tokens_details": {"reasoning_tokens": 150},
+}
+ANTHROPIC = {
+    "input_tokens": 32,
+    "cache_read_input_tokens": 768,
+    "cache_creation_input_tokens": 200,
+    "output_tokens": 200,
+}
+LANGCHAIN = {
+    "input_tokens": 1000,
+    "output_tokens": 200,
+    "input_token_details": {"cache_read": 768, "cache_creation": 200},
+    "output_token_details": {"reasoning": 150},
+}
+GEMINI = {
+    "promptTokenCount": 1000,
+    "cachedContentTokenCount": 768,
+    "candidatesTokenCount": 50,
+    "thoughtsTokenCount": 150,
+    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 742}, {"modality": "IMAGE", "tokenCount": 258}],
+}
+BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, "cacheWriteInputTokens": 200}
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [
+        (CHAT, Usage(1000, 768, 200, 150, 40)),
+        (RESPONSES, Usage(1000, 768, 200, 150)),
+        (ANTHROPIC, Usage(1000, 768, 200)),
+        (LANGCHAIN, Usage(1000, 768, 200, 150)),
+        (GEMINI, Usage(1000, 768, 200, 150, 258)),
+        (BEDROCK, Usage(1000, 768, 200)),
+        ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
+    ],
+)
+def test_each_format_gives_the_same_tokens(counts: dict[str, Any], usage: Usage) -> None:
+    assert read(counts) == usage
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        None,
+        "1000",
+        {},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+        {"prompt_tokens": None, "completion_tokens": None},
+        {"prompt_tokens": -1, "completion_tokens": "many"},
+        {"input_tokens": float("nan"), "output_tokens": True},
+        {"promptTokenCount": [], "promptTokensDetails": "TEXT"},
+        {"tokens": 7},
+    ],
+)
+def test_a_report_without_a_count_is_none(counts: object) -> None:
+    assert read(counts) is None
+
+
+def test_totals_of_a_stream_grow_and_shares_add_up() -> None:
+    begin, end = Usage(1000, 768), Usage(0, 0, 200, 150)
+    assert begin.joined(end) == Usage(1000, 768, 200, 150)
+    assert Usage(1000, 0, 50).joined(Usage(1000, 0, 200)) == Usage(1000, 0, 200)
+    assert Usage(1000, 0, 50).joined(Usage(0, 0, 150), adds=True) == Usage(1000, 0, 200)
