@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent_otel.core.plain import dictionaries, fields, number, text
+from agent_otel.core.plain import dictionaries, fields, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,12 @@ def read(value: Any) -> Usage | None:
 
 def _count(counts: Mapping[str, Any], *names: str) -> int:
     """Return the sum of the counts with these names."""
-    return sum(max(number(counts.get(name)) or 0, 0) for name in names)
+    total = 0
+    for name in names:
+        value = counts.get(name)
+        if type(value) is int and value > 0:
+            total += value
+    return total
 
 
 def _chat(counts: Mapping[str, Any]) -> Usage:
