@@ -279,10 +279,12 @@ class Exchange:
     """Functions that send a request again, with the answer to a call in its response.
 
     ``body`` returns the name of a format in `agent_otel.messages.exchange` and the body, as a dictionary; None for a
-    request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a stream,
-    as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an awaitable of
-    it, and None for a whole response; ``generator`` is the attribute that has it, empty where the object is the
-    generator itself. ``changed`` returns an item of a stream with other values, behind the ``earlier`` items.
+    request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a
+    stream, as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an
+    awaitable of it, and None for a whole response; ``generator`` is the attribute that has it, empty where the object
+    is the generator itself. ``replaced`` returns a stream with other items, where it has no such attribute.
+    ``changed`` returns an item of a stream with other values, behind the ``earlier`` items. ``reword`` applies a
+    function to the texts of the tool results in a request to which no tool can be added.
     """
 
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
@@ -291,6 +293,8 @@ class Exchange:
     stream: Callable[[Any], Any] | None = None
     generator: str = ""
     changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = _unchanged
+    replaced: Callable[[Any, Any], Any] | None = None
+    reword: Callable[[Invocation, Callable[[str], str]], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

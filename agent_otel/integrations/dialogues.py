@@ -83,6 +83,8 @@ def _generator_of(exchange: Exchange, stream: Any) -> Any:
 
 def _replaced(exchange: Exchange, value: Any, stream: Any, items: Any) -> Any:
     """Put a generator in the place of a stream's own."""
+    if exchange.replaced is not None:
+        return exchange.replaced(stream, items)
     if not exchange.generator:
         return items
     setattr(stream, exchange.generator, items)
@@ -106,7 +108,8 @@ def _items(
             further.append(stream)
             generator = _generator_of(exchange, stream)
     finally:
-        generator.close()
+        if hasattr(generator, "close"):
+            generator.close()
         if exchange.generator:
             for stream in further:
                 stream.close()

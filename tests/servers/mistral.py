@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from examples.local_servers.model import chat_answer
 from examples.local_servers.web import Answer
-from tests.servers.scripted import ScriptedServer
+from tests.servers.scripted import ScriptedServer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,9 +29,11 @@ class MistralServer(ScriptedServer):
         }
 
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages, which have OpenAI's shape."""
+        """A request's messages, which have OpenAI's shape; of a conversation the results that it appends."""
         messages: list[Json] = request.get("messages", [])
-        return messages
+        entries = request.get("inputs")
+        new = entries if isinstance(entries, list) else []
+        return [*messages, *(result(entry["tool_call_id"], entry["result"]) for entry in new if "result" in entry)]
 
 
 def _answer(request: Json, reply: Reply) -> Answer:
@@ -54,7 +56,18 @@ def _events(request: Json, reply: Reply) -> Iterator[str]:
 
 def _conversation(request: Json, reply: Reply) -> Answer:
     del request
-    output = {"object": "entry", "type": "message.output", "role": "assistant", "content": reply}
+    outputs: list[Json] = [{"object": "entry", "type": "message.output", "role": "assistant", "content": reply}]
+    if not isinstance(reply, str):
+        outputs = [
+            {
+                "object": "entry",
+                "type": "function.call",
+                "tool_call_id": call.id,
+                "name": call.name,
+                "arguments": json.dumps(call.arguments),
+            }
+            for call in reply
+        ]
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    whole = {"object": "conversation.response", "conversation_id": "conv_1", "outputs": [output], "usage": usage}
+    whole = {"object": "conversation.response", "conversation_id": "conv_1", "outputs": outputs, "usage": usage}
     return Answer(json.dumps(whole).encode())

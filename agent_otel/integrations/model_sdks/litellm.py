@@ -10,18 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel.core.plain import fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks.openai import asks, chat, responses
+from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.streams import MeasuredStream, with_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.core.types import Invocation
+    from agent_otel.core.types import Invocation, ResponseVisit
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
@@ -70,9 +71,9 @@ def _usage(response: Any) -> Usage | None:
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    """Return the messages and tools of a completion; streams are left to the SDK below, where there is one."""
+    """Return the messages and tools of a completion; an SDK below finds the tool in the request, and adds none."""
     named = invocation.kwargs
-    if len(invocation.args) > _POSITIONAL or named.get("stream"):
+    if len(invocation.args) > _POSITIONAL:
         return None
     body = {name: named[name] for name in ("tools", "functions", "tool_choice", "n") if name in named}
     return "chat", {**body, "messages": listed(invocation.arg(1, "messages"))}
@@ -98,7 +99,26 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.kwargs = {**invocation.kwargs, **body}
 
 
+def _stream(response: Any) -> Any:
+    return response if is_named(response, "CustomStreamWrapper", "MeasuredStream") else None
+
+
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or a chunk of a stream, asks for a tool call; a chunk's fields are no attributes."""
+    if not is_named(response, "ModelResponseStream"):
+        return asks(response)
+    deltas = [choice.delta for choice in response.choices]
+    return any(getattr(delta, "tool_calls", None) for delta in deltas) if deltas else None
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put a visit around the steps of a stream, which has both kinds of them."""
+    return MeasuredStream(response, visit) if _stream(response) is not None else response
+
+
 announced = Hook(_announced)
 responding = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_input)
-exchange = Exchange(_body, _put, plain_model)
-completing = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_chat, exchange=exchange)
+exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items)
+completing = ModelReader(
+    _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange
+)

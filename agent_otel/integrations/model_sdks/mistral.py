@@ -78,11 +78,18 @@ def _completion(body: Any) -> Iterator[RequestPart]:
 
 def _conversation(body: Any) -> ModelRequest | None:
     """Read a conversation request; one with a conversation id has its fields in a nested request."""
+    inner = _inner(body)
+    if inner is None:
+        return None
+    return ModelRequest(_entries(fields(inner)), continued=inner is not body, model=fields(inner).get("model"))
+
+
+def _inner(body: Any) -> Any:
+    """Return the request that has the entries, None where there is none."""
     asked = fields(body)
     if asked.get("conversation_id") is None:
-        return ModelRequest(_entries(asked), model=asked.get("model"))
-    more = next((value for name, value in asked.items() if name.endswith("_request")), None)
-    return None if more is None else ModelRequest(_entries(fields(more)), continued=True)
+        return body
+    return next((value for name, value in asked.items() if name.endswith("_request")), None)
 
 
 def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -118,6 +125,28 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     # The SDK made this model for this request only; its messages may be the program's own and are copied.
     if path.partition("#")[0] in _COMPLETIONS and type(messages) is list and is_named(body, "BaseModel"):
         body.messages = view(messages, cached=False)
+
+
+def _no_body(_: Invocation) -> None:
+    return None
+
+
+def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    """Reword the results that a conversation gets: it has the tools that it began with, and no request adds one."""
+    body = invocation.arg(4, "request")
+    if body is None or not invocation.arg(1, "path").startswith(_CONVERSATIONS):
+        return
+    inner = _inner(body)
+    entries = listed(fields(inner).get("inputs"))
+    if entries:
+        inner.inputs = [_reworded(entry, reword) for entry in entries]  # the program's own entries are copied
+
+
+def _reworded(entry: Any, reword: Callable[[str], str]) -> Any:
+    result = text(fields(entry).get("result"))
+    if result is None or not is_named(entry, "FunctionResultEntry"):
+        return entry
+    return entry.model_copy(update={"result": reword(result)})
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
@@ -184,4 +213,6 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator")
 chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange)
-request = ModelReader(_request, rewrite=_rewrite, answer_only=_answer_only)
+request = ModelReader(
+    _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(_no_body, _put, reword=_reword)
+)

@@ -76,8 +76,12 @@ class Dialogues:
     def begin(self, reader: ModelReader, invocation: Invocation) -> _Dialogue | None:
         """Offer the tool in a request; return None without a reference in it, and where the program has the tool."""
         exchange = reader.exchange
-        found = exchange.body(invocation) if exchange is not None and self._is_of_use else None
-        if exchange is None or found is None:
+        if exchange is None or not self._is_of_use:
+            return None
+        if exchange.reword is not None:
+            exchange.reword(invocation, policy.without_tool)
+        found = exchange.body(invocation)
+        if found is None:
             return None
         name, body = found
         form = FORMATS[name]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv, settings
@@ -38,6 +39,8 @@ PREVIEW_BYTES: Final = 4 * 1024
 
 GET_TOOL_RESULT: Final = "get_tool_result"
 """The tool with which a model reads a stored result; its own results are never stored."""
+
+_NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)')
 
 #: Bytes that go on whole when the store fails and neither a ceiling nor a payload's cap is known: half of 2 MiB, the
 #: smallest payload cap that durable runtimes share (Temporal's and Dapr's).
@@ -200,6 +203,11 @@ def _about_rest(ref: str | None, *, names_tool: bool) -> str:
     if names_tool:
         return f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
     return f'the whole is stored: ref="{ref}"'
+
+
+def without_tool(text: str) -> str:
+    """Return a view that has the reference and does not name the tool; any other text as it is."""
+    return _NAMED.sub(r"\1", text) if GET_TOOL_RESULT in text else text
 
 
 def _data(shown: str, size: Size, ref: str | None, rest: str) -> dict[str, Any]:

@@ -37,11 +37,13 @@ def _answer(call: Any, text: str) -> dict[str, Any]:
 
 
 def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
-    """One run, sync; the answers go back as LiteLLM's objects."""
+    """One run, sync, streamed when the setting says so; the answers go back as LiteLLM's objects."""
     request, functions = _begin(base_url, tools, prompt)
     with by_hand.running():
         while True:
-            message = litellm.completion(**request).choices[0].message
+            answer = litellm.completion(**request, stream=setting == "stream")
+            whole = litellm.stream_chunk_builder(list(answer)) if setting == "stream" else answer
+            message = whole.choices[0].message
             if not message.tool_calls:
                 return str(message.content)
             request["messages"].append(message)

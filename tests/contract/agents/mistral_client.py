@@ -80,3 +80,20 @@ async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str
                 for call in calls:
                     result = await by_hand.call_later(functions, _asked(call), setting)
                     request["messages"].append(_answer(call, result))
+
+
+def converse(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """One run over a conversation that the provider keeps."""
+    request, functions = _begin(tools, prompt)
+    with Mistral(api_key="scripted", server_url=base_url) as client, by_hand.running():
+        answer = client.beta.conversations.start(model="scripted", inputs=prompt, tools=request["tools"])
+        while True:
+            calls = [entry for entry in answer.outputs if entry.type == "function.call"]
+            if not calls:
+                return str(answer.outputs[0].content)
+            results = []
+            for call in calls:
+                arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
+                text = by_hand.call(functions, Asked(call.name, arguments, call.tool_call_id), setting)
+                results.append({"type": "function.result", "tool_call_id": call.tool_call_id, "result": text})
+            answer = client.beta.conversations.append(conversation_id=answer.conversation_id, inputs=results)

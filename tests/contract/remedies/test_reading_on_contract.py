@@ -84,6 +84,7 @@ WAYS = {
     "mistral, streamed": Way("mistralai", "mistral_client", "astream", MistralServer),
     "ollama, streamed": Way("ollama", "ollama_client", "astream", OllamaServer),
     "litellm": Way("litellm", "litellm_client", "arun"),
+    "litellm alone, streamed": Way("litellm", "litellm_client", "astream", AnthropicServer),
     "langgraph, streamed": Way("langchain", "langgraph", "astream"),
     "openai-agents, streamed": Way("openai-agents", "openai_agents", "astream"),
     "openai-agents, responses": Way("openai-agents", "openai_agents", "astream", setting="responses"),
@@ -128,7 +129,7 @@ def ran(request: pytest.FixtureRequest, environment: Callable[[str], Environment
             f"tests.contract.agents.{way.agent}",
             way.function,
             way.setting,
-            env={**QUIET, **VARIABLES},
+            env={**QUIET, **VARIABLES, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
             check=True,
         )
         yield Ran(json.loads(done.stdout.splitlines()[-1]), server.requests, server.tool_results())
@@ -167,6 +168,30 @@ def test_the_requests_and_the_reading_are_measured(ran: Ran) -> None:
     assert _sum(ran, "agent_otel.model.history.lost") == _sum(ran, "agent_otel.model.history.dropped") == 0
     reading = [span for span in ran.report["spans"] if span["attributes"].get("tool.name") == "get_tool_result"]
     assert [span["attributes"]["tool.result.truncated"] for span in reading] == [False, False]
+
+
+def test_a_conversation_at_the_provider_does_not_name_it(environment: Callable[[str], Environment]) -> None:
+    """Mistral's conversations keep the tools that they began with, so that none can be added for a reference."""
+
+    def answer(request: Json) -> Reply:
+        return "done" if tool_results(request) else [ToolCall("call_1", "report", {"name": "a"})]
+
+    with MistralServer(answer) as server:
+        done = environment("mistralai").run(
+            PROGRAM,
+            server.base_url,
+            "tests.contract.agents.mistral_client",
+            "converse",
+            "",
+            env={**QUIET, **VARIABLES},
+            check=True,
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert (report["said"], report["ran"], report["messages"], report["errors"]) == ("done", ["report"], [], {})
+    assert [_offers(each) for each in server.requests] == [0, 0]
+    shown = server.tool_results()["call_1"]
+    assert re.search(r'; the whole is stored: ref="claim:v2:[^"]+"\]$', shown)
+    assert "get_tool_result" not in shown
 
 
 def test_switched_off_it_is_not_offered_and_not_named(environment: Callable[[str], Environment]) -> None:

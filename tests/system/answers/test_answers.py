@@ -38,6 +38,7 @@ _STACKS = {
     "pydantic_ai,async": ("pydantic-ai", "model:ModelServer"),
     "pydantic_ai,stream": ("pydantic-ai", "model:ModelServer"),
     "litellm_client,sync": ("litellm", "model:ModelServer"),
+    "litellm_client,sync stream": ("litellm", "anthropic:AnthropicServer"),
     "mistral_client,sync": ("mistralai", "mistral:MistralServer"),
     "mistral_client,stream": ("mistralai", "mistral:MistralServer"),
     "ollama_client,sync": ("ollama", "ollama:OllamaServer"),

@@ -1,0 +1,63 @@
+"""Streams of models that are iterators of both kinds themselves, sync and async, and hold no generator to replace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import ResponseVisit
+
+
+class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A stream; in all but its steps the object that the model's SDK has made."""
+
+    def __iter__(self) -> _Stream:
+        return self
+
+    def __aiter__(self) -> _Stream:
+        return self
+
+
+class MeasuredStream(_Stream):
+    """A stream with a visit around its steps."""
+
+    def __init__(self, stream: Any, visit: ResponseVisit) -> None:
+        super().__init__(stream)
+        self._self_visit = visit
+
+    def __next__(self) -> Any:
+        with self._self_visit.step():
+            item = self.__wrapped__.__next__()
+            self._self_visit.item(item)
+            return item
+
+    async def __anext__(self) -> Any:
+        with self._self_visit.step():
+            item = await self.__wrapped__.__anext__()
+            self._self_visit.item(item)
+            return item
+
+
+class _OtherItems(_Stream):
+    """A stream whose items come from a generator, sync or async as the program reads them."""
+
+    def __init__(self, stream: Any, items: Any) -> None:
+        super().__init__(stream)
+        self._self_items = items
+
+    def __next__(self) -> Any:
+        return next(self._self_items)
+
+    async def __anext__(self) -> Any:
+        return await anext(self._self_items)
+
+    async def aclose(self) -> None:
+        """Close the generator, which closes the stream."""
+        await self._self_items.aclose()
+
+
+def with_items(stream: Any, items: Any) -> Any:
+    """Return a stream that hands on the items of a generator."""
+    return _OtherItems(stream, items)
