@@ -41,7 +41,8 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "api": ("_internal", "core", "integrations"),
     "auto": ("_bootstrap",),
     "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
-    "cli": ("_internal", "alerts", "caps", "doctor", "semconv", "semconv_types", "settings"),
+    "explain": ("caps", "core", "measure", "messages", "remedies", "settings"),
+    "cli": ("_internal", "alerts", "caps", "doctor", "explain", "semconv", "semconv_types", "settings"),
     "testing": (
         "_bootstrap",
         "_internal",

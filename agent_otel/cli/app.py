@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
     "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
     "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
+    "explain": ("agent_otel.cli.explain", "A payload in a file: bytes by path and tool, room left, savings."),
     "doctor": ("agent_otel.cli.doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
     "report": (
         "agent_otel.cli.report",

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 PIECE: Final = 8 * 1024  # characters up to which a container is decoded as a whole
 BATCH: Final = 32 * 1024  # characters of small elements that are decoded together
+STEPS: Final = 200_000  # values read one by one, at 5 µs each
 
 _FIRST: Final = 512  # characters in which the short members before a long one are looked for
 _SMALL: Final = 256
 _WIDE: Final = 16  # members after which those of an object are decoded together
 _DEPTH: Final = 64
 _ENCODED: Final = 2  # levels of JSON in a string of JSON
-_STEPS: Final = 200_000  # values read one by one, at 5 µs each
 _NEAR: Final = 4096  # characters in which more than one small element ends
 _OFTEN: Final = 2
 _FAILURES: Final = 16  # guesses in one container that lead to nothing
@@ -121,12 +121,12 @@ class _Frame:
 class Reader:
     """Reads one text, and JSON in its strings where a runtime encodes twice."""
 
-    def __init__(self, window: Window, visitor: Visitor, encoded: int = _ENCODED) -> None:
+    def __init__(self, window: Window, visitor: Visitor, encoded: int = _ENCODED, steps: int = STEPS) -> None:
         self._window = window
         self._visitor = visitor
         self._encoded = encoded
         self._frames: list[_Frame] = []
-        self._steps = _STEPS
+        self._steps = steps
         self._guesses = _GUESSES
         self._usual: dict[tuple[int, str], int] = {}  # bytes of the last long container at a depth and under a key
 
@@ -258,6 +258,7 @@ class Reader:
             # The arguments in a list are looked at one by one, because each may be encoded again.
             value = self._container(opener, key) if self._frames or opener == "{" else _MISSING
             if value is _MISSING:
+                self._flush(frame)
                 self._enter(_Frame(_CLOSER[opener], spot, self._visitor.fields(spot), key, start))
                 return
         else:
@@ -311,6 +312,7 @@ class Reader:
             frame.failures = _FAILURES
             return False
         window.at += used - 2  # less than the row, where the container ended within it
+        self._flush(frame)
         self._visitor.form = window.form
         if frame.closer == "}":
             self._visitor.members(frame.spot, frame.fields, values)
@@ -364,6 +366,7 @@ class Reader:
             window.at = end + 1
             self._take(frame, key, spot, text, start)
             return
+        self._flush(frame)
         if not (self._encoded and self._is_argument() and self._nested(spot)):
             self._visitor.text(spot, self._pieces(window.raw), lambda: window.read() - start)
         length = window.read() - start
@@ -388,7 +391,7 @@ class Reader:
             return False
         chunks = self._pieces(outer.string)
         window = Window(chunks, (outer.quote, *outer.around))
-        reader = Reader(window, self._visitor, self._encoded - 1)
+        reader = Reader(window, self._visitor, self._encoded - 1, self._steps)
         if reader.read(spot) is not None:
             self._visitor.partly()
         for _ in chunks:

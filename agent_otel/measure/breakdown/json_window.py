@@ -236,10 +236,10 @@ def _begins_escape(text: str, at: int) -> bool:
     return (len(before) - len(before.rstrip("\\"))) % 2 == 1
 
 
-def unescaped(raw: str) -> str:
-    """Return the beginning of a string that is given as it is written."""
+def unescaped(raw: str, *, is_whole: bool = False) -> str:
+    """Return the beginning of a string that is given as it is written; all of it if no escape is cut (``is_whole``)."""
     try:
-        return _scan_string(raw[: _between_escapes(raw)] + '"', 0, False)[0]
+        return _scan_string((raw if is_whole else raw[: _between_escapes(raw)]) + '"', 0, False)[0]
     except ValueError:
         return raw
 

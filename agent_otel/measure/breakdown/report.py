@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_otel.measure.breakdown.accumulator import Tally
-from agent_otel.measure.breakdown.json_reader import Reader
+from agent_otel.measure.breakdown.json_reader import STEPS, Reader
 from agent_otel.measure.breakdown.json_window import MALFORMED, Window, chunks_of
 from agent_otel.measure.breakdown.objects import LiveTally
 from agent_otel.measure.breakdown.paths import OTHER, largest
@@ -14,7 +14,7 @@ from agent_otel.measure.breakdown.unread import Unread
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from agent_otel.measure.breakdown.unread import Held, UnreadBytes
 
@@ -79,12 +79,25 @@ def breakdown_text(
     if isinstance(data, memoryview):
         data = data.cast("B")
     total = text_bytes(data) if isinstance(data, str) else len(data)
-    window = Window(chunks_of(data))
+    return breakdown_chunks(chunks_of(data), total, tool_of, is_tool=is_tool, held=held)
+
+
+def breakdown_chunks(  # noqa: PLR0913 - those of breakdown_text, and the steps
+    chunks: Iterator[str],
+    total: int,
+    tool_of: Callable[[str], str | None],
+    *,
+    is_tool: Callable[[str], bool] = bool,
+    held: Held | None = None,
+    steps: int = STEPS,
+) -> Breakdown | None:
+    """Return the same of a text that is given in chunks, of ``total`` bytes, and read in at most so many ``steps``."""
+    window = Window(chunks)
     if not window.peek():
         return None
     gap = 1 if '": ' in window.text[:_HEAD] else 0
     tally = Tally(tool_of, is_tool, gap, Unread(held) if held is not None else None)
-    reason = Reader(window, tally).read(tally.root)
+    reason = Reader(window, tally, steps=steps).read(tally.root)
     read = window.read()
     if reason is not None and (not tally.paths.sizes(1) or (reason is MALFORMED and read * 2 <= total)):
         return None

@@ -1,0 +1,140 @@
+"""``agent-otel explain``: a payload in a file, by path, tool and turn, its room, and the bytes that remedies save."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from rich.text import Text
+from rich.tree import Tree
+
+from agent_otel.cli import console
+from agent_otel.cli.console import Failure
+from agent_otel.explain.explanation import Explanation, explain
+from agent_otel.explain.opening import opened
+from agent_otel.explain.source import SourceError
+from agent_otel.explain.tree import Node, by_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_LARGEST: Final = 12
+_ROOMS: Final = 8
+_BRANCHES: Final = 6
+
+
+@click.command("explain")
+@click.argument("file", metavar="FILE|-")
+@click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
+@click.option("--all", "everything", is_flag=True, help="Print all runtimes and all paths.")
+@click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
+def command(file: str, thread: str | None, *, everything: bool, as_json: bool) -> None:
+    """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
+
+    It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, Temporal
+    histories (temporal workflow show --output json) and LangGraph's SQLite checkpoints. Sizes are bytes. Nothing leaves
+    this machine.
+    """
+    try:
+        with opened(file, thread) as source:
+            found = explain(file, source)
+    except SourceError as error:
+        raise Failure(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(as_data(found)))
+        return
+    _print(found, everything=everything)
+
+
+def as_data(found: Explanation) -> dict[str, Any]:
+    """Return an explanation as JSON."""
+    data = asdict(found)
+    data["rooms"] = [room._asdict() for room in found.rooms]
+    data["savings"] = [saving._asdict() for saving in found.savings]
+    unread = found.breakdown.unread
+    data["breakdown"]["unread"] = None if unread is None else unread._asdict()
+    for turn in data["turns"]:
+        turn["parts"] = [{"kind": kind, "tool": tool, "bytes": count} for (kind, tool), count in turn["parts"].items()]
+    return data
+
+
+def _print(found: Explanation, *, everything: bool) -> None:
+    total = found.payload_bytes
+    turns = f", {len(found.turns):,} turns" if found.turns else ""
+    console.say(f"{found.name}: {found.kind}, {total:,} bytes{turns}", "bold")
+    for note in found.notes:
+        console.say(note, "yellow")
+    _tree(by_path(found.breakdown.paths, total), everything=everything)
+    _shares("tool", "bytes of results", found.breakdown.tools.items(), total, everything=everything)
+    duplicates = [(f"{one.path} = {one.other_path}", one.bytes) for one in found.breakdown.duplicates]
+    _shares("duplicate", "bytes", duplicates, total, everything=everything)
+    if found.breakdown.unread is not None:
+        unread = found.breakdown.unread.paths
+        _shares("read by no model request", "bytes", unread.items(), total, everything=everything)
+    _rooms(found, everything=everything)
+    _savings(found)
+
+
+def _tree(root: Node, *, everything: bool) -> None:
+    """Print the bytes by path; small branches are added up."""
+    drawn = Tree(_label(root, root.bytes))
+    waiting = [(root, drawn)]
+    while waiting:
+        node, branch = waiting.pop()
+        shown = (
+            node.children
+            if everything
+            else [child for child in node.children[:_BRANCHES] if child.bytes * 100 >= root.bytes]
+        )
+        waiting += [(child, branch.add(_label(child, root.bytes))) for child in shown]
+        rest = node.children[len(shown) :]
+        if rest:
+            branch.add(Text(f"{sum(child.bytes for child in rest):,}  {len(rest)} more", "dim"))
+    console.console().print(drawn)
+
+
+def _label(node: Node, total: int) -> Text:
+    return Text.assemble((f"{node.bytes:,}", "bold"), f"  {_share(node.bytes, total)}  ", (node.name, "cyan"))
+
+
+def _share(part: int, total: int) -> str:
+    return f"{100 * part / max(1, total):.0f} %"
+
+
+def _shares(head: str, unit: str, rows: Iterable[tuple[str, int]], total: int, *, everything: bool) -> None:
+    ordered = sorted(rows, key=lambda row: -row[1])
+    if ordered:
+        console.say("")
+        shown = ordered if everything else ordered[:_LARGEST]
+        console.table((head, unit, "share"), [(name, f"{count:,}", _share(count, total)) for name, count in shown])
+
+
+def _rooms(found: Explanation, *, everything: bool) -> None:
+    rooms = found.rooms if everything else found.rooms[:_ROOMS]
+    rows = [
+        (
+            room.runtime,
+            room.boundary,
+            f"{room.cap_bytes:,}",
+            f"{room.left_bytes:,}" if room.left_bytes >= 0 else f"over by {-room.left_bytes:,}",
+            "" if room.turns_left is None else f"{room.turns_left:,}",
+        )
+        for room in rooms
+    ]
+    console.say("")
+    console.table(("runtime", "boundary", "smallest cap", "room left", "turns left"), rows)
+    if not found.sizes:
+        console.say("turns left: unknown, the payload shows no turns", "dim")
+
+
+def _savings(found: Explanation) -> None:
+    if not found.savings:
+        return
+    rows = [
+        (saving.remedy, f"{saving.bytes:,}", "the payload" if saving.of_payload else "the next request", saving.setting)
+        for saving in found.savings
+    ]
+    console.say("")
+    console.table(("remedy", "saves bytes", "of", "setting"), rows)
