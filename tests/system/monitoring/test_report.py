@@ -159,6 +159,7 @@ def _grown(engine: Prometheus, *arguments: str) -> Ran:
     return ran
 
 
+@pytest.mark.shows("001.daily_review")
 def test_a_tool_that_grew(growing: Prometheus) -> None:
     (row,) = json.loads(_grown(growing, "--json").out)["grown"]
     # Nineteen of twenty results of the period are below (4,096 + 0.95 x 61,440) bytes, as buckets have it.

@@ -133,6 +133,7 @@ def test_unmeasured():
     run.runpytest_subprocess(*PLUGIN).assert_outcomes(passed=3)
 
 
+@pytest.mark.shows("001.evaluation")
 def test_failures_name_the_tool_the_bytes_the_layer_and_what_to_do(run: pytest.Pytester) -> None:
     said = output(
         run,
@@ -183,6 +184,7 @@ def test_no_model(agent_run):
     assert "agent_run.py" not in said  # the trace ends in the test
 
 
+@pytest.mark.shows("000.single_turn_tests")
 def test_turns_to_cap(run: pytest.Pytester) -> None:
     said = output(
         run,
