@@ -1,4 +1,4 @@
-"""API for programs without a framework: `tool`, `tool_call`, `execution` and `payload`.
+"""API for programs without a framework: `tool`, `tool_call`, `execution`, `payload` and `flush`.
 
 While ``AGENT_OTEL`` is off, all of them do nothing but test a flag.
 """
@@ -341,6 +341,19 @@ def payload(  # noqa: PLR0913 - the fields of a payload
         if named is not None:
             execution, workflow = execution or named.id, workflow or named.workflow
         core.observer.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)
+
+
+def flush(seconds: float = 5.0) -> bool:
+    """Export what has been recorded, and return False when that takes longer than ``seconds``.
+
+    For platforms that suspend or kill a process without notice, such as AWS Lambda between two events; elsewhere the
+    end of the process flushes. Providers that the program has set are flushed too. Raises nothing.
+    """
+    if not env.active or _core() is None:
+        return True
+    from agent_otel.core import flushing  # noqa: PLC0415 - few programs flush
+
+    return errors.guarded("flush")(flushing.flush)(seconds) is True
 
 
 def load() -> None:

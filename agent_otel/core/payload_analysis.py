@@ -75,6 +75,11 @@ def look_into(carried: Payload, explanation: Explanation) -> None:
         explanation.found(found)
 
 
+def drain(seconds: float) -> None:
+    """Wait at most ``seconds`` until no payload waits; a payload that still waits then gets no breakdown."""
+    _analyst.drain(seconds)
+
+
 def attributes(found: Breakdown, calls: Mapping[str, SeenCall]) -> dict[str, Any]:
     """Return the span attributes of an analysed payload; ``calls`` are the execution's calls by id."""
     said: dict[str, Any] = {

@@ -34,6 +34,7 @@ _LONGEST_WAIT_SECONDS = 300.0
 #: The telemetry of this process; None before the first measured call.
 resolved: Telemetry | None = None
 _flusher: lifecycle.Flusher | None = None
+_owned: list[object] = []
 _integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
 
@@ -130,6 +131,11 @@ def flush(seconds: float) -> bool:
     return _flusher is None or _flusher.flush(seconds)
 
 
+def owns(provider: object) -> bool:
+    """Return true when this package has built a provider."""
+    return any(provider is owned for owned in _owned)
+
+
 def _resolve(chosen: Settings) -> Telemetry:
     tracer = None
     exporting = False
@@ -191,6 +197,7 @@ def _own(provider: object) -> None:
     if _flusher is None:
         _flusher = lifecycle.Flusher()
         lifecycle.install(_flusher)
+    _owned.append(provider)
     _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
 
 

@@ -1,0 +1,50 @@
+"""The flush that a program calls before its process is suspended or killed."""
+
+from __future__ import annotations
+
+import time
+from concurrent import futures
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry import metrics, trace
+
+from agent_otel._internal.daemon_pool import Workers
+from agent_otel.core import payload_analysis
+from agent_otel.telemetry import setup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel._internal.daemon_pool import Job
+
+#: Share of the timeout for payloads that are still being analysed; their spans end with the analysis.
+_ANALYSIS_SHARE: Final = 0.5
+#: The program's providers: one of spans and one of metrics.
+_workers = Workers("flush-program", 2)
+
+
+def flush(seconds: float) -> bool:
+    """Export what has been recorded, through own providers and the program's; return False when it takes longer."""
+    if setup.resolved is None:
+        return True
+    until = time.monotonic() + seconds
+    payload_analysis.drain(seconds * _ANALYSIS_SHARE)
+    jobs = [_workers.submit(force_flush) for force_flush in _of_the_program()]
+    is_done = setup.flush(max(0.0, until - time.monotonic()))
+    return all(_is_done(job, until) for job in jobs) and is_done
+
+
+def _is_done(job: Job[Any], until: float) -> bool:
+    """Wait for a flush."""
+    try:
+        return job.result(max(0.0, until - time.monotonic())) is not False
+    except futures.TimeoutError:  # the built-in exception from Python 3.11 on
+        job.cancel()
+        return False
+
+
+def _of_the_program() -> list[Callable[[], Any]]:
+    """Return the flush functions of the providers that the program has set; some implementations have none."""
+    providers = [trace.get_tracer_provider(), metrics.get_meter_provider()]
+    found = [getattr(provider, "force_flush", None) for provider in providers if not setup.owns(provider)]
+    return [force_flush for force_flush in found if callable(force_flush)]
