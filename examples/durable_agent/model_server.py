@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall, chat_tool_results
 from examples.durable_agent.repository import topic_of
-from examples.local_servers.model import ChatServer, Json, Reply, ToolCall, chat_tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ SEARCHES = 3
 """Calls of one turn, which are parallel."""
 
 
-def scripted_model(turns: int, heard: Callable[[int], None]) -> ChatServer:
+def scripted_model(turns: int, heard: Callable[[int], None]) -> OpenAIServer:
     """Return the server, to be used in a ``with`` statement; ``heard`` is called with the number of each turn."""
 
     def decide(request: Json) -> Reply:
@@ -28,7 +28,7 @@ def scripted_model(turns: int, heard: Callable[[int], None]) -> ChatServer:
         lines = sum(result.count("\n") for result in results)
         return f"I have read {len(results)} search results, {lines} lines of them; the rest was cut before I saw it."
 
-    return ChatServer(decide)
+    return OpenAIServer(decide)
 
 
 def _search(topic: str) -> ToolCall:

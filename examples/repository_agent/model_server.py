@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from uuid import uuid4
 
-from examples.local_servers.model import ChatServer, Json, Reply, ToolCall, chat_tool_results
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall, chat_tool_results
 
 _COMMIT = re.compile(
     r"^(?P<sha>[0-9a-f]{7,40}) \S+ (?P<author>.*?): (?P<subject>.*) \[(?P<stat>[^\[\]]*)\]$", re.MULTILINE
@@ -35,9 +35,9 @@ class Commit:
     changed_lines: int
 
 
-def scripted_model() -> ChatServer:
+def scripted_model() -> OpenAIServer:
     """Return the server, to be used in a ``with`` statement."""
-    return ChatServer(decide)
+    return OpenAIServer(decide)
 
 
 def decide(request: Json) -> Reply:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.local_servers.model import ChatServer, Json, Reply, ToolCall
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall
 
 VARIABLE = "AGENT_OTEL_COMPACT_ARGUMENTS"
 LINE = "A line of the report, of one of its sections.\n"
@@ -84,7 +84,7 @@ def measured(calls: int, *, summarise: bool = False, **variables: str) -> Run:
         written += 1
         return [ToolCall(f"call_{written:024}", "write_file", {"path": f"{written}.md", "content": CONTENT})]
 
-    with ChatServer(decide) as server:
+    with OpenAIServer(decide) as server:
         environ = {name: value for name, value in os.environ.items() if not name.startswith("AGENT_OTEL")}
         environ |= {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "off", **variables}
         command = (sys.executable, __file__, server.base_url, SUMMARISE if summarise else "")

@@ -23,9 +23,9 @@ from tests.contract.frameworks import (
 from tests.contract.model_sdks import test_bedrock, test_litellm, test_mistral, test_ollama, test_openai
 
 if TYPE_CHECKING:
+    from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.contract.suite import Contract
-    from tests.servers.model import Json, ModelServer, Reply
-    from tests.servers.scripted import ScriptedServer
 
 
 class DeepAgents(test_langchain.TestLangGraph):
@@ -51,7 +51,7 @@ class CrewAIInText(test_crewai.TestCrewAIInText):
         return script.decide_in_text(request) if script.BEGIN in said else "Thought: I know.\nFinal Answer: done"
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return the observations, or the first piece of the last call's."""
         found: dict[str, str] = {}
         asked = ""

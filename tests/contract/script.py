@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.servers.model import Json, Reply, ToolCall, tool_results
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall, tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Cut, Json, Record, failed, looked_up
 from tests.contract.toolbox import LOOKUP_BYTES
-from tests.servers.model import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_otel.testing.servers.openai import Reply
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.environments import Environment
-    from tests.servers.model import Reply
-    from tests.servers.scripted import ScriptedServer
 
 #: Functions of the core that are made to raise, one after the other.
 CORE = (
@@ -98,7 +98,7 @@ class Contract:
     waiting: ClassVar[dict[str, int]] = {}
     own: ClassVar[dict[str, Case]] = {}
     #: The scripted model that it talks to.
-    server: ClassVar[type[ModelServer | ScriptedServer]] = ModelServer
+    server: ClassVar[type[OpenAIServer | ScriptedServer]] = OpenAIServer
     #: Cases whose results the framework hands on in another form than the tool's, which it does not tell.
     reformatted: ClassVar[tuple[str, ...]] = ()
     #: Cuts that only children of the tool's span tell of, by case.
@@ -138,7 +138,7 @@ class Contract:
         return script.decide(request)
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return what the model was sent of each call's result."""
         return server.tool_results()
 

@@ -26,10 +26,10 @@ else:
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agent_otel.testing.servers.openai import OpenAIServer
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import ModelServer
-    from tests.servers.scripted import ScriptedServer
 
 HERE = Path(__file__).parent
 
@@ -102,7 +102,7 @@ class Liar(test_smolagents.TestSmolagents):
     own: ClassVar = {}
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return the results without their last bytes."""
         return {call: text[:-1] for call, text in super().results(server).items()}
 

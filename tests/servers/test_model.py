@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.model import Json, ModelServer, Reply, ToolCall, call_once, tool_results
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall, call_once, tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,18 +116,18 @@ BEGIN, END = ["response.created", "response.in_progress"], ["response.completed"
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer(call_once(CALLS, final="all done")) as running:
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(call_once(CALLS, final="all done")) as running:
         yield running
 
 
-def wire_results(server: ModelServer) -> list[dict[str, str]]:
+def wire_results(server: OpenAIServer) -> list[dict[str, str]]:
     """Return what the requests after a tool's turn carried."""
     return [found for request in server.requests if (found := tool_results(request))]
 
 
 @pytest.mark.parametrize("name", ["langchain", "langchain-oldest"])  # openai 3 and 2
-def test_openai(environment: Callable[[str], Environment], server: ModelServer, name: str) -> None:
+def test_openai(environment: Callable[[str], Environment], server: OpenAIServer, name: str) -> None:
     child = environment(name).run(OPENAI, json.dumps(RESULTS), env=server.environment, check=True)
     said: dict[str, Any] = json.loads(child.stdout)
     events = said.pop("events")
@@ -138,12 +138,12 @@ def test_openai(environment: Callable[[str], Environment], server: ModelServer, 
     assert server.tool_results() == RESULTS
 
 
-def test_langchain(environment: Callable[[str], Environment], server: ModelServer) -> None:
+def test_langchain(environment: Callable[[str], Environment], server: OpenAIServer) -> None:
     environment("langchain").run(LANGCHAIN, env=server.environment, check=True)
     assert wire_results(server) == [RESULTS] * 2
 
 
-def test_openai_agents(environment: Callable[[str], Environment], server: ModelServer) -> None:
+def test_openai_agents(environment: Callable[[str], Environment], server: OpenAIServer) -> None:
     env = {**server.environment, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
     environment("openai-agents").run(AGENTS, env=env, check=True)
     assert wire_results(server) == [RESULTS] * 4
@@ -162,7 +162,7 @@ def test_a_failing_script_is_an_error_at_once(environment: Callable[[str], Envir
         raise KeyError("lost")
 
     ask = "import openai; openai.OpenAI().responses.create(model='m', input='go')"
-    with ModelServer(fail) as broken:
+    with OpenAIServer(fail) as broken:
         child = environment("langchain").run(ask, env=broken.environment)
         assert "BadRequestError" in child.stderr
         assert "the script failed, KeyError: 'lost'" in child.stderr

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 from tests.contract.suite import QUIET
 
 if TYPE_CHECKING:
+    from agent_otel.testing.servers.openai import Decider
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import Decider
 
 
 def report_of(module: str, argument: str, environment: Environment, server: str, decide: Decider) -> Json:
     """Return the report that the module prints in its last line; it gets the argument and the server's address.
 
-    ``server`` is the module and the class of the model server, as ``model:ModelServer``.
+    ``server`` is the module and the class of the model server, as ``openai:OpenAIServer``.
     """
     servers, _, kind = server.partition(":")
-    with getattr(importlib.import_module(f"tests.servers.{servers}"), kind)(decide) as running:
+    with getattr(importlib.import_module(f"agent_otel.testing.servers.{servers}"), kind)(decide) as running:
         done = environment.run(
             f"import runpy; runpy.run_module({module!r}, run_name='__main__')",
             argument,

@@ -17,8 +17,8 @@ from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
+from agent_otel.testing.servers.gemini import MODEL
 from tests.contract import toolbox
-from tests.servers.gemini import MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

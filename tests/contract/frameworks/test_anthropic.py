@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import CACHED_TOKENS, AnthropicServer
 from tests.contract.cases import CANCELLED, KEY, KEY_BYTES, Case, Cut, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
-from tests.servers.anthropic import CACHED_TOKENS, AnthropicServer
 
 if TYPE_CHECKING:
     from tests.contract.suite import Runs

@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall
 from tests.contract import script
 from tests.contract.cases import WIRE, Case, Cut, Record
 from tests.contract.delivery import LARGE, Delivery
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.model import Json, Reply, ToolCall
 
 pytestmark = pytest.mark.skipif(os.environ.get("CI") != "true", reason="370 MB to install, in CI only")
 

@@ -11,8 +11,8 @@ from tests.contract.delivery import LARGE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
-    from tests.servers.model import ModelServer
-    from tests.servers.scripted import ScriptedServer
+    from agent_otel.testing.servers.openai import OpenAIServer
+    from agent_otel.testing.servers.scripted import ScriptedServer
 
 # g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
 SHORTENED = Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk"))
@@ -94,7 +94,7 @@ class TestCrewAIInText(TestCrewAI):
         }
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return the observations."""
         return {call: text for request in server.requests for call, text in script.observations(request).items()}
 

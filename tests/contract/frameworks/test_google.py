@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.gemini import CACHED_TOKENS, GeminiServer, GeminiServerWithIds
 from tests.contract.cases import (
     BROKEN,
     CANCELLED,
@@ -25,7 +26,6 @@ from tests.contract.cases import (
 )
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
-from tests.servers.gemini import CACHED_TOKENS, GeminiServer, GeminiServerWithIds
 
 if TYPE_CHECKING:
     from tests.contract.cases import Json

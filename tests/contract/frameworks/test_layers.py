@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.model import ModelServer, ToolCall, tool_results
-from tests.servers.ollama import OllamaServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
 from tests.unit.core.test_delivery import counted, cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Json, Reply
     from tests.environments import Environment
-    from tests.servers.model import Json, Reply
 
     Told = Callable[..., Json]
 
@@ -73,7 +73,10 @@ def told(environment: Callable[[str], Environment], request: pytest.FixtureReque
     """Return a function from a program to what it emitted, and what the model was sent meanwhile."""
 
     def run(
-        body: str, row: str = "langchain", model: type[Any] = ModelServer, decide: Callable[[Json], Reply] | None = None
+        body: str,
+        row: str = "langchain",
+        model: type[Any] = OpenAIServer,
+        decide: Callable[[Json], Reply] | None = None,
     ) -> Json:
         with model(decide or (lambda _: "done")) as server:
             code = PROGRAM.format(
@@ -364,7 +367,7 @@ def test_tokens_that_the_provider_had_cached_are_counted_once(told: Told) -> Non
     assert counted(report, "model.cached_tokens") == {"": 40 + 2 * 1024}
 
 
-class CachingServer(ModelServer):
+class CachingServer(OpenAIServer):
     """Says that it had 1,024 tokens of the prompt cached."""
 
     def __init__(self, decider: Callable[[Json], Reply]) -> None:

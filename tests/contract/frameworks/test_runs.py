@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.suite import QUIET
-from tests.servers.model import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,7 @@ class Runs:
 def found(request: pytest.FixtureRequest, environment: Callable[[str], Environment]) -> Json:
     """Return what the child of a class reported."""
     case = request.cls
-    with ModelServer(script.decide) as server:
+    with OpenAIServer(script.decide) as server:
         done = environment(case.environment).run(
             "import runpy; runpy.run_module('tests.contract.runs.child', run_name='__main__')",
             case.agent,

@@ -6,16 +6,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall
 from tests.contract import script
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, Case, Cut, Record, looked_up
 from tests.contract.delivery import LARGE, WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
-from tests.servers.model import Json, Reply, ToolCall
 
 if TYPE_CHECKING:
+    from agent_otel.testing.servers.openai import OpenAIServer
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.contract.suite import Runs
-    from tests.servers.model import ModelServer
-    from tests.servers.scripted import ScriptedServer
 
 LAST = "Last output from code snippet:\n"
 
@@ -91,7 +91,7 @@ class TestSmolagents(Delivery):
         return {name: case for name, case in super().cases().items() if name != "cancelled"}
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return the texts in which the results are."""
         return {call: text for request in server.requests for call, text in answers(request).items()}
 
@@ -157,7 +157,7 @@ class TestSmolagentsCode(TestSmolagents):
         return {name: replace(case, setting="code") for name, case in super().cases().items()}
 
     @classmethod
-    def results(cls, server: ModelServer | ScriptedServer) -> dict[str, str]:
+    def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
         """Return the texts in which the results are."""
         return {call: text for request in server.requests for call, text in printed(request).items()}
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.bedrock import CACHED_TOKENS, BedrockServer
 from tests.contract.cases import KEY_BYTES, Case, Cut, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
-from tests.servers.bedrock import CACHED_TOKENS, BedrockServer
 
 if TYPE_CHECKING:
     from tests.contract.suite import Runs

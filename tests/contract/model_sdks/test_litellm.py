@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
 from tests.contract.cases import looked_up
 from tests.contract.composition import Client
-from tests.servers.anthropic import AnthropicServer
 
 
 class TestOverOpenAI(Client):

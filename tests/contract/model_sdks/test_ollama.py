@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.ollama import OllamaServer
 from tests.contract.composition import Client
-from tests.servers.ollama import OllamaServer
 
 if TYPE_CHECKING:
     from tests.contract.cases import Record

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.model import ModelServer
+from agent_otel.testing.servers.openai import OpenAIServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Decider
     from tests.environments import Environment
-    from tests.servers.model import Decider
 
 PROGRAM = """
 import asyncio, inspect, json, sys
@@ -108,7 +108,7 @@ print(json.dumps({{"found": found, "errors": dict(errors.errors), "messages": me
 """
 
 
-class AzureServer(ModelServer):
+class AzureServer(OpenAIServer):
     """Serves the same under Azure's paths as well."""
 
     def __init__(self, decider: Decider) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.bedrock import BedrockServer
-from tests.servers.gemini import GeminiServer, GeminiServerWithIds
-from tests.servers.mistral import MistralServer
-from tests.servers.model import ModelServer, ToolCall, call_once
-from tests.servers.ollama import OllamaServer
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
+from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +47,9 @@ print(json.dumps({{
 """
 CALLS = (ToolCall("call_1", "lookup", {"key": "größe"}), ToolCall("call_2", "big", {"n": 20_000}))
 ROWS = {
-    "openai, chat": ("openai_client", "openai-agents", ModelServer, "sync", ""),
-    "openai, responses": ("openai_client", "openai-agents", ModelServer, "async", "responses"),
-    "openai 2": ("openai_client", "openai-2", ModelServer, "sync", ""),
+    "openai, chat": ("openai_client", "openai-agents", OpenAIServer, "sync", ""),
+    "openai, responses": ("openai_client", "openai-agents", OpenAIServer, "async", "responses"),
+    "openai 2": ("openai_client", "openai-2", OpenAIServer, "sync", ""),
     "anthropic": ("anthropic_client", "anthropic", AnthropicServer, "sync", ""),
     "anthropic, blocks": ("anthropic_client", "anthropic-0.125", AnthropicServer, "sync", "blocks"),
     "gemini": ("google_client", "google-genai", GeminiServer, "sync", ""),
@@ -57,7 +57,7 @@ ROWS = {
     "bedrock": ("bedrock_client", "bedrock", BedrockServer, "sync", ""),
     "mistral": ("mistral_client", "mistralai", MistralServer, "sync", ""),
     "ollama": ("ollama_client", "ollama", OllamaServer, "sync", ""),
-    "litellm": ("litellm_client", "litellm", ModelServer, "sync", ""),
+    "litellm": ("litellm_client", "litellm", OpenAIServer, "sync", ""),
 }
 
 

@@ -10,9 +10,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
+from agent_otel.testing.servers.openai import OpenAIServer, Reply
 from tests.contract import script
 from tests.contract.suite import QUIET
-from tests.servers.model import ModelServer, Reply
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,7 +129,7 @@ class Remedies:
         plan = folder / "plan.json"
         cases = {name: case.plan() for name, case in cls.cases(carrier).items()}
         plan.write_text(json.dumps({"cases": cases, "hints": cls.hints}))
-        with ModelServer(cls.decide) as server:
+        with OpenAIServer(cls.decide) as server:
             done = environment.run(
                 "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
                 carrier.agent,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from agent_otel import semconv
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall, tool_results
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen, decide
-from tests.servers.model import Json, Reply, ToolCall, tool_results
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from agent_otel.remedies.history.final_answer import NOTE
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
+from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.contract import script
 from tests.contract.suite import QUIET
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.bedrock import BedrockServer
-from tests.servers.gemini import GeminiServer, GeminiServerWithIds
-from tests.servers.mistral import MistralServer
-from tests.servers.model import ModelServer, ToolCall
-from tests.servers.ollama import OllamaServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_otel.testing.servers.openai import Reply
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import Reply
-    from tests.servers.scripted import ScriptedServer
 
 MOST = 3
 _CONVERSATION = """
@@ -75,7 +75,7 @@ class Carrier(NamedTuple):
 
     agent: str
     environment: str
-    server: type[ModelServer | ScriptedServer] = ModelServer
+    server: type[OpenAIServer | ScriptedServer] = OpenAIServer
     mode: str = "async"
     setting: str = ""
 
@@ -118,7 +118,7 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
             return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
         return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
 
-    server: ModelServer | ScriptedServer
+    server: OpenAIServer | ScriptedServer
     plan = folder / "plan.json"
     prompt = script.prompt(("call_1", "fetch", {"key": "k1"}))
     case = {"tools": ["fetch"], "prompt": prompt, "mode": carrier.mode, "setting": carrier.setting, "execution": "r-1"}
@@ -163,7 +163,7 @@ def test_the_next_message_of_a_conversation_begins_afresh_below_the_conversation
         return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
 
     limits = {"AGENT_OTEL_MAX_TOOL_CALLS": "3", "AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION": "4"}
-    with ModelServer(decide) as server:
+    with OpenAIServer(decide) as server:
         done = environment("langchain").run(
             _CONVERSATION, server.base_url, env={**QUIET, "AGENT_OTEL": "1", **limits}, check=True
         )
@@ -180,7 +180,7 @@ def test_an_output_tool_still_carries_the_answer(environment: Callable[[str], En
             return [ToolCall("call_last", "final_result", '{"name": "Rome"}')]
         return [ToolCall(f"call_{number}", "fetch", json.dumps({"key": f"k{number}"}))]
 
-    with ModelServer(decide) as server:
+    with OpenAIServer(decide) as server:
         done = environment("pydantic-ai").run(
             _OUTPUT_TOOL,
             server.base_url,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.suite import QUIET
-from tests.servers.model import ModelServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -166,7 +166,7 @@ def test_langchain_gets_a_message_for_a_call_that_is_not_run(
 
 
 def test_a_declared_output_is_left_alone_and_that_is_said(environment: Callable[[str], Environment]) -> None:
-    with ModelServer(script.decide) as server:
+    with OpenAIServer(script.decide) as server:
         [said] = _run(environment("openai-agents"), AGENTS, server.base_url, env=CEILING)
     wire = server.tool_results()
     assert said == "A result of declared goes on whole: nothing else satisfies the output it declares."

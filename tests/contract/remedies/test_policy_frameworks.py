@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.contract import script
 from tests.contract.remedies.test_last_request import Carrier
 from tests.contract.remedies.tools import CANARY
 from tests.contract.suite import QUIET
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.gemini import GeminiServer, GeminiServerWithIds
-from tests.servers.model import ModelServer, ToolCall
 
 Json = dict[str, Any]
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
-    from tests.servers.model import Reply
 
 POLICY = """
 [[rules]]
@@ -74,7 +74,7 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
     plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
     settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "CANARY_TOKEN": CANARY}
     capture = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-    kind: type[Any] = carrier.server or ModelServer
+    kind: type[Any] = carrier.server or OpenAIServer
     with kind(decide) as server:
         done = environment.run(
             "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",

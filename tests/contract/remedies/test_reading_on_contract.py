@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall, tool_results
 from tests.contract.suite import QUIET
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.bedrock import BedrockServer
-from tests.servers.gemini import GeminiServer
-from tests.servers.mistral import MistralServer
-from tests.servers.model import Json, ModelServer, Reply, ToolCall, tool_results
-from tests.servers.ollama import OllamaServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,7 @@ class Way(NamedTuple):
     environment: str
     agent: str
     function: str = "run"
-    server: type[Any] = ModelServer
+    server: type[Any] = OpenAIServer
     setting: str = ""
 
 
@@ -198,7 +198,7 @@ def test_switched_off_it_is_not_offered_and_not_named(environment: Callable[[str
     def answer(request: Json) -> Reply:
         return "done" if tool_results(request) else [ToolCall("call_1", "report", {"name": "a"})]
 
-    with ModelServer(answer) as server:
+    with OpenAIServer(answer) as server:
         environment("openai-agents").run(
             PROGRAM,
             server.base_url,

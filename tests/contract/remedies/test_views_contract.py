@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.bedrock import BedrockServer
-from tests.servers.gemini import GeminiServer
-from tests.servers.mistral import MistralServer
-from tests.servers.model import ModelServer, ToolCall
-from tests.servers.ollama import OllamaServer
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class Way(NamedTuple):
     key: str
     environment: str
     program: str
-    server: type[Any] = ModelServer
+    server: type[Any] = OpenAIServer
 
 
 WAYS = {
@@ -246,7 +246,7 @@ def test_a_history_that_was_restored_twice_is_sent_once(send: Callable[..., Sent
 def test_ids_of_langchains_messages_count_where_the_wire_has_none(
     environment: Callable[[str], Environment], variables: dict[str, str], counts: list[int]
 ) -> None:
-    with ModelServer(lambda _: "done") as server:
+    with OpenAIServer(lambda _: "done") as server:
         environment("langchain").run(RESTORED, server.base_url, env={"AGENT_OTEL": "1", **variables}, check=True)
     assert [len(request["messages"]) for request in server.requests] == counts
     said = [message["content"] for message in server.requests[0]["messages"]]
@@ -288,7 +288,7 @@ def test_mistral_gets_views_as_its_own_models(send: Callable[..., Sent]) -> None
     assert sent.report["kept"] is True
 
 
-@pytest.mark.parametrize("server", [ModelServer, AnthropicServer])
+@pytest.mark.parametrize("server", [OpenAIServer, AnthropicServer])
 @pytest.mark.shows("003.last_two_turns", "004.view")
 def test_litellm_sends_views_through_an_sdk_and_to_a_provider_of_its_own(
     send: Callable[..., Sent], server: type[Any]
@@ -345,7 +345,7 @@ def test_no_summariser_reads_what_a_call_has_written(
         return [ToolCall(f"call_{written}", "write_file", arguments)] if written < 3 else "done"
 
     asked: list[dict[str, Any]] = []
-    with ModelServer(decide) as server:
+    with OpenAIServer(decide) as server:
         environment(kind).run(SUMMARISED, server.base_url, kind, env={"AGENT_OTEL": "1", **variables}, check=True)
     summarised = [request for request in server.requests if "tools" not in request]
     assert summarised

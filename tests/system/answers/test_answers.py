@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.openai import ToolCall, tool_results
 from tests.contract import script
-from tests.servers.model import ToolCall, tool_results
 from tests.system.answers.programs import CUT_BYTES
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Json, Reply
     from tests.environments import Environment
-    from tests.servers.model import Json, Reply
 
 #: Agent and mode -> environment and server.
 _STACKS = {
-    "openai_client,sync": ("openai-agents", "model:ModelServer"),
-    "openai_client,stream": ("openai-agents", "model:ModelServer"),
-    "openai_client,async responses": ("openai-agents", "model:ModelServer"),
-    "openai_agents,async": ("openai-agents", "model:ModelServer"),
-    "openai_agents,stream": ("openai-agents", "model:ModelServer"),
+    "openai_client,sync": ("openai-agents", "openai:OpenAIServer"),
+    "openai_client,stream": ("openai-agents", "openai:OpenAIServer"),
+    "openai_client,async responses": ("openai-agents", "openai:OpenAIServer"),
+    "openai_agents,async": ("openai-agents", "openai:OpenAIServer"),
+    "openai_agents,stream": ("openai-agents", "openai:OpenAIServer"),
     "anthropic_client,sync": ("anthropic", "anthropic:AnthropicServer"),
     "anthropic_client,stream": ("anthropic", "anthropic:AnthropicServer"),
     "anthropic_client,stream events": ("anthropic", "anthropic:AnthropicServer"),
@@ -32,12 +32,12 @@ _STACKS = {
     "google_client,stream": ("google-genai", "gemini:GeminiServerWithIds"),
     "bedrock_client,sync": ("bedrock", "bedrock:BedrockServer"),
     "bedrock_client,sync stream": ("bedrock", "bedrock:BedrockServer"),
-    "langchain,sync": ("langchain", "model:ModelServer"),
-    "langgraph,sync": ("langchain", "model:ModelServer"),
-    "langgraph,stream": ("langchain", "model:ModelServer"),
-    "pydantic_ai,async": ("pydantic-ai", "model:ModelServer"),
-    "pydantic_ai,stream": ("pydantic-ai", "model:ModelServer"),
-    "litellm_client,sync": ("litellm", "model:ModelServer"),
+    "langchain,sync": ("langchain", "openai:OpenAIServer"),
+    "langgraph,sync": ("langchain", "openai:OpenAIServer"),
+    "langgraph,stream": ("langchain", "openai:OpenAIServer"),
+    "pydantic_ai,async": ("pydantic-ai", "openai:OpenAIServer"),
+    "pydantic_ai,stream": ("pydantic-ai", "openai:OpenAIServer"),
+    "litellm_client,sync": ("litellm", "openai:OpenAIServer"),
     "litellm_client,sync stream": ("litellm", "anthropic:AnthropicServer"),
     "mistral_client,sync": ("mistralai", "mistral:MistralServer"),
     "mistral_client,stream": ("mistralai", "mistral:MistralServer"),

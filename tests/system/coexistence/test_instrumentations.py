@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
 from tests.patience import communicate
-from tests.servers.model import ModelServer, ToolCall, call_once
 from tests.servers.otlp import OtlpReceiver
 from tests.system.coexistence.conftest import BYTES, HASH, OURS, report
 
@@ -91,7 +91,7 @@ def test_langfuse(environment: Callable[[str], Environment], order: str) -> None
 )
 def test_openai_agents(environment: Callable[[str], Environment], name: str, package: str, order: str) -> None:
     instrumentor = f"{package}:OpenAIAgentsInstrumentor"
-    with ModelServer(call_once([ToolCall("call_1", "repeat", {"text": "abc"})])) as model:
+    with OpenAIServer(call_once([ToolCall("call_1", "repeat", {"text": "abc"})])) as model:
         env = _environ(order, model.environment)
         found = report(environment(name), "openai_agents_program", instrumentor, order, env=env)
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.model import ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from tests.system.dead_weight.texts import NOTES, page, rows
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
-    from tests.servers.model import Reply
 
 Json = dict[str, Any]
 
@@ -54,7 +54,7 @@ def test_a_file_of_which_a_model_read_a_part(environment: Callable[[str], Enviro
         ("fetch_page", {"number": 2}),
     )
     report = report_of(
-        "tests.system.dead_weight.programs", "files", environment("deepagents"), "model:ModelServer", script
+        "tests.system.dead_weight.programs", "files", environment("deepagents"), "openai:OpenAIServer", script
     )
     lines = [line for number in (1, 2) for line in page(number).splitlines()]
     by_hand = sum(65 for line in lines if line not in script.sent)  # 63 characters, and the end of the line in JSON
@@ -72,7 +72,7 @@ def test_a_file_of_which_a_model_read_a_part(environment: Callable[[str], Enviro
 def test_an_artifact_beside_the_rows_that_a_model_gets(environment: Callable[[str], Environment]) -> None:
     script = Script(*(("query", {"number": number}) for number in (1, 2, 3)))
     report = report_of(
-        "tests.system.dead_weight.programs", "artifacts", environment("langchain"), "model:ModelServer", script
+        "tests.system.dead_weight.programs", "artifacts", environment("langchain"), "openai:OpenAIServer", script
     )
     # When the payload is analysed the model has got ten rows of each of the first two tables.
     by_hand = sum(

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.testing.servers.openai import ToolCall
 from tests.contract import script
-from tests.servers.model import ToolCall
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Decider, Reply
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import Decider, Reply
 
 _PROGRAMS = "tests.system.drift.programs"
-_SERVER = "model:ModelServer"
+_SERVER = "openai:OpenAIServer"
 
 
 def _done(_: object) -> Reply:

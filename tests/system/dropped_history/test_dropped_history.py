@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers.model import ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from tests.system.dropped_history.programs import TOOL, TURNS
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
-    from tests.servers.model import Reply
 
 _AGENTS = {
-    "openai_chat": ("openai-agents", "model:ModelServer"),
+    "openai_chat": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
-    "langchain": ("langchain", "model:ModelServer"),
-    "autogen": ("autogen", "model:ModelServer"),
+    "langchain": ("langchain", "openai:OpenAIServer"),
+    "autogen": ("autogen", "openai:OpenAIServer"),
 }
 
 
@@ -53,7 +53,7 @@ def test_a_chat_that_is_trimmed_to_whole_exchanges(environment: Callable[[str], 
         turn = next(turns)
         return "done" if turn % 2 else [ToolCall(f"call_{turn}", TOOL, {"page": turn})]
 
-    server = "model:ModelServer"
+    server = "openai:OpenAIServer"
     report = report_of("tests.system.dropped_history.programs", "langgraph", environment("langchain"), server, decide)
 
     # At the third question there are 9 messages. The last 7 of them begin with a result, so that those from the second

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from examples.local_servers.model import Json, chat_tool_results
+from agent_otel.testing.servers.openai import Json, chat_tool_results
 from examples.repository_agent.model_server import scripted_model
 from examples.repository_agent.tools import MAX_DIFF_CHARACTERS, GitError, Repository
 from tests.system.examples.repositories import commit, empty, git, three_commits

@@ -28,7 +28,7 @@ class Loop(NamedTuple):
 
     agent: str
     environment: str
-    server: str = "model:ModelServer"
+    server: str = "openai:OpenAIServer"
     kinds: tuple[str, ...] = BY_THE_TOOL
     objects: bool = True
     tells_in_time: bool = True

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel.measure.truncation.paging import is_page
-from tests.servers.model import ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from tests.system.false_alarms import content, cuts, loops
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Decider, Reply
     from tests.contract.cases import Json
     from tests.environments import Environment
-    from tests.servers.model import Decider, Reply
 
 TOOLS = ("search", "read", "run")
 #: Of the lengths in ``content.EXACT`` all but 25,000 and 32,768.

@@ -7,8 +7,8 @@ import itertools
 import json
 from dataclasses import dataclass
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests import environments
-from tests.servers.model import ModelServer
 from tests.system.flows.flows_program import FLOWS
 
 PAGE = environments.ROOT / "docs" / "how-it-works.md"
@@ -47,7 +47,7 @@ class Flow:
 def trace(name: str) -> Flow:
     """Run a flow in an interpreter of its own."""
     environment = environments.environment("langchain")
-    with ModelServer(lambda _: "done") as server:
+    with OpenAIServer(lambda _: "done") as server:
         done = environment.run(
             PROGRAM,
             name,

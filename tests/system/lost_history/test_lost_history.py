@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers.model import ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from tests.system.lost_history.programs import SHAPES
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
-    from tests.servers.model import Reply
 
 _SDKS = {
-    "openai_chat": ("openai-agents", "model:ModelServer"),
-    "openai_responses": ("openai-agents", "model:ModelServer"),
+    "openai_chat": ("openai-agents", "openai:OpenAIServer"),
+    "openai_responses": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
     "gemini": ("google-genai", "gemini:GeminiServer"),
     "bedrock": ("bedrock", "bedrock:BedrockServer"),
-    "langgraph": ("langchain", "model:ModelServer"),
+    "langgraph": ("langchain", "openai:OpenAIServer"),
 }
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
-from tests.servers.model import ModelServer
 from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _CASES = {
 
 def _run(environment: Environment, env: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Run the program; return its report, and the results that the model was sent by call id."""
-    with ModelServer(script.decide) as server:
+    with OpenAIServer(script.decide) as server:
         child = environment.run(_PROGRAM, server.base_url, env=env, check=True)
     return json.loads(child.stdout.splitlines()[-1]), server.tool_results()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from examples.local_servers.web import Serving
+from agent_otel.testing.servers.web import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,4 +26,4 @@ class Other(Serving):
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
                 """Write nothing."""
 
-        super().__init__(ThreadingHTTPServer(("127.0.0.1", 0), Handler))
+        super().__init__(lambda: ThreadingHTTPServer(("127.0.0.1", 0), Handler))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.model import ModelServer
+from agent_otel.testing.servers.openai import OpenAIServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def told(environment: Callable[[str], Environment], request: pytest.FixtureReque
     """Return a function from a program to what it emitted."""
 
     def run(body: str, **env: str) -> Json:
-        with ModelServer(lambda _: "done") as server:
+        with OpenAIServer(lambda _: "done") as server:
             code = PROGRAM.format(
                 root=str(request.config.rootpath), base_url=server.base_url, body=textwrap.dedent(body)
             )

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.model import ModelServer, ToolCall
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.core.test_delivery import PROGRAM, counted
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def told(environment: Callable[[str], Environment], request: pytest.FixtureReque
     """Return a function from a program to what it emitted."""
 
     def run(body: str, **env: str) -> Json:
-        with ModelServer(lambda _: "done") as server:
+        with OpenAIServer(lambda _: "done") as server:
             root = str(request.config.rootpath)
             code = PROGRAM.format(root=root, base_url=server.base_url, body=body)
             done = environment("openai-agents").run(code, env={"AGENT_OTEL": "1", **env}, check=True)

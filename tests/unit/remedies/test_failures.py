@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
 from tests.contract.suite import QUIET
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.gemini import GeminiServer
-from tests.servers.model import ModelServer, ToolCall, call_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
-    from tests.servers.model import Reply
 
 pytestmark = pytest.mark.timeout(700)  # the environments may have to be made
 
@@ -68,7 +68,7 @@ def run(environment: Callable[[str], Environment], kind: str, name: str, **varia
     """Run the program; of what was said, only what is about the long exception."""
     calls = [ToolCall("call_0", "fail", {"n": LONG}), ToolCall("call_1", "fail", {"n": 10})]
     program = Path(__file__).with_name("failures_program.py")
-    with ModelServer(call_once(calls)) as server:
+    with OpenAIServer(call_once(calls)) as server:
         done = environment(name).run(
             program,
             kind,
@@ -137,7 +137,7 @@ def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **
     """Run an agent whose tools raise and return too much; return its report and the requests to the model."""
     kinds: dict[str, Any] = {"anthropic_runner": AnthropicServer, "claude_agent_sdk": AnthropicServer}
     kinds |= dict.fromkeys(("google_adk", "google_adk results", "google_functions"), GeminiServer)
-    with kinds.get(kind, ModelServer)(Turns(kind)) as server:
+    with kinds.get(kind, OpenAIServer)(Turns(kind)) as server:
         done = environment(name).run(
             Path(__file__).with_name("failures_program.py"),
             kind,

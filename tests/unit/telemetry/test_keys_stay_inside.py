@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.servers.model import ModelServer
+from agent_otel.testing.servers.openai import OpenAIServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,7 +151,7 @@ def test_a_name_in_a_payload_leaves_only_if_it_is_a_tool_s(
         "OTEL_BSP_MAX_QUEUE_SIZE": "100000",
         **receiver.environment(),
     }
-    with ModelServer(lambda _: "done") as server:
+    with OpenAIServer(lambda _: "done") as server:
         run = environment("openai-agents").run
         child = run(_RECORDS, json.dumps(_NAMES), server.base_url, env=env, timeout=100, check=True)
 

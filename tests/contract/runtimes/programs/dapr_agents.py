@@ -15,15 +15,15 @@ from dapr_agents import DurableAgent, OpenAIChatClient, tool
 from dapr_agents.agents.configs import AgentStateConfig
 from dapr_agents.storage.daprstores.stateservice import StateStoreService
 
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
 from tests.contract.runtimes import steps
-from tests.servers.model import ModelServer, ToolCall, tool_results
 from tests.system.engines.dapr_sidecar import sidecar
 from tests.system.engines.dapr_state import state_api
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.servers.model import Json, Reply
+    from agent_otel.testing.servers.openai import Json, Reply
 
 
 @tool
@@ -61,7 +61,7 @@ def decide(request: Json) -> Reply:
 @contextlib.contextmanager
 def running(_: dict[str, Any]) -> Iterator[Callable[[str, Any], Any]]:
     """Start the stand-ins and the agent; yield what gives it a task."""
-    with sidecar(), ModelServer(decide) as model:
+    with sidecar(), OpenAIServer(decide) as model:
         workflows = {"host": settings.DAPR_RUNTIME_HOST, "port": str(settings.DAPR_GRPC_PORT)}
         client = DaprWorkflowClient(**workflows)
         with state_api() as stored:

@@ -24,15 +24,15 @@ from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.references import Reference
 from agent_otel.remedies.claim_check.stores import NotFoundError, open_store
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
 from tests.patience import Deadline
-from tests.servers.model import ModelServer, ToolCall, tool_results
 from tests.system.engines import redis, starting
 from tests.unit.remedies.claim_check.faults_program import produced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from examples.local_servers.model import Reply
+    from agent_otel.testing.servers.openai import Reply
     from tests.environments import Environment
 
 
@@ -165,7 +165,7 @@ class Agents:
     def working(self, script: Script, url: str, *kinds: str, budget: float = BUDGET) -> Iterator[Json]:
         """Have agents at work until the block is left; then the report is filled with what became of them."""
         report: Json = {}
-        with ModelServer(script.decide) as server, ThreadPoolExecutor(1) as pool:
+        with OpenAIServer(script.decide) as server, ThreadPoolExecutor(1) as pool:
             running = pool.submit(self._run, server.base_url, url, kinds, budget)
             try:
                 yield report

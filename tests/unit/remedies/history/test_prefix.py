@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.model import ModelServer, ToolCall, tool_results
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from examples.local_servers.model import Endpoint, Reply
-    from examples.local_servers.web import Answer, Route
+    from agent_otel.testing.servers.scripted import Endpoint, Reply
+    from agent_otel.testing.servers.web import Answer, Route
     from tests.environments import Environment
 
 Json = dict[str, Any]
@@ -54,7 +54,7 @@ def ask(request: Json) -> Reply:
     return [ToolCall(f"call_{done:02}", "write_file", arguments)] if done < TURNS else "done"
 
 
-class OpenAI(ModelServer):
+class OpenAI(OpenAIServer):
     """Keeps the bytes of each request."""
 
     def __init__(self) -> None:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from examples.local_servers.model import chat_answer
-from examples.local_servers.web import Answer
-from tests.servers.scripted import ScriptedServer, result
+from agent_otel.testing.servers.openai_chat import chat_answer, chat_completion
+from agent_otel.testing.servers.scripted import ScriptedServer, result
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from examples.local_servers.model import Endpoint
-    from tests.servers.scripted import Json, Reply
+    from agent_otel.testing.servers.scripted import Endpoint, Json, Reply
 
 
 class MistralServer(ScriptedServer):
-    """Serves chat and agents' completions and a conversation, whose answers are texts."""
+    """A server of chat and agents' completions and a conversation, whose answers are texts."""
 
     def endpoints(self) -> Mapping[str, Endpoint]:
-        """What answers on which path."""
+        """Return the endpoints by path."""
         conversations = ("/v1/conversations", "/v1/conversations/conv_1")
         return {
             "/v1/chat/completions": _answer,
@@ -29,7 +28,7 @@ class MistralServer(ScriptedServer):
         }
 
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages, which have OpenAI's shape; of a conversation the results that it appends."""
+        """Return a request's messages, which have OpenAI's shape; of a conversation the results that it appends."""
         messages: list[Json] = request.get("messages", [])
         entries = request.get("inputs")
         new = entries if isinstance(entries, list) else []
@@ -43,9 +42,7 @@ def _answer(request: Json, reply: Reply) -> Answer:
 
 
 def _events(request: Json, reply: Reply) -> Iterator[str]:
-    whole = chat_answer({**request, "stream": False}, reply).body
-    assert isinstance(whole, bytes)
-    completion = json.loads(whole)
+    completion = chat_completion(request, reply)
     choice = completion["choices"][0]
     delta, finish = choice.pop("message"), choice.pop("finish_reason")
     yield json.dumps({**completion, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})

@@ -7,28 +7,34 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from examples.local_servers.model import pieces, usage
-from examples.local_servers.web import Answer
-from tests.servers.scripted import Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.replies import pieces, usage
+from agent_otel.testing.servers.scripted import Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from examples.local_servers.model import Endpoint
+    from agent_otel.testing.servers.scripted import Endpoint
 
-#: Tokens of the prompt that it says it had cached.
+#: Tokens of the prompt that it reports as cached.
 CACHED_TOKENS = 3
 
 
 class BedrockServer(ScriptedServer):
-    """Serves ``/model/scripted/converse`` and ``converse-stream``."""
+    """A server of ``/model/*/converse`` and ``converse-stream``."""
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """Both ways to converse."""
-        return {"/model/scripted/converse": _whole, "/model/scripted/converse-stream": _streamed}
+        """Return both ways to converse."""
+        return {"/model/*/converse": _whole, "/model/*/converse-stream": _streamed}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point a client of Bedrock at this server."""
+        keys = {"AWS_ACCESS_KEY_ID": "scripted", "AWS_SECRET_ACCESS_KEY": "scripted", "AWS_DEFAULT_REGION": "us-east-1"}
+        return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url, **keys}
 
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages; a user message's tool results come before what else it says."""
+        """Return a request's messages; a user message's tool results come before its texts."""
         found: list[Json] = []
         for message in request["messages"]:
             answers = [block["toolResult"] for block in message["content"] if "toolResult" in block]
@@ -96,7 +102,7 @@ def _events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:
 
 
 def _frame(kind: str, body: Json) -> bytes:
-    """One message of Amazon's event-stream encoding: lengths, their checksum, headers, payload, checksum."""
+    """Return a message of Amazon's event-stream encoding: lengths, their checksum, headers, payload, checksum."""
     payload = json.dumps(body).encode()
     headers = b"".join(
         _header(name, value)

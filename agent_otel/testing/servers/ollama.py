@@ -5,26 +5,25 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from examples.local_servers.model import pieces
-from examples.local_servers.web import Answer
-from tests.servers.scripted import ScriptedServer, result
+from agent_otel.testing.servers.replies import pieces
+from agent_otel.testing.servers.scripted import ScriptedServer, result
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from examples.local_servers.model import Endpoint
-    from tests.servers.scripted import Decider, Json, Reply
+    from agent_otel.testing.servers.scripted import Decider, Endpoint, Json, Reply
 
 
 class OllamaServer(ScriptedServer):
-    """Serves ``/api/chat``."""
+    """A server of ``/api/chat``."""
 
     def __init__(self, decider: Decider) -> None:
         self._ids: dict[str, str] = {}
         super().__init__(decider)
 
     def endpoints(self) -> Mapping[str, Endpoint]:
-        """What answers on which path."""
+        """Return the endpoints by path."""
         return {"/api/chat": _answer}
 
     def replied(self, request: Json, reply: Reply) -> None:
@@ -33,7 +32,7 @@ class OllamaServer(ScriptedServer):
             self._ids[_key(request, call.name, json.loads(call.arguments_text))] = call.id
 
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages, with the ids that the calls were asked for with."""
+        """Return a request's messages, with the ids that the calls were asked for with."""
         found: list[Json] = []
         unanswered: list[str] = []
         for message in request["messages"]:

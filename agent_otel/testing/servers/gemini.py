@@ -8,22 +8,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, ClassVar
 
-from examples.local_servers.model import pieces, usage
-from examples.local_servers.web import Answer
-from tests.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.replies import pieces, usage
+from agent_otel.testing.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from examples.local_servers.model import Endpoint
+    from agent_otel.testing.servers.scripted import Endpoint
 
 MODEL = "gemini-scripted"
-#: Tokens of the prompt that it says it had cached.
+#: Tokens of the prompt that it reports as cached.
 CACHED_TOKENS = 5
 
 
 class GeminiServer(ScriptedServer):
-    """Serves ``/v1/models/gemini-scripted`` and ``/v1beta``; a result is known by its tool's name and its place."""
+    """A server of ``/v1/models/*`` and ``/v1beta``; a result is matched by its tool's name and its place."""
 
     ids: ClassVar[bool] = False
 
@@ -32,13 +32,18 @@ class GeminiServer(ScriptedServer):
         super().__init__(decider)
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """Both ways to generate, under the versions of the API that the SDKs use."""
+        """Return both ways to generate, under the versions of the API that the SDKs use."""
         ways = {"generateContent": self._whole, "streamGenerateContent": self._streamed}
-        paths = [f"/{version}/models/{MODEL}" for version in ("v1", "v1beta")]
+        paths = [f"/{version}/models/*" for version in ("v1", "v1beta")]
         return {f"{path}:{way}": answer for path in paths for way, answer in ways.items()}
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point a Google GenAI client at this server."""
+        return {"GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_API_KEY": "scripted"}
+
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages; results without an id get that of the call that they answer by their order."""
+        """Return a request's messages; results without an id get that of the call that they answer by their order."""
         found: list[Json] = []
         asked: list[tuple[str, str]] = []
         for content in request["contents"]:
@@ -87,13 +92,13 @@ class GeminiServer(ScriptedServer):
 
 
 class GeminiServerWithIds(GeminiServer):
-    """Serves the same with an id in each call, which the answer carries back."""
+    """A server of the same API with an id in each call, which the answer carries back."""
 
     ids: ClassVar[bool] = True
 
 
 def _text(response: Json) -> str:
-    """A result's text: what stands in the object that SDKs put around it, or the object itself."""
+    """Return a result's text: the value in the object that SDKs put around it, or the object itself."""
     value = response["result"] if response.keys() == {"result"} else response
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

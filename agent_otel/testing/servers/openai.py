@@ -1,62 +1,72 @@
-"""The scripted model of the tests: chat completions and Responses over real HTTP, whole and streamed.
+"""The scripted model behind OpenAI's APIs: chat completions and Responses, whole and streamed.
 
-What it received is the truth that tests compare with: ``server.requests`` and :func:`tool_results`.
+What it received is the truth that tests compare with: ``server.requests`` and `tool_results`.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from examples.local_servers.model import (
-    ChatServer,
+from agent_otel.testing.servers.openai_chat import chat_answer
+from agent_otel.testing.servers.replies import (
     Decider,
     Json,
     Reply,
     ToolCall,
+    call_once,
     chat_tool_results,
     pieces,
-    text_of,
+    tool_results,
     usage,
 )
-from examples.local_servers.web import Answer
+from agent_otel.testing.servers.scripted import ScriptedServer
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-__all__ = ["Decider", "Json", "ModelServer", "Reply", "ToolCall", "call_once", "tool_results"]
+    from agent_otel.testing.servers.scripted import Endpoint
 
-
-class ModelServer(ChatServer):
-    """Serves ``/v1/chat/completions`` and ``/v1/responses``; ``requests`` holds every body it got, parsed."""
-
-    def __init__(self, decider: Decider) -> None:
-        super().__init__(decider, responses=responses_answer)
-
-    def tool_results(self) -> dict[str, str]:
-        """Tool results by call id over all requests; a result sent more than once counts as it was sent last."""
-        return {call: text for request in self.requests for call, text in tool_results(request).items()}
-
-
-def call_once(calls: Sequence[ToolCall], final: str = "done") -> Decider:
-    """Ask for the calls, in one turn, when the request carries no tool result; say ``final`` when it does."""
-
-    def decide(request: Json) -> Reply:
-        return final if tool_results(request) else list(calls)
-
-    return decide
+__all__ = [
+    "Decider",
+    "Json",
+    "OpenAIServer",
+    "Reply",
+    "ToolCall",
+    "call_once",
+    "chat_tool_results",
+    "tool_results",
+]
 
 
-def tool_results(request: Json) -> dict[str, str]:
-    """Tool results in one request by call id, as they stood on the wire, in either API's shape."""
-    found = chat_tool_results(request)
-    items: Any = request.get("input")
-    for item in items if isinstance(items, list) else ():
-        if str(item.get("type")).endswith("_call_output"):
-            found[item["call_id"]] = text_of(item.get("output"))
-    return found
+class OpenAIServer(ScriptedServer):
+    """A server of ``/v1/chat/completions`` and ``/v1/responses``."""
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return both APIs."""
+        return {"/v1/chat/completions": chat_answer, "/v1/responses": responses_answer}
+
+    @property
+    def base_url(self) -> str:
+        """The base URL for a client."""
+        return f"{self.url}/v1"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point an OpenAI client at this server."""
+        return {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": "scripted"}
+
+    def messages(self, request: Json) -> list[Json]:
+        """Return the messages of a chat completion."""
+        messages: list[Json] = request.get("messages") or []
+        return messages
+
+    def seen(self, request: Json) -> Json:
+        """Return the request itself: a decider gets that of either API."""
+        return request
 
 
 def responses_answer(request: Json, reply: Reply) -> Answer:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a route answers: bytes are sent with their length, an iterable is streamed until it ends."""
+    """An answer of a route: bytes are sent with their length, an iterable is streamed until it ends."""
 
     body: bytes | Iterable[bytes]
     content_type: str = "application/json"
@@ -34,6 +36,11 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, port: int, routes: Mapping[str, Route]) -> None:
         self.routes = routes
         super().__init__(("127.0.0.1", port), _Handler)
+
+    def route(self, path: str) -> Route | None:
+        """Return the route of a path: the one with this path, else the first whose pattern matches it."""
+        matching = (route for pattern, route in self.routes.items() if "*" in pattern and fnmatchcase(path, pattern))
+        return self.routes.get(path) or next(matching, None)
 
     def server_bind(self) -> None:
         # HTTPServer would look its own name up, which takes seconds on a machine without a resolver.
@@ -56,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
-        route = self.server.routes.get(self.path.partition("?")[0])
+        route = self.server.route(self.path.partition("?")[0])
         self._send(Answer(b"{}", status=404) if route is None else route(body))
 
     def _send(self, answer: Answer) -> None:
@@ -77,11 +84,18 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Serving:
-    """Runs a server on 127.0.0.1 in a thread for as long as the ``with`` block lasts."""
+    """A server that runs on 127.0.0.1 in a thread for as long as the ``with`` block lasts.
 
-    def __init__(self, server: HTTPServer) -> None:
-        self._server = server
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+    ``bind`` makes the server; it is called when the address is needed.
+    """
+
+    def __init__(self, bind: Callable[[], HTTPServer]) -> None:
+        self._bind = bind
+        self._thread: threading.Thread | None = None
+
+    @functools.cached_property
+    def _server(self) -> HTTPServer:
+        return self._bind()
 
     @property
     def url(self) -> str:
@@ -89,19 +103,20 @@ class Serving:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
 
 class LoopbackServer(Serving):
-    """An HTTP server on 127.0.0.1 with these routes; port 0 takes a free one."""
-
-    _server: _Server
+    """An HTTP server on 127.0.0.1 with these routes, a ``*`` in a path for any text; port 0 takes a free one."""
 
     def __init__(self, routes: Mapping[str, Route], port: int = 0) -> None:
-        super().__init__(_Server(port, routes))
+        self.routes = routes
+        super().__init__(lambda: _Server(port, routes))

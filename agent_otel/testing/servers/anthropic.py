@@ -6,32 +6,37 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from examples.local_servers.model import pieces, usage
-from examples.local_servers.web import Answer
-from tests.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.replies import pieces, usage
+from agent_otel.testing.servers.scripted import Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.web import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from examples.local_servers.model import Endpoint
+    from agent_otel.testing.servers.scripted import Endpoint
 
-#: Tokens of the prompt that it says it had cached.
+#: Tokens of the prompt that it reports as cached.
 CACHED_TOKENS = 7
 
 
 class AnthropicServer(ScriptedServer):
-    """Serves ``/v1/messages``, and keeps the turns of a thread for those who ask to continue it."""
+    """A server of ``/v1/messages``, which keeps the turns of a thread for requests that continue it."""
 
     def __init__(self, decider: Decider) -> None:
         self._kept: dict[str, list[Json]] = {}
         super().__init__(decider)
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """Messages, with or without their beta."""
+        """Return the API of messages, with or without its beta."""
         return {"/v1/messages": self._answer}
 
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point an Anthropic client at this server."""
+        return {"ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": "scripted"}
+
     def messages(self, request: Json) -> list[Json]:
-        """A request's messages; a user message's tool results come before what else it says."""
+        """Return a request's messages; a user message's tool results come before its texts."""
         thread: Json = request.get("thread") or {}
         found = list(self._kept.get(thread.get("previous_message_id", ""), ()))
         for message in request["messages"]:
