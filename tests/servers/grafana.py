@@ -78,7 +78,7 @@ class Grafana(Serving):
         self.normalise: Callable[[Json], Json] = copy.deepcopy
         self.before_save: Callable[[], None] | None = None
         self._scheme = "https" if certificate else "http"
-        super().__init__(_server(self, certificate))
+        super().__init__(lambda: _server(self, certificate))
 
     @property
     def url(self) -> str:

@@ -10,12 +10,15 @@ import pytest
 
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
+from agent_otel.testing.servers.openai_chat import chat_completion
+from agent_otel.testing.servers.web import Answer
 from tests.unit.core.test_delivery import counted, cuts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.testing.servers.openai import Json, Reply
+    from agent_otel.testing.servers.scripted import Endpoint
     from tests.environments import Environment
 
     Told = Callable[..., Json]
@@ -370,15 +373,12 @@ def test_tokens_that_the_provider_had_cached_are_counted_once(told: Told) -> Non
 class CachingServer(OpenAIServer):
     """Says that it had 1,024 tokens of the prompt cached."""
 
-    def __init__(self, decider: Callable[[Json], Reply]) -> None:
-        super().__init__(decider)
-        answer = self._server.routes["/v1/chat/completions"]
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return chat completions with cached tokens."""
 
-        def cached(body: bytes) -> Any:
-            whole = answer(body)
-            assert isinstance(whole.body, bytes)
-            completion = json.loads(whole.body)
+        def cached(request: Json, reply: Reply) -> Answer:
+            completion = chat_completion(request, reply)
             completion["usage"]["prompt_tokens_details"] = {"cached_tokens": 1024}
-            return type(whole)(json.dumps(completion).encode())
+            return Answer(json.dumps(completion).encode())
 
-        self._server.routes = {"/v1/chat/completions": cached}
+        return {"/v1/chat/completions": cached}

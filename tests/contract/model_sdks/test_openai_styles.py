@@ -12,7 +12,7 @@ from agent_otel.testing.servers.openai import OpenAIServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.testing.servers.openai import Decider
+    from agent_otel.testing.servers.scripted import Endpoint
     from tests.environments import Environment
 
 PROGRAM = """
@@ -111,13 +111,14 @@ print(json.dumps({{"found": found, "errors": dict(errors.errors), "messages": me
 class AzureServer(OpenAIServer):
     """Serves the same under Azure's paths as well."""
 
-    def __init__(self, decider: Decider) -> None:
-        super().__init__(decider)
-        routes = {
-            "/openai/deployments/scripted/chat/completions": self._server.routes["/v1/chat/completions"],
-            "/openai/responses": self._server.routes["/v1/responses"],
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return the APIs under both paths."""
+        own = super().endpoints()
+        return {
+            **own,
+            "/openai/deployments/scripted/chat/completions": own["/v1/chat/completions"],
+            "/openai/responses": own["/v1/responses"],
         }
-        self._server.routes = {**self._server.routes, **routes}
 
 
 #: Bytes of one request, whatever the style.

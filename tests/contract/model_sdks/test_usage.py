@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from examples.local_servers.model import usage
-from tests.servers import anthropic, bedrock, gemini
-from tests.servers.anthropic import AnthropicServer
-from tests.servers.bedrock import BedrockServer
-from tests.servers.gemini import GeminiServer
-from tests.servers.model import ModelServer
-from tests.servers.ollama import OllamaServer
+from agent_otel.testing.servers import anthropic, bedrock, gemini
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.replies import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Json, Reply
     from tests.environments import Environment
-    from tests.servers.model import Json, Reply
 
 ANSWER = "Fine, thank you."
 _PROGRAM = """
@@ -122,15 +122,15 @@ def streamed(): list(model.stream(text, stream_usage=True))
 """
 #: Client, its environment and server, and the tokens that the server says it had cached.
 _CASES: list[tuple[str, str, type[Any], int]] = [
-    (CHAT, "openai-agents", ModelServer, 0),
-    (RESPONSES, "openai-agents", ModelServer, 0),
+    (CHAT, "openai-agents", OpenAIServer, 0),
+    (RESPONSES, "openai-agents", OpenAIServer, 0),
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS),
     (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS),
     (BEDROCK, "bedrock", BedrockServer, bedrock.CACHED_TOKENS),
     (OLLAMA, "ollama", OllamaServer, 0),
-    (MISTRAL, "mistralai", ModelServer, 0),
-    (LITELLM, "litellm", ModelServer, 0),
-    (LANGCHAIN, "langchain", ModelServer, 0),
+    (MISTRAL, "mistralai", OpenAIServer, 0),
+    (LITELLM, "litellm", OpenAIServer, 0),
+    (LANGCHAIN, "langchain", OpenAIServer, 0),
 ]
 _NAMES = ["chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "mistral", "litellm", "langchain"]
 
