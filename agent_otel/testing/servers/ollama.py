@@ -1,4 +1,4 @@
-"""The scripted model behind Ollama's chat, whole and streamed. Its protocol has no ids: the order tells calls apart."""
+"""The scripted model behind Ollama's chat, whole and streamed. Calls are matched by order: its protocol has no ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OllamaServer(ScriptedServer):
             self._ids[_key(request, call.name, json.loads(call.arguments_text))] = call.id
 
     def messages(self, request: Json) -> list[Json]:
-        """Return a request's messages, with the ids that the calls were asked for with."""
+        """Return a request's messages, with the ids of the calls that the model made."""
         found: list[Json] = []
         unanswered: list[str] = []
         for message in request["messages"]:

@@ -70,7 +70,7 @@ class OpenAIServer(ScriptedServer):
 
 
 def responses_answer(request: Json, reply: Reply) -> Answer:
-    """Answer a Responses request, streamed when it says so."""
+    """Answer a Responses request, streamed on request."""
     if not request.get("stream"):
         return Answer(json.dumps(_response(request, reply, _items(reply))).encode())
     return Answer(_encoded(_events(request, reply)), "text/event-stream")

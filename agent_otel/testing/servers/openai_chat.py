@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def chat_answer(request: Json, reply: Reply) -> Answer:
-    """Answer a chat completion, streamed when the request says so."""
+    """Answer a chat completion, streamed on request."""
     if not request.get("stream"):
         return Answer(json.dumps(chat_completion(request, reply)).encode())
     return Answer((f"data: {event}\n\n".encode() for event in _chat_events(request, reply)), "text/event-stream")

@@ -1,4 +1,4 @@
-"""One server for the APIs of several providers, on one port."""
+"""A server for the APIs of several providers, on one port."""
 
 from __future__ import annotations
 
