@@ -19,15 +19,28 @@ from dashboards.panels import (
     NONE_IS_GOOD,
     SECONDS,
     SHARE,
-    Column,
     Line,
     events_of,
     graph_of,
     heatmap_of,
     stat_of,
-    table_of,
 )
-from dashboards.queries import AGENT, WINDOW, WORKFLOW, Scope, drawn, legend, mean, or_zero
+from dashboards.queries import (
+    AGENT,
+    TOOL,
+    WINDOW,
+    WORKFLOW,
+    Scope,
+    drawn,
+    highest,
+    legend,
+    mean,
+    most_often,
+    named,
+    or_zero,
+    top,
+)
+from dashboards.tables import Column, table_of
 
 if TYPE_CHECKING:
     from agent_otel.semconv_types import Metric
@@ -38,6 +51,19 @@ _RUN = (WORKFLOW, AGENT)
 _PREFIX = ((None, "red"), (0.5, "orange"), (0.9, "green"))
 _FAILED = (f'{semconv.RESULT}!="ok"',)
 _GETS = (f'{semconv.OPERATION}="get"',)
+
+
+_LINKS = (
+    links.to_dashboard(
+        links.EXECUTIONS, "These executions alone", workflow=links.field(WORKFLOW), agent=links.field(AGENT)
+    ),
+    links.to_dashboard(links.PAYLOAD, "Payloads of this workflow", workflow=links.field(WORKFLOW)),
+)
+_OF_AGENT = links.of_agent(links.field(AGENT))
+
+
+def _worst_agent(metric: Metric) -> str:
+    return named(most_often(S.sum(metric, by=(AGENT,)), AGENT), AGENT)
 
 
 def _mean_of(metric: Metric, *by: str) -> str:
@@ -54,40 +80,53 @@ _GLANCE = glance(
     ),
     stat_of(
         "Tool calls, p95",
-        "5 % of the executions make more tool calls than this. Far above the median: some executions loop.",
-        S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS),
+        "The workflow and agent with the longest executions: 5 % of them make more tool calls than this. Far above the "
+        "median: some executions loop.",
+        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN))),
         COUNT,
+        who=legend(*_RUN),
+        links=_LINKS,
     ),
     stat_of(
         "Tool results, p95",
-        "Bytes that the tools of one execution produced. Every later request carries them again: they, not a single "
-        "request, are the cost of a question.",
-        S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE),
+        "The workflow and agent whose executions have the most bytes of tool results. Every later request carries them "
+        "again: they, not a single request, are the cost of a question.",
+        highest(drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN))),
         BYTES,
+        who=legend(*_RUN),
+        links=_LINKS,
     ),
     stat_of(
         "Lost histories",
-        "Requests after the first turn without any earlier message: the model does not see the conversation. Check "
-        "the checkpointer, the session ids and the history window.",
-        or_zero(S.sum(semconv.HISTORY_LOST)),
+        "The agent with the most requests after the first turn without any earlier message: the model does not see the "
+        "conversation. Check the checkpointer, the session ids and the history window.",
+        _worst_agent(semconv.HISTORY_LOST),
         COUNT,
         NONE_IS_GOOD,
+        who=legend(AGENT),
+        alerts=("AgentHistoryLost",),
+        links=_OF_AGENT,
     ),
     stat_of(
         "Doubled histories",
-        "Requests that hold the same message or result twice. Both copies are paid for. Find the two places that "
-        "append.",
-        or_zero(S.sum(semconv.HISTORY_DOUBLED)),
+        "The agent with the most requests that hold the same message or result twice. Both copies are paid for. Find "
+        "the two places that append.",
+        _worst_agent(semconv.HISTORY_DOUBLED),
         COUNT,
         NONE_IS_GOOD,
+        who=legend(AGENT),
+        links=_OF_AGENT,
     ),
     stat_of(
         "Dropped tasks",
-        "Conversations whose history window dropped the first user message: the model goes on without the task. Keep "
-        "that message, or summarise what the window drops.",
-        or_zero(S.sum(semconv.TASKS_DROPPED)),
+        "The agent with the most conversations whose history window dropped the first user message: the model goes on "
+        "without the task. Keep that message, or summarise what the window drops.",
+        _worst_agent(semconv.TASKS_DROPPED),
         COUNT,
         NONE_IS_GOOD,
+        who=legend(AGENT),
+        alerts=("AgentTaskDropped",),
+        links=_OF_AGENT,
     ),
     stat_of(
         "Stable prefix",
@@ -100,18 +139,23 @@ _GLANCE = glance(
     ),
     stat_of(
         "Limits hit",
-        "Calls skipped because their execution had reached a limit. Either the agent loops, or the limit is too low.",
-        or_zero(S.sum(semconv.LIMITS_HIT)),
+        "The limit because of which the most calls were skipped. Either the agent loops, or the limit is too low.",
+        most_often(S.sum(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), semconv.LIMIT),
         COUNT,
         FEW_IS_GOOD,
+        who=legend(semconv.LIMIT),
+        alerts=("AgentLimitHit",),
     ),
     stat_of(
         "Calls denied",
-        "Calls that the dispatch policy denied, or would deny in its mode monitor. The agent is misled, or the policy "
-        "lacks a rule.",
-        or_zero(S.sum(semconv.POLICY_DENIED)),
+        "The tool with the most calls that the dispatch policy denied, or would deny in its mode monitor. The agent is "
+        "misled, or the policy lacks a rule.",
+        most_often(S.sum(semconv.POLICY_DENIED, by=(TOOL,)), TOOL),
         COUNT,
         NONE_IS_GOOD,
+        who=legend(TOOL),
+        alerts=("AgentToolCallDenied",),
+        links=(links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),),
     ),
     stat_of(
         "Claim checks that failed",
@@ -123,7 +167,35 @@ _GLANCE = glance(
         ),
         SHARE,
         ((None, "green"), (0.001, "orange"), (0.05, "red")),
+        alerts=("AgentClaimCheckFailing", "AgentClaimCheckUnresolvedRefs"),
     ),
+)
+
+_RUNS = Row(
+    "Executions by workflow and agent",
+    (
+        table_of(
+            "Executions by workflow and agent",
+            "All numbers of a workflow and agent in the time range. Many bytes with few calls: large results; few "
+            "bytes with many calls: searches without matches.",
+            {WORKFLOW: "Workflow", AGENT: "Agent"},
+            [
+                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
+                Column("Calls each", _mean_of(semconv.EXECUTION_TOOL_CALLS, *_RUN), COUNT),
+                Column("Calls, p95", drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
+                Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
+                Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
+                Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+            ],
+            ("Bytes each",),
+            links={
+                "Workflow": links.of_workflow(links.cell("Workflow")),
+                "Agent": links.of_agent(links.cell("Agent")),
+            },
+        ),
+    ),
+    open=True,
 )
 
 _COST = Row(
@@ -161,23 +233,6 @@ _COST = Row(
             "Executions by number of tool calls. A sharp upper edge: a limit is in force.",
             S.buckets(semconv.EXECUTION_TOOL_CALLS),
             COUNT,
-        ),
-        table_of(
-            "Executions by workflow and agent",
-            "All numbers of a workflow and agent in the time range. Many bytes with few calls: large results; few "
-            "bytes with many calls: searches without matches.",
-            {WORKFLOW: "Workflow", AGENT: "Agent"},
-            [
-                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
-                Column("Calls each", _mean_of(semconv.EXECUTION_TOOL_CALLS, *_RUN), COUNT),
-                Column("Calls, p95", drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
-                Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
-                Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
-                Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
-                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
-            ],
-            "Bytes each",
-            links={"Workflow": links.of_workflow(links.cell("Workflow"))},
         ),
     ),
 )
@@ -236,8 +291,8 @@ _REQUEST = Row(
             "Requests without the earlier turns, and requests that hold a message or result twice, by agent. Both "
             "are faults of the code that stores the conversation.",
             [
-                Line(S.events(semconv.HISTORY_LOST, by=(AGENT,)), f"lost {legend(AGENT)}"),
-                Line(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,)), f"doubled {legend(AGENT)}"),
+                Line(top(S.events(semconv.HISTORY_LOST, by=(AGENT,))), f"lost {legend(AGENT)}"),
+                Line(top(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,))), f"doubled {legend(AGENT)}"),
             ],
             span=8,
         ),
@@ -247,7 +302,7 @@ _REQUEST = Row(
             "Remedies are not in it.",
             [
                 Line(
-                    S.sum(semconv.HISTORY_DROPPED, by=(AGENT,), over=WINDOW, function="rate"),
+                    top(S.sum(semconv.HISTORY_DROPPED, by=(AGENT,), over=WINDOW, function="rate")),
                     legend(AGENT),
                 )
             ],
@@ -260,8 +315,8 @@ _REQUEST = Row(
             "Messages of the model with their results, and first user messages, that a history window left out, by "
             "agent. A dropped task: the agent works on without its instruction.",
             [
-                Line(S.events(semconv.TURNS_DROPPED, by=(AGENT,)), f"turns {legend(AGENT)}"),
-                Line(S.events(semconv.TASKS_DROPPED, by=(AGENT,)), f"tasks {legend(AGENT)}"),
+                Line(top(S.events(semconv.TURNS_DROPPED, by=(AGENT,))), f"turns {legend(AGENT)}"),
+                Line(top(S.events(semconv.TASKS_DROPPED, by=(AGENT,))), f"tasks {legend(AGENT)}"),
             ],
             span=12,
         ),
@@ -317,6 +372,7 @@ _CLAIM = Row(
             "Writes and reads of the store by result. timeout or open: the store is slow or down, and results are "
             "not stored. expired: AGENT_OTEL_CLAIM_CHECK_TTL is too short. denied: another key or owner.",
             [Line(S.events(semconv.CLAIM_CHECK_OPERATIONS, by=_ENDED), legend(*_ENDED))],
+            states=("error",),
         ),
         graph_of(
             "References that were not resolved",
@@ -358,14 +414,13 @@ _CLAIM = Row(
             BYTES_A_SECOND,
         ),
     ),
-    rare=True,
 )
 
 DASHBOARD = Frame(
     uid=links.EXECUTIONS,
     title="Agents: executions",
     description="The cost of an agent's run, the parts of its requests, and its limits and remedies.",
-    rows=(_GLANCE, _COST, _REQUEST, _REMEDIES, _CLAIM),
+    rows=(_GLANCE, _RUNS, _COST, _REQUEST, _REMEDIES, _CLAIM),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),
         "agent": (semconv.EXECUTION_TOOL_CALLS, semconv.AGENT_NAME),

@@ -14,7 +14,7 @@ from grafana_foundation_sdk.models import dashboard as d
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB
 from agent_otel.semconv_types import HISTOGRAM, prometheus_label
-from dashboards.links import JAEGER, TEMPO
+from dashboards.links import HEALTH, JAEGER, TEMPO, Link, keep_variables, to_dashboard
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
 from dashboards.queries import PROCESSES, or_zero
 
@@ -35,17 +35,19 @@ BEGINNING = f"{FIRING} unless {FIRING} offset $__interval"
 
 _WIDTH = 24
 _ALL = d.VariableOption(text="All", value="$__all")
-_WINDOWS = ("$__rate_interval", "5m", "15m", "1h")
-_WINDOW = "15m"
+_WINDOWS = ("2m", "5m", "15m", "1h")
+#: A window becomes this part of the time range, so that a graph of 15 minutes shows what its tiles count.
+_WINDOWS_IN_RANGE = 30
+_AUTO = d.VariableOption(text="auto", value="$__auto_interval_window", selected=True)
 
 
 @dataclass(frozen=True)
 class Row:
-    """Panels under one title; a ``rare`` row is collapsed, and its queries run when it is opened."""
+    """Panels under one title. A row is collapsed unless it is ``open``, and its queries run when it is opened."""
 
     title: str
     panels: tuple[Panel, ...]
-    rare: bool = False
+    open: bool = False
 
 
 def glance(*tiles: stat.Panel) -> Row:
@@ -56,6 +58,8 @@ def glance(*tiles: stat.Panel) -> Row:
         "is not set in some, or their port is not scraped.",
         f"count({PROCESSES})",
         COUNT,
+        alerts=("AgentTelemetryGone",),
+        links=(to_dashboard(HEALTH, "Instrumentation health"),),
     )
     alerts = stat_of(
         "Alerts firing",
@@ -64,8 +68,9 @@ def glance(*tiles: stat.Panel) -> Row:
         or_zero(f"count({FIRING})"),
         COUNT,
         NONE_IS_GOOD,
+        links=(Link("Alerts of agent_otel", "/alerting/list?search=Agent"),),
     )
-    return Row("At a glance", tuple(_in_lines([processes, alerts, *tiles])))
+    return Row("At a glance", tuple(_in_lines([processes, alerts, *tiles])), open=True)
 
 
 def _in_lines(tiles: list[stat.Panel]) -> Iterator[Panel]:
@@ -88,12 +93,17 @@ class Frame:
     variables: Mapping[str, tuple[Metric, str]] = field(default_factory=dict)
     traces: bool = True
 
-    def render(self) -> str:
-        """Return the JSON that Grafana imports."""
-        return json.dumps(finished(self), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all variables."""
+        return ("datasource", JOB, *self.variables, "window", *((TEMPO, JAEGER) if self.traces else ()))
+
+    def render(self, names: Mapping[str, tuple[str, ...]]) -> str:
+        """Return the JSON that Grafana imports; ``names`` are the variables of each dashboard, by its uid."""
+        return json.dumps(finished(self, names), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def finished(frame: Frame) -> dict[str, Any]:
+def finished(frame: Frame, names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return the dashboard as Grafana from 11 on stores it."""
     builder = (
         dashboard.Dashboard(frame.title)
@@ -114,6 +124,7 @@ def finished(frame: Frame) -> dict[str, Any]:
     whole["schemaVersion"] = SCHEMA_VERSION
     whole["panels"] = list(_placed(frame.rows))
     _clean(whole)
+    keep_variables(whole, frame.names, names)
     return whole
 
 
@@ -123,12 +134,15 @@ def _variables(frame: Frame) -> Iterator[Builder[d.VariableModel]]:
     for name, (metric, attribute) in frame.variables.items():
         yield _query_variable(name, name.capitalize(), metric, prometheus_label(attribute), filtered=True)
     yield (
-        dashboard.CustomVariable("window")
+        dashboard.IntervalVariable("window")
         .label("Window")
-        .description("Window over which graphs sum or average. With few calls choose a long one.")
+        .description("Window over which graphs sum or average; auto is a part of the time range.")
         .values(",".join(_WINDOWS))
-        .options([d.VariableOption(text=one, value=one, selected=one == _WINDOW) for one in _WINDOWS])
-        .current(d.VariableOption(text=_WINDOW, value=_WINDOW, selected=True))
+        .options([_AUTO, *(d.VariableOption(text=one, value=one, selected=False) for one in _WINDOWS)])
+        .current(_AUTO)
+        .auto(True)
+        .step_count(_WINDOWS_IN_RANGE)
+        .min_interval(_WINDOWS[0])
     )
     if frame.traces:
         # Hidden: Grafana marks a data source that it does not have with a red triangle at the top of the dashboard.
@@ -194,16 +208,16 @@ def _placed(rows: tuple[Row, ...]) -> Iterator[dict[str, Any]]:
     for row in rows:
         panels, below = _line_up(row.panels, y + 1)
         yield {
-            "collapsed": row.rare,
+            "collapsed": not row.open,
             "gridPos": {"h": 1, "w": _WIDTH, "x": 0, "y": y},
             "id": _id(f"row {row.title}"),
-            "panels": panels if row.rare else [],
+            "panels": [] if row.open else panels,
             "title": row.title,
             "type": "row",
         }
-        if not row.rare:
+        if row.open:
             yield from panels
-        y = y + 1 if row.rare else below
+        y = below if row.open else y + 1
 
 
 def _line_up(builders: tuple[Panel, ...], y: int) -> tuple[list[dict[str, Any]], int]:

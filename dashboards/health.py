@@ -13,15 +13,15 @@ from dashboards.panels import (
     FEW_IS_GOOD,
     NONE_IS_GOOD,
     SHARE,
-    Column,
     Line,
     bars_of,
     events_of,
     graph_of,
+    none_of,
     stat_of,
-    table_of,
 )
-from dashboards.queries import RANGE, WINDOW, Scope, legend, mean, or_zero, worst
+from dashboards.queries import RANGE, WINDOW, Scope, highest, legend, mean, most_often, or_zero, worst
+from dashboards.tables import Column, table_of
 
 S = Scope({JOB: "job"})
 
@@ -92,19 +92,26 @@ _GLANCE = glance(
     ),
     stat_of(
         "Integrations unmatched",
-        "Installed frameworks whose functions were not found: none of their calls are measured. Upgrade agent_otel, "
-        "or pin the framework, and report the version.",
-        or_zero(_integrations(_UNMATCHED, semconv.INTEGRATION, semconv.VERSION)),
+        "Processes with an installed framework whose functions were not found: none of its calls are measured. Upgrade "
+        "agent_otel, or pin the framework, and report the version.",
+        most_often(
+            f"count by ({semconv.INTEGRATION}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_UNMATCHED)})",
+            semconv.INTEGRATION,
+        ),
         COUNT,
         NONE_IS_GOOD,
+        who=legend(semconv.INTEGRATION),
+        alerts=("AgentIntegrationUnmatched",),
     ),
     stat_of(
         "Internal errors",
-        "Internal errors of agent_otel. Your program is not affected, but some numbers are missing. The log has one "
-        "warning for each place; please report it.",
-        or_zero(S.sum(semconv.INTERNAL_ERRORS)),
+        "The place in agent_otel with the most internal errors. Your program is not affected, but some numbers are "
+        "missing. The log has one warning for each place; please report it.",
+        most_often(S.sum(semconv.INTERNAL_ERRORS, by=(semconv.WHERE,)), semconv.WHERE),
         COUNT,
-        NONE_IS_GOOD,
+        none_of("error"),
+        who=legend(semconv.WHERE),
+        alerts=("AgentTelemetrySelfErrors",),
     ),
     stat_of(
         "Unmatched results",
@@ -124,10 +131,12 @@ _GLANCE = glance(
     ),
     stat_of(
         "Time series",
-        "Time series of this package. Tens of thousands: names contain ids. See Names for the label at its limit.",
-        f'count({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})',
+        "The job with the most time series of this package. Tens of thousands: names contain ids. See Names for the "
+        "label at its limit.",
+        highest(f'count by ({JOB}) ({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})'),
         COUNT,
         _SERIES,
+        who=legend(JOB),
     ),
 )
 
@@ -151,9 +160,8 @@ _INTEGRATIONS = Row(
                     COUNT,
                 )
             ],
-            "Processes",
+            ("Processes",),
             span=14,
-            height=9,
         ),
         table_of(
             "Versions in use",
@@ -167,10 +175,16 @@ _INTEGRATIONS = Row(
                     COUNT,
                 )
             ],
-            "Processes",
+            ("Processes",),
             span=10,
-            height=9,
         ),
+    ),
+    open=True,
+)
+
+_JOBS = Row(
+    "Jobs",
+    (
         graph_of(
             "Processes by job",
             "Processes that report. A line that ends: the job stopped, or its metrics did. Agents that do not report "
@@ -207,7 +221,7 @@ _ERRORS = Row(
             "Internal errors by place",
             "Internal errors by place. From then on that stage is missing: `model_request` loses delivered sizes, a "
             "runtime's name its payloads.",
-            [Line(S.events(semconv.INTERNAL_ERRORS, by=(semconv.WHERE,)), legend(semconv.WHERE))],
+            [Line(S.events(semconv.INTERNAL_ERRORS, by=(semconv.WHERE,)), legend(semconv.WHERE), state="error")],
         ),
         graph_of(
             "Unmatched results of a model request",
@@ -302,13 +316,12 @@ _VOLUME = Row(
             whole=True,
         ),
     ),
-    rare=True,
 )
 
 DASHBOARD = Frame(
     uid=links.HEALTH,
     title="Agents: instrumentation health",
     description="Completeness of the other dashboards' data: wrapped frameworks, internal errors, missing names.",
-    rows=(_GLANCE, _INTEGRATIONS, _ERRORS, _NAMES, _VOLUME),
+    rows=(_GLANCE, _INTEGRATIONS, _JOBS, _ERRORS, _NAMES, _VOLUME),
     traces=False,
 )

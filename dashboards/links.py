@@ -1,13 +1,18 @@
-"""Where a click leads: from a tool to its payloads, from a workflow to its executions, from either to their traces."""
+"""Where a click leads: from a tool to its payloads, from a workflow to its executions, from a tile to its alert."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from agent_otel import semconv
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+AGENTS = "agent-otel-agents"
 TOOLS = "agent-otel-tools"
 PAYLOAD = "agent-otel-payload"
 EXECUTIONS = "agent-otel-executions"
@@ -26,11 +31,33 @@ class Link:
     url: str
 
 
-def to_dashboard(uid: str, title: str, keep: tuple[str, ...] = (), **values: str) -> Link:
-    """Lead to a dashboard over the same time, with variables kept and others set."""
-    kept = [f"${{{name}:queryparam}}" for name in ("datasource", "job", *keep)]
-    given = [f"var-{name}={value}" for name, value in values.items()]
-    return Link(title, f"/d/{uid}?{'&'.join([*kept, *given])}&${{__url_time_range}}")
+def to_dashboard(uid: str, title: str, **values: str) -> Link:
+    """Lead to a dashboard over the same time, with some variables set; `keep_variables` adds all others."""
+    given = "".join(f"var-{name}={value}&" for name, value in values.items())
+    return Link(title, f"/d/{uid}?{given}${{__url_time_range}}")
+
+
+def keep_variables(node: Any, own: tuple[str, ...], theirs: Mapping[str, tuple[str, ...]]) -> None:
+    """Make each link to a dashboard keep the variables that both have and that the link does not set.
+
+    ``own`` are the variables of the dashboard that ``node`` is of, ``theirs`` those of each dashboard, by its uid.
+    """
+    if isinstance(node, list):
+        for item in node:
+            keep_variables(item, own, theirs)
+    if not isinstance(node, dict):
+        return
+    path, _, query = str(node.get("url", "")).partition("?")
+    if path.startswith("/d/"):
+        shared = [name for name in own if name in theirs[path.removeprefix("/d/")] and f"var-{name}=" not in query]
+        node["url"] = f"{path}?{''.join(f'${{{name}:queryparam}}&' for name in shared)}{query}"
+    for value in node.values():
+        keep_variables(value, own, theirs)
+
+
+def to_alert(name: str) -> Link:
+    """Lead to an alert in Grafana, which shows its runbook; an export with ``--runbook-url`` leads to the runbook."""
+    return Link(f"Runbook: {name}", f"/alerting/list?search={name}")
 
 
 def to_tempo(title: str, query: str) -> Link:
@@ -62,6 +89,11 @@ def field(name: str) -> str:
 def cell(column: str) -> str:
     """Return the value of another column of the row where a link starts; its name is one word."""
     return f"${{__data.fields.{column}:percentencode}}"
+
+
+def of_agent(name: str) -> tuple[Link, ...]:
+    """Lead from an agent to its executions."""
+    return (to_dashboard(EXECUTIONS, "Its executions", agent=name),)
 
 
 def of_tool(name: str) -> tuple[Link, ...]:

@@ -1,19 +1,20 @@
-"""The panels that all four dashboards are made of, so that they look and read alike."""
+"""The panels that all dashboards are made of, so that they look and read alike."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from grafana_foundation_sdk.builders import bargauge, common, dashboard, heatmap, prometheus, stat, table, tempo
+from grafana_foundation_sdk.builders import bargauge, common, dashboard, heatmap, prometheus, stat
 from grafana_foundation_sdk.builders import timeseries as graph
 from grafana_foundation_sdk.models import common as c
 from grafana_foundation_sdk.models import dashboard as d
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode, HeatmapColorScale
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
-from grafana_foundation_sdk.models.tempo import SearchTableType
 
-from dashboards.links import TEMPO, Link
+from dashboards.links import TEMPO, Link, to_alert
+from dashboards.queries import WINDOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,32 +41,65 @@ FEW_IS_GOOD: Steps = ((None, "green"), (1, "orange"))
 PROMETHEUS = c.DataSourceRef(type_val="prometheus", uid="${datasource}")
 TRACES = c.DataSourceRef(type_val="tempo", uid=f"${{{TEMPO}}}")
 
-_NO_VALUE = "no data"
+#: Colours of what is wrong, the same everywhere. Series of one state have shades of its colour.
+COLOURS = {
+    "near": "orange",
+    "over": "red",
+    "rejected": "dark-red",
+    "refused": "dark-red",
+    "stuck": "purple",
+    "ignored": "red",
+    "error": "red",
+}
+
+#: Texts in the place of a missing value.
+NO_DATA = "no data"
+NO_RUNTIME = "no durable runtime seen"
 _GREY = "#8e8e8e"
+
+
+def none_of(state: str) -> Steps:
+    """Return green for nothing, and a state's own colour from 1 up."""
+    return ((None, "green"), (1, COLOURS[state]))
 
 
 @dataclass(frozen=True)
 class Line:
-    """One query of a graph. A ``limit`` is drawn dashed and in red, and has no link."""
+    """One query of a graph. A ``limit`` is drawn dashed and in red, and has no link.
+
+    The series of a ``state`` have its colour; it is the first word of the legend where it is not given.
+    """
 
     expression: str
     legend: str
     exemplars: bool = False
     limit: bool = False
+    state: str = ""
+
+    @property
+    def color(self) -> str:
+        """The fixed colour of its series, or none."""
+        return COLOURS.get(self.state or self.legend.partition(" ")[0], "")
 
 
-@dataclass(frozen=True)
-class Column:
-    """One query of a table: a column beside those of the labels."""
+def stat_of(  # noqa: PLR0913 - the ways in which tiles differ
+    title: str,
+    description: str,
+    expression: str,
+    unit: str,
+    steps: Steps = PLAIN,
+    *,
+    who: str = "",
+    alerts: Sequence[str] = (),
+    links: Sequence[Link] = (),
+    empty: str = NO_DATA,
+) -> stat.Panel:
+    """Return one number for the whole time range, a quarter of the width, so that its title is read.
 
-    title: str
-    expression: str
-    unit: str
-    steps: Steps = ()
-
-
-def stat_of(title: str, description: str, expression: str, unit: str, steps: Steps = PLAIN) -> stat.Panel:
-    """Return one number for the whole time range, a quarter of the width, so that its title is read."""
+    ``who`` is the legend of the query: the tile shows the name beside the number. ``alerts`` are those that say the
+    same; a click leads to them.
+    """
+    query = instant("A", expression)
     panel = (
         stat.Panel()
         .title(title)
@@ -74,14 +108,15 @@ def stat_of(title: str, description: str, expression: str, unit: str, steps: Ste
         .span(6)
         .height(3)
         .unit(unit)
-        .no_value(_NO_VALUE)
-        .mappings([_no_data()])
+        .no_value(empty)
+        .mappings([_missing(empty)])
         .thresholds(_thresholds(steps))
         .color_mode(c.BigValueColorMode.VALUE)
         .graph_mode(c.BigValueGraphMode.NONE)
-        .text_mode(c.BigValueTextMode.VALUE)
+        .text_mode(c.BigValueTextMode.VALUE_AND_NAME if who else c.BigValueTextMode.VALUE)
         .reduce_options(_last())
-        .with_target(_instant("A", expression))
+        .data_links(_links([*map(to_alert, alerts), *links]))
+        .with_target(query.legend_format(who) if who else query)
     )
     # Prometheus extrapolates: what was counted is not always a whole number.
     return panel.decimals(0) if unit == COUNT else panel
@@ -100,8 +135,13 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
     stacked: c.StackingMode = c.StackingMode.NONE,
     bars: bool = False,
     links: Sequence[Link] = (),
+    states: Sequence[str] = (),
+    empty: str = NO_DATA,
 ) -> Panel:
-    """Return a graph over time; ``steps`` are drawn as dashed lines, and what is ``whole`` has no decimals."""
+    """Return a graph over time; ``steps`` are drawn as dashed lines, and what is ``whole`` has no decimals.
+
+    ``states`` are words in the names of series that have a fixed colour.
+    """
     panel = (
         graph.Panel()
         .title(title)
@@ -120,6 +160,7 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
         .tooltip(common.VizTooltipOptions().mode(c.TooltipDisplayMode.MULTI).sort(c.SortOrder.DESCENDING))
         .legend(_legend())
         .data_links(_links(links))
+        .no_value(empty)
     )
     if logarithmic:
         # It has no 0, and begins below the smallest value.
@@ -131,20 +172,33 @@ def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
     if steps:
         dashed = common.GraphThresholdsStyleConfig().mode(c.GraphThresholdsStyleMode.DASHED)
         panel = panel.thresholds(_thresholds(steps)).thresholds_style(dashed)
-    for ref, line in zip(_REFS, lines, strict=False):
+    for ref, line in zip(REFS, lines, strict=False):
         query = prometheus.Dataquery().ref_id(ref).expr(line.expression).range().legend_format(line.legend)
+        # A bar for each window, and none twice.
+        query = query.interval(WINDOW) if bars else query
         panel = panel.with_target(query.exemplar(line.exemplars).datasource(PROMETHEUS))
         if line.limit:
             panel = panel.override_by_query(ref, _LIMIT)
+        elif line.color:
+            panel = panel.override_by_query(ref, _fixed(line.color))
+    for state in states:
+        panel = panel.override_by_regexp(rf"/\b{state}\b/", _fixed(COLOURS[state]))
     return panel
 
 
-def events_of(
-    title: str, description: str, lines: Sequence[Line], *, span: int = 12, links: Sequence[Link] = ()
+def events_of(  # noqa: PLR0913 - the ways in which graphs of events differ
+    title: str,
+    description: str,
+    lines: Sequence[Line],
+    *,
+    span: int = 12,
+    links: Sequence[Link] = (),
+    states: Sequence[str] = (),
+    empty: str = NO_DATA,
 ) -> Panel:
-    """Return bars of what was counted in the window before each of them."""
+    """Return bars of what was counted in the window before each of them. Their sum is what a tile shows."""
     return graph_of(
-        f"{title}, in the last $window",
+        f"{title}, in each {WINDOW}",
         description,
         lines,
         COUNT,
@@ -153,11 +207,18 @@ def events_of(
         bars=True,
         stacked=c.StackingMode.NORMAL,
         links=links,
+        states=states,
+        empty=empty,
     )
 
 
-def heatmap_of(title: str, description: str, expression: str, unit: str, *, exemplars: bool = False) -> Panel:
+def heatmap_of(  # noqa: PLR0913 - the ways in which heatmaps differ
+    title: str, description: str, expression: str, unit: str, *, exemplars: bool = False, empty: str = NO_DATA
+) -> Panel:
     """Return the buckets of a histogram over time."""
+    axis = heatmap.YAxisConfig().unit(unit).axis_placement(c.AxisPlacement.LEFT).axis_width(_AXIS).reverse(False)
+    # The bound of a bucket of bytes keeps its decimals: 1.5 MiB is not 2 MiB.
+    axis = axis if unit == BYTES else axis.decimals(0)
     query = prometheus.Dataquery().ref_id("A").expr(expression).range().legend_format("{{le}}")
     return (
         heatmap.Panel()
@@ -165,7 +226,7 @@ def heatmap_of(title: str, description: str, expression: str, unit: str, *, exem
         .description(description)
         .datasource(PROMETHEUS)
         .span(12)
-        .height(8)
+        .height(9)
         .unit(unit)
         .calculate(False)
         .cell_gap(1)
@@ -180,7 +241,8 @@ def heatmap_of(title: str, description: str, expression: str, unit: str, *, exem
             .steps(64)
             .reverse(False)
         )
-        .y_axis(heatmap.YAxisConfig().unit(unit).axis_placement(c.AxisPlacement.LEFT).reverse(False))
+        .no_value(empty)
+        .y_axis(axis)
         .filter_values(heatmap.FilterValueRange().le(1e-9))
         .rows_frame(heatmap.RowsHeatmapOptions().layout(c.HeatmapCellLayout.AUTO))
         .tooltip(heatmap.HeatmapTooltip().mode(c.TooltipDisplayMode.SINGLE).y_histogram(True))
@@ -201,6 +263,8 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
     span: int = 12,
     most: float | None = None,
     links: Sequence[Link] = (),
+    height: int = 8,
+    empty: str = NO_DATA,
 ) -> Panel:
     """Return a bar for each series, of the whole time range; ``most`` is where a bar ends."""
     panel = (
@@ -209,11 +273,13 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
         .description(description)
         .datasource(PROMETHEUS)
         .span(span)
-        .height(8)
+        .height(height)
         .unit(unit)
         .min(0)
-        .no_value(_NO_VALUE)
-        .mappings([_no_data()])
+        .no_value(empty)
+        .mappings([_missing(empty)])
+        # Grafana leaves out the name of a single bar, unless it is set.
+        .display_name(re.sub(r"{{(\w+)}}", r"${__field.labels.\1}", legend))
         .thresholds(_thresholds(steps))
         .orientation(c.VizOrientation.HORIZONTAL)
         .display_mode(c.BarGaugeDisplayMode.BASIC)
@@ -227,87 +293,16 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
         .text(common.VizTextDisplayOptions().title_size(12).value_size(16))
         .reduce_options(_last())
         .data_links(_links(links))
-        .with_target(_instant("A", expression).legend_format(legend))
+        .with_target(instant("A", expression).legend_format(legend))
     )
     if unit == COUNT:
         panel = panel.decimals(0)
     return panel if most is None else panel.max(most)
 
 
-def table_of(  # noqa: PLR0913 - the ways in which tables differ
-    title: str,
-    description: str,
-    keys: dict[str, str],
-    columns: Sequence[Column],
-    sort_by: str,
-    *,
-    span: int = 24,
-    height: int = 10,
-    links: dict[str, Sequence[Link]] | None = None,
-) -> Panel:
-    """Return a row for each combination of labels; ``keys`` names labels and their columns.
-
-    ``links`` hang on columns of keys, by the column's title.
-    """
-    panel = (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .datasource(PROMETHEUS)
-        .span(span)
-        .height(height)
-        .unit(COUNT)
-        .decimals(0)
-        .min_width(_KEY_WIDTH)
-        .cell_height(c.TableCellHeight.SM)
-        .cell_options(c.TableAutoCellOptions())
-        .sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
-    )
-    # With one query there is nothing to merge, and Grafana calls its column by no letter.
-    values = ["Value"] if len(columns) == 1 else [f"Value #{ref}" for ref in _REFS[: len(columns)]]
-    for ref, column in zip(_REFS, columns, strict=False):
-        panel = panel.with_target(_instant(ref, column.expression).format(PromQueryFormat.TABLE))
-        panel = panel.override_by_name(column.title, _column(column, is_sorted=column.title == sort_by))
-    for name in keys.values():
-        properties = [d.DynamicConfigValue("custom.filterable", True)]
-        if given := (links or {}).get(name):
-            properties.append(d.DynamicConfigValue("links", [_plain(link) for link in given]))
-        panel = panel.override_by_name(name, properties)
-    order = [*keys, *values]
-    names = keys | dict(zip(values, (column.title for column in columns), strict=True))
-    return panel.with_transformation(_transformation("merge", {})).with_transformation(
-        _transformation(
-            "organize",
-            {
-                "excludeByName": {"Time": True},
-                "indexByName": {name: index for index, name in enumerate(order)},
-                "renameByName": names,
-            },
-        )
-    )
-
-
-def traces_of(title: str, description: str, query: str) -> Panel:
-    """Return a table of spans that TraceQL finds in Tempo; empty without one."""
-    target = tempo.Dataquery().ref_id("A").query_type("traceql").query(query).limit(20).filters([])
-    return (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .datasource(TRACES)
-        .span(24)
-        .height(9)
-        .unit(COUNT)
-        .cell_height(c.TableCellHeight.SM)
-        .cell_options(c.TableAutoCellOptions())
-        .with_target(target.table_type(SearchTableType.SPANS).datasource(TRACES))
-    )
-
-
-#: Pixels. Columns of values are as wide as their titles, so that a dozen fit on a small screen; labels share the rest.
-_KEY_WIDTH = 110
-
-_REFS = "ABCDEFGHIJKLMNOP"
+REFS = "ABCDEFGHIJKLMNOP"
+#: Pixels of the longest bound of a bucket.
+_AXIS = 72
 _LIMIT = [
     d.DynamicConfigValue("color", {"mode": "fixed", "fixedColor": "red"}),
     d.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [10, 10]}),
@@ -317,9 +312,13 @@ _LIMIT = [
 ]
 
 
-def _no_data() -> d.SpecialValueMap:
+def _fixed(color: str) -> list[d.DynamicConfigValue]:
+    return [d.DynamicConfigValue("color", {"mode": "shades", "fixedColor": color})]
+
+
+def _missing(text: str) -> d.SpecialValueMap:
     """Show a missing value in grey: without a mapping it has the colour of the lowest threshold."""
-    result = d.ValueMappingResult(text=_NO_VALUE, color=_GREY)
+    result = d.ValueMappingResult(text=text, color=_GREY)
     return d.SpecialValueMap(d.DashboardSpecialValueMapOptions(match=d.SpecialValueMatch.NULL_AND_NAN, result=result))
 
 
@@ -329,7 +328,8 @@ def _fill(*, bars: bool, stacked: c.StackingMode) -> int:
     return 0 if stacked is c.StackingMode.NONE else 40
 
 
-def _instant(ref: str, expression: str) -> prometheus.Dataquery:
+def instant(ref: str, expression: str) -> prometheus.Dataquery:
+    """Return a query of one moment."""
     return prometheus.Dataquery().ref_id(ref).expr(expression).instant().datasource(PROMETHEUS)
 
 
@@ -355,28 +355,3 @@ def _legend() -> common.VizLegendOptions:
 
 def _links(links: Sequence[Link]) -> list[Builder[d.DashboardLink]]:
     return [dashboard.DashboardLink(link.title).url(link.url) for link in links]
-
-
-def _plain(link: Link) -> dict[str, str]:
-    return {"title": link.title, "url": link.url}
-
-
-def _column(column: Column, *, is_sorted: bool) -> list[d.DynamicConfigValue]:
-    letters = max(len(column.title), 7 if column.unit == COUNT else 10)
-    properties: list[d.DynamicConfigValue] = [
-        d.DynamicConfigValue("unit", column.unit),
-        d.DynamicConfigValue("custom.width", 12 + 8 * letters + (16 if is_sorted else 0)),
-    ]
-    if column.unit in {BYTES, SHARE, SECONDS}:
-        properties.append(d.DynamicConfigValue("decimals", 1))
-    if column.steps:
-        steps: list[dict[str, Any]] = [{"value": value, "color": color} for value, color in column.steps]
-        properties += [
-            d.DynamicConfigValue("thresholds", {"mode": "absolute", "steps": steps}),
-            d.DynamicConfigValue("custom.cellOptions", {"type": "color-text"}),
-        ]
-    return properties
-
-
-def _transformation(name: str, options: dict[str, Any]) -> d.DataTransformerConfig:
-    return d.DataTransformerConfig(id_val=name, options=options)

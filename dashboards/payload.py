@@ -6,126 +6,151 @@ from agent_otel import semconv
 from agent_otel.core.payload import FEW_TURNS
 from agent_otel.settings import Settings
 from dashboards import links
+from dashboards.forecast import DIRECTION, PER_WORKFLOW, room, turns_left
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
     COUNT,
     FEW_IS_GOOD,
-    NONE_IS_GOOD,
+    NO_RUNTIME,
     SHARE,
     Line,
     bars_of,
     events_of,
     graph_of,
     heatmap_of,
+    none_of,
     stat_of,
 )
 from dashboards.payload_parts import (
     BOUNDARIES,
     DAPR,
-    DIRECTION,
     FILL,
     HISTORIES,
     LINKS,
     NEAR,
     NEAR_RATIO,
-    PER_WORKFLOW,
     TRACES,
     S,
-    cap,
+    caps_in_use,
 )
-from dashboards.queries import RANGE, RUNTIME, WINDOW, WORKFLOW, drawn, legend, mean, or_zero, worst
+from dashboards.queries import RUNTIME, TOOL, WINDOW, WORKFLOW, drawn, highest, legend, lowest, mean, most_often, worst
 
-_FEW = ((None, "red"), (FEW_TURNS, "green"))
+FEW = ((None, "red"), (FEW_TURNS, "green"))
 _NO_HISTORY = (f'{DIRECTION}!="{semconv.HISTORY}"',)
-_ROOM = ((None, "red"), (Settings().large_result_bytes, "green"))
-
-
-def _room(at: float) -> str:
-    """Bytes that still fit, by runtime, workflow and direction.
-
-    From the utilization, whose buckets are narrow where they matter; those of sizes are megabytes wide there.
-    """
-    used = drawn(S.quantile(at, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
-    on = f"on ({RUNTIME}, {DIRECTION})"
-    return f"clamp_min(1 - ({used}), 0) * {on} group_left () {cap(RUNTIME, DIRECTION, over=RANGE)}"
-
-
-def _turns_left() -> str:
-    """Whole turns that fit at the mean growth, by runtime and workflow: of the direction that is nearest to its cap."""
-    per_workflow = ", ".join(PER_WORKFLOW)
-    used = drawn(S.quantile(0.95, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))
-    nearest = f"({used}) == on ({per_workflow}) group_left () max by ({per_workflow}) ({used})"
-    room = f"min by ({per_workflow}) ({_room(0.95)} and on ({per_workflow}, {DIRECTION}) ({nearest}))"
-    growth = mean(
-        S.sum(semconv.PAYLOAD_GROWTH, "_sum", by=PER_WORKFLOW),
-        S.sum(semconv.PAYLOAD_GROWTH, "_count", by=PER_WORKFLOW),
-    )
-    return f"floor({room} / ({growth} > 0))"
-
+ROOM = ((None, "red"), (Settings().large_result_bytes, "green"))
+NO_GROWTH = "no payload grows"
+_OF_WORKFLOW = (WORKFLOW,)
 
 _GLANCE = glance(
     stat_of(
+        "Busiest runtime",
+        "The durable runtime with the most payloads, and how many they are. No durable runtime seen: no Temporal, "
+        "Dapr, LangGraph checkpointer or the like ran in these processes, and this dashboard stays empty.",
+        highest(S.sum(semconv.PAYLOAD_SIZE, "_count", by=(RUNTIME,))),
+        COUNT,
+        who=legend(RUNTIME),
+        empty=NO_RUNTIME,
+    ),
+    stat_of(
         "Worst payload",
-        "The highest share of its cap that a payload reached, as the upper bound of its bucket. From "
+        "The workflow with the highest share of its cap that a payload reached, as the upper bound of its bucket. From "
         f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime rejects the payload or stalls. "
         "See What fills it.",
-        S.quantile(1, semconv.UTILIZATION),
+        highest(drawn(S.quantile(1, semconv.UTILIZATION, by=_OF_WORKFLOW))),
         SHARE,
         NEAR,
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowPayloadNearCap", "AgentDaprPayloadNearStall"),
+        links=LINKS,
+        empty=NO_RUNTIME,
     ),
     stat_of(
         "Room left",
-        "Free bytes of the payload nearest to its cap. Red: less than one large result; the next tool call may end "
-        "the execution. What fills it shows the results to drop or to store.",
-        f"min({_room(1)})",
+        "The workflow with the fewest free bytes below its cap. Red: less than one large result; the next tool call "
+        "may end the execution. What fills it shows the results to drop or to store.",
+        lowest(room(S, 1)),
         BYTES,
-        _ROOM,
+        ROOM,
+        who=legend(WORKFLOW),
+        links=LINKS,
+        empty=NO_RUNTIME,
     ),
     stat_of(
         "Fewest turns left",
-        "Turns left at the mean growth, for the workflow with the fewest, from the p95 of its payloads. Below 3: "
-        "drop old results from the state, or store them and carry a reference. No data: no payload grows.",
-        f"min({_turns_left()})",
+        "The workflow with the fewest turns left at the mean growth, from the p95 of its payloads. Below 3: drop old "
+        "results from the state, or store them and carry a reference. No data: no payload grows.",
+        lowest(turns_left(S)),
         COUNT,
-        _FEW,
+        FEW,
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowFewTurnsLeft",),
+        links=LINKS,
+        empty=NO_GROWTH,
     ),
     stat_of(
         "Executions with few turns left",
-        "Executions whose payload had room for fewer than 3 more turns. Each fails if it continues: end or compact it.",
-        or_zero(S.sum(semconv.FEW_TURNS_LEFT)),
+        "The workflow with the most executions whose payload had room for fewer than 3 more turns. Each fails if it "
+        "continues: end or compact it.",
+        most_often(S.sum(semconv.FEW_TURNS_LEFT, by=_OF_WORKFLOW), WORKFLOW),
         COUNT,
         FEW_IS_GOOD,
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowFewTurnsLeft",),
+        links=LINKS,
     ),
     stat_of(
         "Near the cap",
-        f"Payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to it. There is time to act.",
-        or_zero(S.sum(semconv.PAYLOAD_NEAR_CAP)),
+        f"The workflow with the most payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to "
+        "it. There is time to act: see What fills it.",
+        most_often(S.sum(semconv.PAYLOAD_NEAR_CAP, by=_OF_WORKFLOW), WORKFLOW),
         COUNT,
-        FEW_IS_GOOD,
+        none_of("near"),
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowPayloadNearCap",),
+        links=LINKS,
     ),
     stat_of(
         "Over the cap",
-        "Payloads above their cap. The runtime rejects them or stalls, or its real cap is higher: then set "
-        "AGENT_OTEL_CAPS.",
-        or_zero(S.sum(semconv.PAYLOAD_OVER_CAP)),
+        "The workflow with the most payloads above their cap. The runtime rejects them or stalls, or its real cap is "
+        "higher: then set AGENT_OTEL_CAPS.",
+        most_often(S.sum(semconv.PAYLOAD_OVER_CAP, by=_OF_WORKFLOW), WORKFLOW),
         COUNT,
-        NONE_IS_GOOD,
+        none_of("over"),
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowPayloadOverCap",),
+        links=LINKS,
     ),
     stat_of(
         "Rejected",
-        "Payloads that the runtime rejected. The execution has failed, or its retries will fail.",
-        or_zero(S.sum(semconv.PAYLOADS_REJECTED)),
+        "The workflow with the most payloads that the runtime rejected. The execution has failed, or its retries will "
+        "fail.",
+        most_often(S.sum(semconv.PAYLOADS_REJECTED, by=_OF_WORKFLOW), WORKFLOW),
         COUNT,
-        NONE_IS_GOOD,
+        none_of("rejected"),
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowPayloadOverCap",),
+        links=LINKS,
     ),
     stat_of(
         "Stuck retries",
-        "Rejected payloads that the same execution had sent before. No retry can succeed: terminate the execution, "
-        "then make its state smaller.",
-        or_zero(S.sum(semconv.STUCK_RETRIES)),
+        "The workflow with the most rejected payloads that the same execution sent again. No retry can succeed: "
+        "terminate the execution, then make its state smaller.",
+        most_often(S.sum(semconv.STUCK_RETRIES, by=_OF_WORKFLOW), WORKFLOW),
         COUNT,
-        NONE_IS_GOOD,
+        none_of("stuck"),
+        who=legend(WORKFLOW),
+        alerts=("AgentWorkflowStuckRetries",),
+        links=LINKS,
+    ),
+    stat_of(
+        "Most carried tool",
+        "The tool whose results are the most bytes of analysed payloads, `_other` being what no tool returned. Give it "
+        "pages or a filter, or store its results; see What fills it.",
+        highest(S.sum(semconv.PAYLOAD_BY_TOOL, by=(TOOL,))),
+        BYTES,
+        who=legend(TOOL),
+        links=(links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),),
     ),
 )
 
@@ -146,10 +171,11 @@ _CAP = Row(
             SHARE,
             steps=NEAR,
             links=LINKS,
+            empty=NO_RUNTIME,
         ),
         graph_of(
             "Payload size, p95, and the caps",
-            "Sizes by workflow; dashed red lines are the caps of the chosen runtimes, by direction. The distance is "
+            "Sizes by workflow; dashed red lines are the caps of their runtimes, by direction. The distance is "
             "the free room. Shrink a workflow whose line reaches its cap.",
             [
                 Line(
@@ -157,12 +183,24 @@ _CAP = Row(
                     legend(*PER_WORKFLOW),
                     exemplars=True,
                 ),
-                Line(cap(RUNTIME, DIRECTION, matchers=_NO_HISTORY), f"cap {legend(RUNTIME, DIRECTION)}", limit=True),
+                Line(
+                    caps_in_use(semconv.PAYLOAD_SIZE, DIRECTION, matchers=_NO_HISTORY),
+                    f"cap {legend(RUNTIME, DIRECTION)}",
+                    limit=True,
+                ),
             ],
             BYTES,
             logarithmic=True,
             links=LINKS,
+            empty=NO_RUNTIME,
         ),
+    ),
+    open=True,
+)
+
+_SPREAD = Row(
+    "Spread of utilization",
+    (
         heatmap_of(
             "Distribution of utilization",
             f"Payloads by share of their cap. Few cells above {NEAR_RATIO:.0%}: single executions are at risk; a band "
@@ -170,6 +208,7 @@ _CAP = Row(
             S.buckets(semconv.UTILIZATION),
             SHARE,
             exemplars=True,
+            empty=NO_RUNTIME,
         ),
         bars_of(
             "Worst payload by runtime and direction",
@@ -180,6 +219,7 @@ _CAP = Row(
             SHARE,
             steps=NEAR,
             links=LINKS,
+            empty=NO_RUNTIME,
         ),
     ),
 )
@@ -208,13 +248,14 @@ _GROWTH = Row(
             "Turns left to the cap",
             "Turns left to the cap at the mean growth, from the p95 of each workflow's payloads. Below 3 (red) an "
             "execution of usual length reaches the cap. The panel on the right counts single executions.",
-            f"sort({_turns_left()})",
+            f"sort({turns_left(S)})",
             legend(*PER_WORKFLOW),
             COUNT,
-            steps=_FEW,
+            steps=FEW,
             span=8,
             most=20,
             links=LINKS,
+            empty=NO_GROWTH,
         ),
         events_of(
             "Fewer than 3 turns left",
@@ -231,11 +272,9 @@ DASHBOARD = Frame(
     uid=links.PAYLOAD,
     title="Agents: workflow payload",
     description="Payloads of durable runtimes: utilization, growth, and the tools and paths that fill them.",
-    rows=(_GLANCE, _CAP, _GROWTH, FILL, BOUNDARIES, HISTORIES, DAPR, TRACES),
+    rows=(_GLANCE, _CAP, BOUNDARIES, _GROWTH, FILL, _SPREAD, HISTORIES, DAPR, TRACES),
     variables={
-        "runtime": (semconv.PAYLOAD_SIZE, semconv.RUNTIME),
         "workflow": (semconv.PAYLOAD_SIZE, semconv.WORKFLOW_NAME),
-        "activity": (semconv.PAYLOAD_SIZE, semconv.ACTIVITY),
         "tool": (semconv.PAYLOAD_BY_TOOL, semconv.GEN_AI_TOOL_NAME),
     },
 )

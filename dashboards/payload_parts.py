@@ -12,44 +12,41 @@ from agent_otel.alerts.promql import share
 from agent_otel.alerts.rule_types import JOB
 from agent_otel.settings import Settings
 from dashboards import links
+from dashboards.forecast import DIRECTION, PER_WORKFLOW, cap
 from dashboards.frame import Row
 from dashboards.panels import (
     BYTES,
     BYTES_A_SECOND,
     COUNT,
-    FEW_IS_GOOD,
-    NONE_IS_GOOD,
+    NO_RUNTIME,
     SHARE,
-    Column,
     Line,
     bars_of,
     events_of,
     graph_of,
-    table_of,
-    traces_of,
+    none_of,
 )
-from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, worst
+from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, top, worst
+from dashboards.tables import Column, table_of, traces_of
 
 if TYPE_CHECKING:
     from agent_otel.semconv_types import Metric
 
-S = Scope({JOB: "job", RUNTIME: "runtime", WORKFLOW: "workflow", ACTIVITY: "activity", TOOL: "tool"})
+S = Scope({JOB: "job", WORKFLOW: "workflow", TOOL: "tool"})
 #: The breakdown of a payload among all tools is wanted whole where shares are taken.
 _WHOLE = Scope({JOB: "job", WORKFLOW: "workflow"})
 
 NEAR_RATIO = Settings().payload_near_ratio
 NEAR = ((None, "green"), (NEAR_RATIO, "orange"), (1, "red"))
-DIRECTION = semconv.DIRECTION
 _HISTORY = (f'{DIRECTION}="{semconv.HISTORY}"',)
-PER_WORKFLOW = (RUNTIME, WORKFLOW)
 LINKS = links.of_workflow(links.field(WORKFLOW))
 _TOOL_LINKS = (links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),)
 
 
-def cap(*by: str, matchers: tuple[str, ...] = (), over: str = WINDOW) -> str:
-    """Return the caps of the chosen runtimes in bytes, with those of processes that have just ended."""
-    caps = S.select(semconv.PAYLOAD_CAP, matchers=matchers)
-    return f"max by ({', '.join(by)}) (last_over_time({caps}[{over}]))"
+def caps_in_use(sizes: Metric, *by: str, matchers: tuple[str, ...]) -> str:
+    """Return the caps of the runtimes that the chosen workflows use."""
+    used = f"group by ({RUNTIME}) (last_over_time({S.select(sizes, '_count')}[{WINDOW}]))"
+    return f"{cap(S, RUNTIME, *by, matchers=matchers, over=WINDOW)} and on ({RUNTIME}) {used}"
 
 
 def _filled(*by: str) -> str:
@@ -65,7 +62,7 @@ FILL = Row(
             "Remove paths from the state that the next turn does not need.",
             [
                 Line(
-                    f"topk(10, {_filled(semconv.COMPONENT)})",
+                    top(_filled(semconv.COMPONENT)),
                     legend(semconv.COMPONENT),
                 )
             ],
@@ -102,7 +99,7 @@ FILL = Row(
             "Bytes by JSON path",
             "Paths with the most bytes in the time range, over all analysed payloads. A path on top of every "
             "workflow belongs to the framework; on top of one, to your state.",
-            worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_COMPONENT, by=(WORKFLOW, semconv.COMPONENT))})"),
+            worst(_WHOLE.sum(semconv.PAYLOAD_COMPONENT, by=(WORKFLOW, semconv.COMPONENT))),
             legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
         ),
@@ -110,7 +107,7 @@ FILL = Row(
             "Dead weight",
             "Bytes of analysed payloads that no model request of their execution held, by JSON path. Take the path out "
             "of the state, or keep a reference to a store in it.",
-            worst(f"topk(15, {_WHOLE.sum(semconv.PAYLOAD_UNREAD, by=(WORKFLOW, semconv.COMPONENT))})"),
+            worst(_WHOLE.sum(semconv.PAYLOAD_UNREAD, by=(WORKFLOW, semconv.COMPONENT))),
             legend(semconv.COMPONENT, WORKFLOW),
             BYTES,
             span=24,
@@ -128,29 +125,30 @@ BOUNDARIES = Row(
     (
         table_of(
             "Boundaries",
-            "Each place where a runtime serialises a value, in the time range. Near, over or rejected beside a small "
-            "p95: single executions only.",
+            "Each place where a runtime serialises a value, in the time range, the most dangerous first. Near, over or "
+            "rejected beside a small p95: single executions only.",
             {RUNTIME: "Runtime", WORKFLOW: "Workflow", ACTIVITY: "Activity", DIRECTION: "Direction"},
             [
-                Column("Payloads", _of_boundary(semconv.PAYLOAD_SIZE, "_count"), COUNT),
-                Column("Bytes", _of_boundary(semconv.PAYLOAD_SIZE, "_sum"), BYTES),
-                Column(
-                    "p95",
-                    drawn(S.quantile(0.95, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
-                    BYTES,
-                ),
+                Column("Stuck", _of_boundary(semconv.STUCK_RETRIES), COUNT, none_of("stuck")),
+                Column("Rejected", _of_boundary(semconv.PAYLOADS_REJECTED), COUNT, none_of("rejected")),
+                Column("Over cap", _of_boundary(semconv.PAYLOAD_OVER_CAP), COUNT, none_of("over")),
+                Column("Near cap", _of_boundary(semconv.PAYLOAD_NEAR_CAP), COUNT, none_of("near")),
                 Column(
                     "Largest",
                     drawn(S.quantile(1, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
                     BYTES,
                 ),
-                Column("Near cap", _of_boundary(semconv.PAYLOAD_NEAR_CAP), COUNT, FEW_IS_GOOD),
-                Column("Over cap", _of_boundary(semconv.PAYLOAD_OVER_CAP), COUNT, NONE_IS_GOOD),
-                Column("Rejected", _of_boundary(semconv.PAYLOADS_REJECTED), COUNT, NONE_IS_GOOD),
-                Column("Stuck", _of_boundary(semconv.STUCK_RETRIES), COUNT, NONE_IS_GOOD),
+                Column(
+                    "p95",
+                    drawn(S.quantile(0.95, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    BYTES,
+                ),
+                Column("Payloads", _of_boundary(semconv.PAYLOAD_SIZE, "_count"), COUNT),
+                Column("Bytes", _of_boundary(semconv.PAYLOAD_SIZE, "_sum"), BYTES),
             ],
-            "Bytes",
+            ("Stuck", "Rejected", "Over cap", "Near cap", "Largest"),
             links={"Workflow": links.of_workflow(links.cell("Workflow"))},
+            empty=NO_RUNTIME,
         ),
         events_of(
             "Near and over the cap",
@@ -185,7 +183,7 @@ HISTORIES = Row(
             [
                 Line(S.quantile(0.95, semconv.HISTORY_SIZE, by=PER_WORKFLOW, over=WINDOW), legend(*PER_WORKFLOW)),
                 Line(
-                    cap(RUNTIME, matchers=_HISTORY),
+                    caps_in_use(semconv.HISTORY_SIZE, matchers=_HISTORY),
                     f"cap {legend(RUNTIME)}",
                     limit=True,
                 ),
@@ -246,7 +244,6 @@ DAPR = Row(
             steps=_DAPR_STALL,
         ),
     ),
-    rare=True,
 )
 
 TRACES = Row(
@@ -261,5 +258,4 @@ TRACES = Row(
             f"span.{semconv.PAYLOAD_LARGEST_PATH})",
         ),
     ),
-    rare=True,
 )

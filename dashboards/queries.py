@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 RANGE = "$__range"
 #: What the reader chose to smooth lines over.
 WINDOW = "$window"
+#: So many series are read in one graph.
+MOST = 10
 #: As short as the scrape interval allows; for heatmaps, whose columns stand for themselves.
 STEP = "$__rate_interval"
 
@@ -109,7 +111,11 @@ PROCESSES = f'{semconv.BUILD_INFO.exposed_name}{{{JOB}=~"$job"}}'
 
 def or_zero(expression: str, over: str = RANGE) -> str:
     """Return 0 for a missing counter, and nothing where no process reported in the range of time."""
-    return f"{expression} or 0 * max(last_over_time({PROCESSES}[{over}]))"
+    return f"{expression} or {_zero(over)}"
+
+
+def _zero(over: str) -> str:
+    return f"0 * max(last_over_time({PROCESSES}[{over}]))"
 
 
 def mean(part: str, whole: str) -> str:
@@ -122,6 +128,37 @@ def drawn(expression: str) -> str:
     return f"{expression} >= 0"
 
 
-def worst(expression: str) -> str:
-    """Return the series of an instant with the largest first."""
-    return f"sort_desc({expression})"
+def worst(expression: str, most: int = MOST) -> str:
+    """Return the series of an instant with the largest first, and no more than can be read."""
+    return f"sort_desc(topk({most}, {expression}))"
+
+
+def top(expression: str, most: int = MOST) -> str:
+    """Return the largest series of each point of a graph: with many tools, lines hide each other."""
+    return f"topk({most}, {expression})"
+
+
+def bottom(expression: str, most: int = MOST) -> str:
+    """Return the smallest series of each point of a graph, where little is bad."""
+    return f"bottomk({most}, {expression})"
+
+
+def highest(expression: str) -> str:
+    """Return the series with the largest value, for a tile that names it."""
+    return f"topk(1, {expression})"
+
+
+def lowest(expression: str) -> str:
+    """Return the series with the smallest value, for a tile that names it."""
+    return f"bottomk(1, {expression})"
+
+
+def most_often(expression: str, label: str, of: str = "") -> str:
+    """Return the series that counted most; `none` with 0 where nothing was counted and ``of``, or a process, exists."""
+    zero = f"0 * {of}" if of else _zero(RANGE)
+    return f'topk(1, ({expression}) > 0 or label_replace({zero}, "{label}", "none", "", ""))'
+
+
+def named(expression: str, label: str) -> str:
+    """Return the series of a tile with `unnamed` in the place of an empty label."""
+    return f'label_replace({expression}, "{label}", "unnamed", "{label}", "")'

@@ -104,7 +104,7 @@ def over_cap(query: Query) -> Alert:
         description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} over their cap or "
         f"rejected within {window}: {COUNT}. Their runs fail or stall, and a retry sends the same bytes. Terminate or "
         "reset them.",
-        dashboard=on_payload(activity=semconv.ACTIVITY),
+        dashboard=on_payload(),
         keep=chosen.keep_firing,
     )
 
@@ -140,7 +140,7 @@ def stuck_retries(query: Query) -> Alert:
         summary=f"Workflow {WORKFLOW} retries rejected payloads",
         description=f"Payloads ({DIRECTION}){ACTIVITY} of workflow {WORKFLOW} on {RUNTIME}{IN_JOB} rejected again "
         f"within {window}: {COUNT}. Each retry sends the same bytes and cannot succeed. Terminate the executions.",
-        dashboard=on_payload(activity=semconv.ACTIVITY),
+        dashboard=on_payload(),
         keep=chosen.keep_firing,
     )
 

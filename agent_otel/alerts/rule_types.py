@@ -91,9 +91,9 @@ def on_tools() -> str:
     return link("agent-otel-tools", job=JOB, tool=semconv.GEN_AI_TOOL_NAME)
 
 
-def on_payload(**variables: str) -> str:
+def on_payload() -> str:
     """Return the path of the payload dashboard, for the workflow of the alert."""
-    return link("agent-otel-payload", job=JOB, runtime=semconv.RUNTIME, workflow=semconv.WORKFLOW_NAME, **variables)
+    return link("agent-otel-payload", job=JOB, workflow=semconv.WORKFLOW_NAME)
 
 
 def on_executions() -> str:

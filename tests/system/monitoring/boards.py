@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).resolve().parent.parent.parent.parent / "dashboards"
 PATHS = tuple(sorted(FOLDER.glob("*.json")))
+#: Columns of the grid.
+WIDTH = 24
 UIDS = tuple(path.stem for path in PATHS)
 
 _REFERENCE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")

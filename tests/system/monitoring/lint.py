@@ -21,17 +21,14 @@ _SCHEMAS = Path(__file__).resolve().parent / "schema"
 OLDEST, NEWEST = "11.0.0", "13.1.1"
 #: Grafana's ids of units that are used; an unknown one is shown as text behind the number.
 UNITS = {"binBps", "bytes", "locale", "ops", "percentunit", "s"}
-WIDTH = 24
-_NO_DATA = {
-    "type": "special",
-    "options": {"match": "null+nan", "result": {"text": "no data", "color": "#8e8e8e"}},
-}
 _PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 _TEMPO = {"type": "tempo", "uid": "${traces}"}
 #: What Grafana reads of an annotation of Prometheus and its types do not have.
 _FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
 _BEGINNING = f"{_FIRING} unless {_FIRING} offset $__interval"
 _ANNOTATION = {"expr", "step", "textFormat", "titleFormat"}
+#: What Grafana reads of a variable of intervals and its types do not have.
+_AUTO = {"auto", "auto_count", "auto_min"}
 _TWO_SENTENCES = re.compile(r"[.:?!] \S.*\.$", re.DOTALL)
 
 
@@ -49,7 +46,8 @@ def schema_problems(board: dict[str, Any], version: str) -> Iterator[str]:
                 yield f"Grafana {version}: {where}: {error.message[:200]}"
 
     annotations = [{k: v for k, v in one.items() if k not in _ANNOTATION} for one in board["annotations"]["list"]]
-    frame = board | {"panels": [], "annotations": {"list": annotations}}
+    variables = [{k: v for k, v in one.items() if k not in _AUTO} for one in board["templating"]["list"]]
+    frame = board | {"panels": [], "annotations": {"list": annotations}, "templating": {"list": variables}}
     yield from check("dashboard", schemas["dashboard"], frame)
     for row in boards.rows(board):
         yield from check(row["title"], {"$ref": "#/definitions/RowPanel", "definitions": definitions}, row)
@@ -128,7 +126,7 @@ def _places(board: dict[str, Any]) -> Iterator[str]:
         taken: dict[tuple[int, int], str] = {}
         for panel in panels:
             place = panel["gridPos"]
-            if place["x"] + place["w"] > WIDTH:
+            if place["x"] + place["w"] > boards.WIDTH:
                 yield f"{panel['title']}: wider than the grid"
             for x in range(place["x"], place["x"] + place["w"]):
                 for y in range(place["y"], place["y"] + place["h"]):
@@ -138,7 +136,7 @@ def _places(board: dict[str, Any]) -> Iterator[str]:
         yield from (
             f"a gap in the line at {y}"
             for y in lines
-            if sum(panel["gridPos"]["w"] for panel in panels if panel["gridPos"]["y"] == y) != WIDTH
+            if sum(panel["gridPos"]["w"] for panel in panels if panel["gridPos"]["y"] == y) != boards.WIDTH
         )
 
 
@@ -151,7 +149,9 @@ def _panel(panel: dict[str, Any]) -> Iterator[str]:
     if "repeatDirection" in panel and not panel.get("repeat"):
         yield "Grafana makes it as wide as the screen"
     defaults = panel["fieldConfig"]["defaults"]
-    if panel["type"] in {"bargauge", "stat"} and _NO_DATA not in defaults.get("mappings", []):
+    grey = {"text": defaults.get("noValue"), "color": "#8e8e8e"}
+    missing = {"type": "special", "options": {"match": "null+nan", "result": grey}}
+    if panel["type"] in {"bargauge", "stat"} and (not grey["text"] or missing not in defaults.get("mappings", [])):
         yield "a missing value has the colour of a good or a bad one"
     for unit in (defaults["unit"], *_overridden(panel, "unit")):
         if unit not in UNITS:
@@ -203,6 +203,8 @@ def _target(target: dict[str, Any], kind: str) -> Iterator[str]:
 def _links(panel: dict[str, Any], board: dict[str, Any], others: Mapping[str, dict[str, Any]]) -> Iterator[str]:
     for link in boards.links(panel):
         parts = urlsplit(link["url"])
+        if parts.path == "/alerting/list":
+            continue
         if parts.path.startswith("/d/"):
             yield from _dashboard_link(link, board, others.get(parts.path.removeprefix("/d/")))
         elif parts.path == "/explore":

@@ -39,8 +39,14 @@ _MOST_BYTES = 262_144
 _boards = pytest.mark.parametrize("uid", boards.UIDS)
 
 
-def test_there_are_four() -> None:
-    assert ("agent-otel-executions", "agent-otel-health", "agent-otel-payload", "agent-otel-tools") == boards.UIDS
+def test_there_are_five() -> None:
+    assert (
+        "agent-otel-agents",
+        "agent-otel-executions",
+        "agent-otel-health",
+        "agent-otel-payload",
+        "agent-otel-tools",
+    ) == boards.UIDS
     assert list(boards.UIDS) == [board["uid"] for board in _BOARDS.values()]
 
 
@@ -249,11 +255,12 @@ def test_the_catalogue_has_what_a_query_asks_for(query: Query) -> None:
 @_boards
 def test_each_window_can_be_chosen(uid: str) -> None:
     (window,) = (one for one in _BOARDS[uid]["templating"]["list"] if one["name"] == "window")
-    offered = [option["value"] for option in window["options"]]
+    offered = ["2m", "5m", "15m", "1h"]
 
-    assert ["$__rate_interval", "5m", "15m", "1h"] == offered
-    assert ",".join(offered) == window["query"]
-    assert "15m" == window["current"]["value"]
+    assert ["$__auto_interval_window", *offered] == [option["value"] for option in window["options"]]
+    assert ("interval", ",".join(offered), 2) == (window["type"], window["query"], window["refresh"])
+    assert (True, 30, "2m") == (window["auto"], window["auto_count"], window["auto_min"])
+    assert {"selected": True, "text": "auto", "value": "$__auto_interval_window"} == window["current"]
     for query in boards.queries(uid):
         for value in offered:
             chosen = boards.substituted(query.text, {"window": boards.substituted(value)})

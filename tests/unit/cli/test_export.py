@@ -17,6 +17,7 @@ from tests.unit.cli.running import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent.parent
 DASHBOARDS = [
+    "agent-otel-agents.json",
     "agent-otel-executions.json",
     "agent-otel-health.json",
     "agent-otel-payload.json",

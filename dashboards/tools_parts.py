@@ -1,0 +1,292 @@
+"""Tool results, detail rows: sizes, truncation, delivery, errors."""
+
+from __future__ import annotations
+
+from agent_otel import semconv
+from agent_otel.alerts.promql import share
+from agent_otel.alerts.rule_types import JOB
+from agent_otel.settings import Settings
+from dashboards import links
+from dashboards.frame import Row
+from dashboards.panels import (
+    BYTES,
+    BYTES_A_SECOND,
+    COUNT,
+    NONE_IS_GOOD,
+    SECONDS,
+    SHARE,
+    Line,
+    bars_of,
+    events_of,
+    graph_of,
+    heatmap_of,
+)
+from dashboards.queries import ERROR, TOOL, WINDOW, Scope, bottom, drawn, legend, top, worst
+from dashboards.tables import traces_of
+
+S = Scope({JOB: "job", TOOL: "tool"})
+
+LARGE_BYTES = Settings().large_result_bytes
+LARGE = ((None, "green"), (LARGE_BYTES, "orange"))
+CUT = ((None, "green"), (0.1, "orange"), (0.5, "red"))
+FAILED = ((None, "green"), (0.05, "orange"), (0.2, "red"))
+PER_TOOL = (TOOL,)
+LINKS = links.of_tool(links.field(TOOL))
+WARN = (f'{semconv.THRESHOLD}="{semconv.WARN}"',)
+KNOWN_BUDGET = (f'{semconv.LAYER}!="{semconv.DEFAULT}"',)
+FAILURE = (f'{ERROR}!=""',)
+
+SIZES = Row(
+    "Sizes",
+    (
+        graph_of(
+            "Result size",
+            "Size of the results of all chosen tools. Dashed: the threshold of a large result. If p99 rises away "
+            "from p50, single tools or questions cause it: see the next graph.",
+            [
+                Line(S.quantile(q, semconv.RESULT_SIZE, over=WINDOW), name, exemplars=name == "p99")
+                for q, name in ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
+            ],
+            BYTES,
+            steps=LARGE,
+            logarithmic=True,
+        ),
+        graph_of(
+            "Result size by tool, p95",
+            "A rising tool returns more than before: its back end changed, or its questions are wider. Dots are "
+            "calls: click one for its trace, the line for the payloads that carry its results.",
+            [
+                Line(
+                    top(drawn(S.quantile(0.95, semconv.RESULT_SIZE, by=PER_TOOL, over=WINDOW))),
+                    legend(TOOL),
+                    exemplars=True,
+                )
+            ],
+            BYTES,
+            steps=LARGE,
+            logarithmic=True,
+            links=LINKS,
+        ),
+        heatmap_of(
+            "Distribution of result sizes",
+            "Results by size over time. A second band far above the first is a separate kind of result, such as a "
+            "whole file instead of a listing; averages hide it.",
+            S.buckets(semconv.RESULT_SIZE),
+            BYTES,
+            exemplars=True,
+        ),
+        bars_of(
+            "Largest result by tool",
+            "Upper bound of the bucket of each tool's largest result in the time range. Give a tool in orange a "
+            "limit; click it for the payloads that carry its results.",
+            worst(drawn(S.quantile(1, semconv.RESULT_SIZE, by=PER_TOOL))),
+            legend(TOOL),
+            BYTES,
+            steps=LARGE,
+            links=LINKS,
+        ),
+    ),
+)
+
+TRUNCATION = Row(
+    "Truncation",
+    (
+        events_of(
+            "Truncated results by layer",
+            "Truncated results by layer: the tool itself, the framework around it, the layer that builds the model's "
+            "request, or a remedy. A layer other than remedy truncates by its default limit: raise it there.",
+            [
+                Line(
+                    S.events(semconv.RESULTS_TRUNCATED, by=(semconv.LAYER,)),
+                    legend(semconv.LAYER),
+                )
+            ],
+            span=8,
+        ),
+        events_of(
+            "Truncated results by reason",
+            "Evidence of the truncation. marker: the text contains a marker; cut_json: JSON ends in the middle; "
+            "shrunk: fewer bytes came out than went in. In no other panel: suspected, only the length equals a known "
+            "cap; cleared, removed from a later request.",
+            [
+                Line(S.events(semconv.RESULTS_TRUNCATED, by=(semconv.REASON,)), legend(semconv.REASON)),
+                *(Line(S.sum(metric, over=WINDOW), reason) for reason, metric in semconv.REASON_COUNTERS.items()),
+            ],
+            span=8,
+        ),
+        events_of(
+            "Truncated results by tool",
+            "A tool that appears here for the first time has grown past a limit. Make it return less, give it pages, "
+            "or raise the limit of the layer that truncates.",
+            [Line(top(S.events(semconv.RESULTS_TRUNCATED, by=PER_TOOL)), legend(TOOL))],
+            span=8,
+            links=LINKS,
+        ),
+        events_of(
+            "Large results by tool",
+            "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES, `ceiling` the size above which "
+            "results are withheld. After a withheld result the agent has to request less: the panel on the right "
+            "shows whether it does.",
+            [Line(top(S.events(semconv.RESULTS_LARGE, by=(TOOL, semconv.THRESHOLD))), legend(TOOL, semconv.THRESHOLD))],
+            span=8,
+            links=LINKS,
+        ),
+        events_of(
+            "Follow-ups to truncated results",
+            "Next call of a tool after a truncated result. paginated and narrowed are good. ignored: it answered "
+            "from a fragment; explain in the tool's description how to get the rest. repeated: the same call again.",
+            [Line(S.events(semconv.TOOL_FOLLOWUPS, by=(semconv.OUTCOME,)), legend(semconv.OUTCOME))],
+            span=8,
+            states=("ignored",),
+        ),
+        events_of(
+            "Answers from a part of a result",
+            "Final answers after a result that no later call completed. page: it named a further page; undelivered: "
+            "the model never got it; the others are reasons of truncation. Give the tool a cursor and describe it.",
+            [Line(top(S.events(semconv.ANSWERS_INCOMPLETE, by=(TOOL, semconv.REASON))), legend(TOOL, semconv.REASON))],
+            span=8,
+            links=LINKS,
+        ),
+    ),
+)
+
+DELIVERED = Row(
+    "Produced and delivered",
+    (
+        graph_of(
+            "Produced and delivered",
+            "Bytes that handlers returned, and the part of them that models received, each result once. A growing "
+            "gap: a layer began to truncate. No gap is healthy.",
+            [
+                Line(S.sum(semconv.RESULT_PRODUCED, over=WINDOW, function="rate"), "produced"),
+                Line(S.sum(semconv.RESULT_DELIVERED, over=WINDOW, function="rate"), "delivered"),
+            ],
+            BYTES_A_SECOND,
+            span=8,
+        ),
+        graph_of(
+            "Share delivered by tool",
+            "Share of a tool's bytes that models receive. Low: most of the tool's work is wasted, and the model does "
+            "not see the result.",
+            [
+                Line(
+                    bottom(
+                        share(
+                            S.sum(semconv.RESULT_DELIVERED, by=PER_TOOL, over=WINDOW, function="rate"),
+                            S.sum(semconv.RESULT_PRODUCED, by=PER_TOOL, over=WINDOW, function="rate"),
+                        )
+                    ),
+                    legend(TOOL),
+                )
+            ],
+            SHARE,
+            span=8,
+            links=LINKS,
+        ),
+        events_of(
+            "Repeated calls by tool",
+            "Calls with the same arguments as an earlier one of the execution. The agent cannot use the answers of "
+            "the top tools: they are truncated, empty or unclear.",
+            [Line(top(S.events(semconv.TOOL_REPEATS, by=PER_TOOL)), legend(TOOL))],
+            span=8,
+            links=LINKS,
+        ),
+    ),
+)
+
+ERRORS = Row(
+    "Errors and latency",
+    (
+        events_of(
+            "Calls by tool",
+            "Calls, failed ones included. A jump without more users is an agent in a loop.",
+            [Line(top(S.events(semconv.ARGS_SIZE, "_count", by=PER_TOOL)), legend(TOOL))],
+            span=8,
+            links=LINKS,
+        ),
+        graph_of(
+            "Duration by tool, p95",
+            "Seconds from the call to its result. Slow and large often come together: compare with the result size of "
+            "the same tool.",
+            [
+                Line(
+                    top(drawn(S.quantile(0.95, semconv.TOOL_DURATION, by=PER_TOOL, over=WINDOW))),
+                    legend(TOOL),
+                    exemplars=True,
+                )
+            ],
+            SECONDS,
+            span=8,
+            links=LINKS,
+        ),
+        events_of(
+            "Failed calls by error",
+            "Errors by exception type; tool_error is an error without an exception. One error on one tool: the tool "
+            "fails. The same error on all tools: the network or a key.",
+            [
+                Line(
+                    top(S.events(semconv.TOOL_DURATION, "_count", by=(TOOL, ERROR), matchers=FAILURE)),
+                    legend(TOOL, ERROR),
+                    state="error",
+                )
+            ],
+            span=8,
+            links=LINKS,
+        ),
+    ),
+)
+
+RARE = Row(
+    "Arguments and shapes",
+    (
+        graph_of(
+            "Argument size by tool, p95",
+            "The model writes arguments, and every later turn carries them. Kilobytes: it copies results into its "
+            "next calls. Let the tool accept a reference instead.",
+            [Line(top(drawn(S.quantile(0.95, semconv.ARGS_SIZE, by=PER_TOOL, over=WINDOW))), legend(TOOL))],
+            BYTES,
+            logarithmic=True,
+            links=LINKS,
+        ),
+        bars_of(
+            "Changed result keys by tool",
+            "Structured results whose keys differ from the tool's earlier results. The API behind the tool changed, "
+            "and prompts that name its keys may be out of date.",
+            worst(S.sum(semconv.SHAPE_CHANGES, by=PER_TOOL)),
+            legend(TOOL),
+            COUNT,
+            steps=NONE_IS_GOOD,
+            links=LINKS,
+        ),
+        events_of(
+            "Calls with invalid arguments by tool",
+            "The framework or the server refused the arguments before the tool ran. A rise after a change of the "
+            "schema, the prompt or the model: the model writes calls of the old form.",
+            [Line(top(S.events(semconv.INVALID_ARGUMENTS, by=PER_TOOL)), legend(TOOL))],
+            links=(links.to_alert("AgentToolArgumentsInvalid"), *LINKS),
+        ),
+        bars_of(
+            "Changed definitions by tool",
+            "Definitions in model requests whose properties, types or required properties differ from the agent's "
+            "requests before. The traces name the properties.",
+            worst(S.sum(semconv.SCHEMA_CHANGES, by=PER_TOOL)),
+            legend(TOOL),
+            COUNT,
+            steps=NONE_IS_GOOD,
+            links=(links.to_alert("AgentToolSchemaChanged"), *LINKS),
+        ),
+    ),
+)
+
+TRACES = Row(
+    "Traces of large results",
+    (
+        traces_of(
+            "Calls with a large result",
+            f"Spans of calls with more than {LARGE_BYTES:,} bytes, from the data source chosen as Tempo; empty "
+            "without one. A span has the arguments' hash, the execution and the layer that truncated.",
+            f"{{ span.{semconv.RESULT_BYTES} > {LARGE_BYTES} }} | select(span.{semconv.TOOL_NAME}, "
+            f"span.{semconv.RESULT_BYTES}, span.{semconv.RESULT_TRUNCATED})",
+        ),
+    ),
+)
