@@ -242,7 +242,7 @@ def _id(title: str) -> int:
 _VARIABLE = ("allowCustomValue", "auto", "auto_count", "auto_min", "definition")
 _UNKNOWN = {
     "query": _VARIABLE,
-    "custom": _VARIABLE,
+    "interval": ("allowCustomValue", "definition"),
     "datasource": _VARIABLE,
     "table": ("footer",),
     "bargauge": ("legend",),
@@ -261,6 +261,9 @@ def _clean(node: Any) -> None:
     # Without `repeat`, Grafana 11 makes each panel as wide as the screen for it.
     if "repeat" not in node:
         node.pop("repeatDirection", None)
+    # The SDK cannot write it: the automatic window follows the time range.
+    if node.get("type") == "interval":
+        node["refresh"] = d.VariableRefresh.ON_TIME_RANGE_CHANGED.value
     # Takes a link or an annotation's switch out of sight, into a menu.
     if node.get("placement") == "inControlsMenu":
         del node["placement"]

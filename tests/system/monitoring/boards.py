@@ -20,6 +20,7 @@ _REFERENCE = re.compile(r"\$(?:\{(\w+)[^}]*\}|(\w+))")
 #: What Grafana itself knows.
 BUILT_IN = {
     "__all",
+    "__auto_interval_window",
     "__interval",
     "__from",
     "__to",

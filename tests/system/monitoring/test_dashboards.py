@@ -154,7 +154,7 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     "link without the time": _replacing("&${__url_time_range}", ""),
     "link to a label that is not there": _replacing("__field.labels.gen_ai_tool_name", "__field.labels.tool"),
     "average in place of the range": lambda board: _first(board, "stat")["targets"][0].update(instant=False),
-    "thresholds out of order": lambda board: _first(board, "timeseries")["fieldConfig"]["defaults"]["thresholds"][
+    "thresholds out of order": lambda board: _first(board, "bargauge")["fieldConfig"]["defaults"]["thresholds"][
         "steps"
     ].reverse(),
     "old model": lambda board: board.update(schemaVersion=41),
