@@ -275,6 +275,8 @@ CLAIM_CHECK_DURATION: Final = _metric("agent_otel.claim_check.duration", HISTOGR
     "Duration of operations on the claim store.", DURATION_BUCKETS)
 CONTEXT_REMOVED: Final = _metric("agent_otel.context.removed", COUNTER, "By", (STRATEGY,),
     "Bytes that a remedy kept from the model.")
+CONTEXT_SUMMARIES: Final = _metric("agent_otel.context.summaries", COUNTER, "{summary}", (RESULT,),
+    "Summaries of long model requests: `made`, or `failed`, after which the request went out as it was.")
 LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,),
     "Calls that were skipped because their execution had reached a limit.")
 POLICY_DENIED: Final = _metric("agent_otel.policy.denied", COUNTER, "{call}", (GEN_AI_TOOL_NAME, RULE, MODE),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 #: The variable of the switch, which `agent_otel._bootstrap.startup` reads at interpreter start.
 _SWITCH = "AGENT_OTEL"
 _CLAIMS = ("AGENT_OTEL_CLAIM_CHECK",)
+_SUMMARIES = ("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,18 @@ class Settings(TelemetrySettings):
         needs=_CLAIMS,
     )
     claim_check_ttl_seconds: float = setting(
-        "AGENT_OTEL_CLAIM_CHECK_TTL", SECONDS, 86_400.0, "Seconds that a result is kept after a write.", needs=_CLAIMS
+        "AGENT_OTEL_CLAIM_CHECK_TTL",
+        SECONDS,
+        86_400.0,
+        "Seconds that a result is kept after a write.",
+        needs=(*_CLAIMS, *_SUMMARIES),
     )
     claim_check_budget_seconds: float = setting(
-        "AGENT_OTEL_CLAIM_CHECK_BUDGET", SECONDS, 0.25, "Seconds that a tool call waits for the store.", needs=_CLAIMS
+        "AGENT_OTEL_CLAIM_CHECK_BUDGET",
+        SECONDS,
+        0.25,
+        "Seconds that a tool call waits for the store.",
+        needs=(*_CLAIMS, *_SUMMARIES),
     )
     claim_check_floor_bytes: int = setting(
         "AGENT_OTEL_CLAIM_CHECK_FLOOR_BYTES",
@@ -94,7 +103,7 @@ class Settings(TelemetrySettings):
         True,
         "Offer the tool `get_tool_result` in each model request that holds a reference, and answer its calls. `off` "
         "where the model is to read on in another way, or not at all; the text that it gets then names no tool.",
-        needs=_CLAIMS,
+        needs=(*_CLAIMS, *_SUMMARIES),
     )
     claim_check_key: str = setting(
         "AGENT_OTEL_CLAIM_CHECK_KEY",
@@ -215,6 +224,42 @@ class Settings(TelemetrySettings):
         "What else counts as a reference that a line keeps, such as `TICKET-\\d+`, besides ids, URLs, paths and claim "
         "checks.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
+    )
+
+    summarize_above_tokens: int | None = setting(
+        "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",
+        COUNT,
+        None,
+        "A model request with more input tokens goes out with a summary of its old messages, which the agent's own "
+        "model makes, or `agent_otel.remedies.use_summarizer`. The stored history is not touched.",
+    )
+    summarize_target_tokens: int | None = setting(
+        "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS",
+        COUNT,
+        None,
+        "The tokens of a request with a new summary; by default half of AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS.",
+        needs=_SUMMARIES,
+    )
+    summarize_chunk_tokens: int = setting(
+        "AGENT_OTEL_SUMMARIZE_CHUNK_TOKENS",
+        COUNT,
+        8_000,
+        "How much of a transcript the model gets at once; the summaries of several pieces are merged.",
+        needs=_SUMMARIES,
+    )
+    summarize_model: str = setting(
+        "AGENT_OTEL_SUMMARIZE_MODEL",
+        TEXT,
+        "",
+        "The model that summarises, of the same provider; by default the agent's own.",
+        needs=_SUMMARIES,
+    )
+    summarize_timeout_seconds: float = setting(
+        "AGENT_OTEL_SUMMARIZE_TIMEOUT",
+        SECONDS,
+        60.0,
+        "Seconds that a request waits for its summary; after that it goes out as it is.",
+        needs=_SUMMARIES,
     )
 
     @property

@@ -331,7 +331,7 @@ _REMEDIES = Row(
             "Calls that did not run because their execution had reached a limit. Bars that go on: the agent ignores "
             "the limit's error; stop the execution.",
             [Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT))],
-            span=8,
+            span=12,
         ),
         graph_of(
             "Wait before dispatch, p95",
@@ -344,7 +344,7 @@ _REMEDIES = Row(
                 )
             ],
             SECONDS,
-            span=8,
+            span=12,
         ),
         graph_of(
             "Bytes removed by remedies",
@@ -358,7 +358,15 @@ _REMEDIES = Row(
             ],
             BYTES_A_SECOND,
             stacked=StackingMode.NORMAL,
-            span=8,
+            span=12,
+        ),
+        events_of(
+            "Summaries of long requests",
+            "Requests above AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS that went out with a new summary (made), and summarisers "
+            "that failed, so that the request went out as it was (failed). Many of an agent: raise the threshold, or "
+            "lower the target.",
+            [Line(S.events(semconv.CONTEXT_SUMMARIES, by=(semconv.RESULT,)), legend(semconv.RESULT))],
+            span=12,
         ),
     ),
 )

@@ -135,6 +135,16 @@ def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: st
     )
 
 
+def cannot_summarize(adapter: str) -> None:
+    """Warn once that long requests of a framework in use are not summarised."""
+    framework = adapter.rpartition(".")[2]
+    errors.warn_once(
+        f"summaries in {adapter}",
+        f"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests through {framework}, in this version of it or "
+        "of agent_otel; they go on as they are.",
+    )
+
+
 def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
     """Warn once that requests of a framework in use keep their tools when a limit is reached."""
     framework = adapter.rpartition(".")[2]

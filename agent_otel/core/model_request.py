@@ -169,7 +169,9 @@ class ModelVisit:
         request, self._request = self._request, None
         if request is not None and not self.seen and request.parts:
             self._take(request)
-            cannot_rewrite(self._reader.request.__module__, has_views=self._reader.rewrite is not None)
+            reader = self._reader
+            has_summaries = reader.exchange is not None and reader.exchange.apart is not None
+            cannot_rewrite(reader.request.__module__, has_views=reader.rewrite is not None, has_summaries=has_summaries)
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from agent_otel import settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, ModelReader, Slot, ToolReader
@@ -88,12 +88,34 @@ class Dialogues(Protocol):
         """Offer the tool in a request; return None where the request has no use for it."""
 
 
+#: A response as plain data, or the items of its stream.
+Response: TypeAlias = tuple[Any, list[Any] | None]
+
+
+class SummaryVisit(Protocol):
+    """A model request that needs a summary before it is sent."""
+
+    def run(self, send: Callable[[Invocation], Response]) -> None:
+        """Make the summary with a function that sends a request of the remedy; nothing is raised."""
+
+    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
+        """Do the same as `run` without blocking the event loop."""
+
+
+class Summaries(Protocol):
+    """Remedy that summarises the old messages of long requests."""
+
+    def begin(self, reader: ModelReader, invocation: Invocation) -> SummaryVisit | None:
+        """Put an earlier summary into a request; return the visit that makes a new one, or None."""
+
+
 #: Ids of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[str | None, ...]] = ContextVar("agent_otel_message_ids", default=())
 
 make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
 make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
 make_dialogues: Callable[[Settings], Dialogues] | None = None
+make_summaries: Callable[[Settings], Summaries] | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,12 +135,15 @@ def request_remedies() -> RequestRemedies | None:
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
 
 
-def cannot_rewrite(adapter: str, *, has_views: bool = False) -> None:
+def cannot_rewrite(adapter: str, *, has_views: bool = False, has_summaries: bool = False) -> None:
     """Warn once that no remedy rewrites the requests of a layer in use; ``adapter`` is the module of its adapter.
 
-    With ``has_views`` their history is rewritten, but they keep their tools.
+    With ``has_views`` their history is rewritten, but they keep their tools. With ``has_summaries`` long ones are
+    summarised.
     """
     chosen = settings.current()
+    if chosen.summarize_above_tokens and not has_summaries:
+        setting_checks.cannot_summarize(adapter)
     if chosen.views and not has_views:
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
     if chosen.limits:
@@ -129,9 +154,17 @@ def cannot_rewrite(adapter: str, *, has_views: bool = False) -> None:
 def dialogues() -> Dialogues | None:
     """Return the remedy that offers a tool to models; None when it is off."""
     chosen = settings.current()
-    if make_dialogues is None or not (chosen.claim_check and chosen.claim_check_tool):
+    has_store = chosen.claim_check or chosen.summarize_above_tokens
+    if make_dialogues is None or not (has_store and chosen.claim_check_tool):
         return None
     return make_dialogues(chosen)
+
+
+@functools.lru_cache(maxsize=1)
+def summaries() -> Summaries | None:
+    """Return the remedy that summarises long requests; None when it is off."""
+    chosen = settings.current()
+    return make_summaries(chosen) if make_summaries is not None and chosen.summarize_above_tokens else None
 
 
 def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:

@@ -284,7 +284,9 @@ class Exchange:
     awaitable of it, and None for a whole response; ``generator`` is the attribute that has it, empty where the object
     is the generator itself. ``replaced`` returns a stream with other items, where it has no such attribute.
     ``changed`` returns an item of a stream with other values, behind the ``earlier`` items. ``reword`` applies a
-    function to the texts of the tool results in a request to which no tool can be added.
+    function to the texts of the tool results in a request to which no tool can be added. ``apart`` returns a call of
+    the same function that sends another body, to another model where that is given; the program's own request stays as
+    it is.
     """
 
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
@@ -295,6 +297,7 @@ class Exchange:
     changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = _unchanged
     replaced: Callable[[Any, Any], Any] | None = None
     reword: Callable[[Invocation, Callable[[str], str]], None] | None = None
+    apart: Callable[[Invocation, dict[str, Any], str], Invocation] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,9 @@ def _talk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Any]) -> An
     """Send requests until a response needs no answer, or is a stream."""
     while True:
         value = send()
-        stream = _stream_of(exchange, value)
+        stream = stream_of(exchange, value)
         if stream is not None:
-            return _replaced(exchange, value, stream, _items(exchange, dialogue, _generator_of(exchange, stream), send))
+            return _replaced(exchange, value, stream, _items(exchange, dialogue, generator_of(exchange, stream), send))
         if not dialogue.continues(value):
             return value
 
@@ -62,22 +62,24 @@ def _talk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Any]) -> An
 async def _atalk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Awaitable[Any]]) -> Any:
     while True:
         value = await send()
-        stream = _stream_of(exchange, value)
+        stream = stream_of(exchange, value)
         if inspect.isawaitable(stream):
             stream = await stream
         if stream is not None:
-            items = _aitems(exchange, dialogue, _generator_of(exchange, stream), send)
+            items = _aitems(exchange, dialogue, generator_of(exchange, stream), send)
             return _replaced(exchange, value, stream, items)
         if not await dialogue.acontinues(value):
             return value
 
 
 @errors.guarded("model_request.dialogue")
-def _stream_of(exchange: Exchange, value: Any) -> Any:
+def stream_of(exchange: Exchange, value: Any) -> Any:
+    """Return the stream of a response, or an awaitable of it; None for a whole response."""
     return None if exchange.stream is None else exchange.stream(value)
 
 
-def _generator_of(exchange: Exchange, stream: Any) -> Any:
+def generator_of(exchange: Exchange, stream: Any) -> Any:
+    """Return the generator of a stream's items."""
     return getattr(stream, exchange.generator) if exchange.generator else stream
 
 
@@ -102,11 +104,11 @@ def _items(
             if not dialogue.continues(None):
                 yield from dialogue.held()
                 return
-            stream = _stream_of(exchange, send())
+            stream = stream_of(exchange, send())
             if stream is None:
                 return
             further.append(stream)
-            generator = _generator_of(exchange, stream)
+            generator = generator_of(exchange, stream)
     finally:
         if hasattr(generator, "close"):
             generator.close()
@@ -128,13 +130,13 @@ async def _aitems(
                 for passed in dialogue.held():
                     yield passed
                 return
-            stream = _stream_of(exchange, await send())
+            stream = stream_of(exchange, await send())
             if inspect.isawaitable(stream):
                 stream = await stream
             if stream is None:
                 return
             further.append(stream)
-            generator = _generator_of(exchange, stream)
+            generator = generator_of(exchange, stream)
     finally:
         await generator.aclose()
         if exchange.generator:

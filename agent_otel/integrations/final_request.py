@@ -14,6 +14,12 @@ from agent_otel.core.plain import fields, is_dict, listed, text
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+#: Arguments of SDKs' functions that concern tools or the form of the answer.
+OF_ANSWERS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "n", "stop"),
+    *("logprobs", "top_logprobs", "prediction"),
+)
+
 _SYSTEMS = ("system", "developer")
 _REQUIRED = ("required", "any", "tool", "function", "custom")
 

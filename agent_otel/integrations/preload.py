@@ -53,6 +53,7 @@ def _remedies(chosen: Settings) -> None:
     remedy_hooks.result_remedies()
     remedy_hooks.request_remedies()
     remedy_hooks.dialogues()
+    remedy_hooks.summaries()
 
 
 def _result_remedies(chosen: Settings) -> remedy_hooks.ResultRemedies:
@@ -72,6 +73,13 @@ def _dialogues(chosen: Settings) -> remedy_hooks.Dialogues:
     return dialogues
 
 
+def _summaries(chosen: Settings) -> remedy_hooks.Summaries:
+    module = importlib.import_module("agent_otel.remedies.history.automatic_summaries")
+    summaries: remedy_hooks.Summaries = module.Summaries(chosen)
+    return summaries
+
+
 remedy_hooks.make_result_remedies = _result_remedies
 remedy_hooks.make_request_remedies = _request_remedies
 remedy_hooks.make_dialogues = _dialogues
+remedy_hooks.make_summaries = _summaries

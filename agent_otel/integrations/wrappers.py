@@ -9,13 +9,15 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core import summaries as core_summaries
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
-from agent_otel.integrations import dialogues, generators, hooks, runs
+from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.core.types import Exchange
     from agent_otel.integrations.stand_ins import Wrapper
 
     Reader = ToolReader | ModelReader | StepReader | Door
@@ -31,9 +33,19 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         return hooks.passing(reader)
     if isinstance(reader, Injecting | InThread):
         return hooks.injecting(reader) if isinstance(reader, Injecting) else hooks.in_thread(reader)
-    if isinstance(reader, ModelReader) and reader.exchange is not None and handler.dialogues() is not None:
-        return dialogues.answering(_measuring(reader, wrapped), reader, reader.exchange, is_async=is_async)
+    if isinstance(reader, ModelReader) and reader.exchange is not None:
+        return _exchanging(reader, reader.exchange, wrapped, is_async=is_async)
     return _measuring(reader, wrapped)
+
+
+def _exchanging(reader: ModelReader, exchange: Exchange, wrapped: Callable[..., Any], *, is_async: bool) -> Wrapper:
+    """Choose the wrapper of a function whose requests remedies may send further requests beside."""
+    wrapper = _measuring(reader, wrapped)
+    if handler.dialogues() is not None:
+        wrapper = dialogues.answering(wrapper, reader, exchange, is_async=is_async)
+    if core_summaries.is_on():
+        wrapper = summaries.summarising(wrapper, reader, exchange, is_async=is_async)
+    return wrapper
 
 
 def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapper:

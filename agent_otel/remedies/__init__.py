@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.forgetting import aforget, forget
     from agent_otel.remedies.history.argument_compaction import compact as compact_arguments
     from agent_otel.remedies.history.summarization import asummarize_history, summarize_history
+    from agent_otel.remedies.history.summarizer import use_summarizer
     from agent_otel.remedies.history.trimming import deduplicate as deduplicate_history
     from agent_otel.remedies.history.trimming import trim as trim_history
     from agent_otel.remedies.limits import token_counter
@@ -60,6 +61,7 @@ __all__ = [
     "trim_history",
     "use_policy",
     "use_store",
+    "use_summarizer",
 ]
 
 _EXPORTS = {
@@ -99,6 +101,7 @@ _EXPORTS = {
     "trim_history": "agent_otel.remedies.history.trimming:trim",
     "use_policy": "agent_otel.remedies.dispatch_policy.source",
     "use_store": "agent_otel.remedies.claim_check.policy",
+    "use_summarizer": "agent_otel.remedies.history.summarizer",
 }
 
 

@@ -170,6 +170,10 @@ class Metrics:
         """Count bytes that a remedy kept from the model."""
         self.series(semconv.CONTEXT_REMOVED, (strategy,)).record(removed_bytes)
 
+    def summarized(self, result: str) -> None:
+        """Count a summary of a long request, or the failure to make one."""
+        self.series(semconv.CONTEXT_SUMMARIES, (result,)).record(1)
+
     def claim_check(self, operation: str, result: str, io_bytes: int, seconds: float) -> None:
         """Record an operation on the claim store."""
         self.series(semconv.CLAIM_CHECK_OPERATIONS, (operation, result)).record(1)

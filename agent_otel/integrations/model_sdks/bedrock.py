@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -15,7 +15,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
@@ -143,6 +143,12 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     params.update(body)
 
 
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
+    made.put(1, "api_params", {**body, "modelId": model} if model else body)
+    return made
+
+
 def _plain(value: Any) -> Any:
     """Return a response as it is, and a raw event of a stream as its name with its payload."""
     known = fields(value)
@@ -161,5 +167,5 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     return event
 
 
-exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed)
+exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, apart=_apart)
 request = ModelReader(_request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -20,7 +20,6 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
@@ -164,6 +163,15 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     request_dict.update(body)
 
 
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    """Return a call that sends another body; its path names the model."""
+    made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
+    made.put(2, "request_dict", body)
+    if model:
+        made.put(1, "path", _MODEL.sub(f"models/{model}:", made.arg(1, "path")))
+    return made
+
+
 def _plain(value: Any) -> Any:
     """Return a response: a dictionary up to 1.x, unparsed text in later versions."""
     body = fields(value).get("body")
@@ -174,5 +182,5 @@ def _stream(response: Any) -> Any:
     return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
 
 
-exchange = Exchange(_body, _put, _plain, _stream)
+exchange = Exchange(_body, _put, _plain, _stream, apart=_apart)
 request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations.final_request import OF_ANSWERS
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -22,7 +23,7 @@ from agent_otel.integrations.streams import MeasuredStream, with_items
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
@@ -99,6 +100,14 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.kwargs = {**invocation.kwargs, **body}
 
 
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
+    args = invocation.args[:1]
+    if model:
+        args, own = (), {**own, "model": model}
+    return Invocation(invocation.instance, args, {**own, "messages": body["messages"]})
+
+
 def _stream(response: Any) -> Any:
     return response if is_named(response, "CustomStreamWrapper", "MeasuredStream") else None
 
@@ -118,7 +127,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 announced = Hook(_announced)
 responding = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_input)
-exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items)
+exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items, apart=_apart)
 completing = ModelReader(
     _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange
 )

@@ -9,9 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import tool_fields, with_system
+from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -21,7 +21,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
 _CHATS = (
@@ -174,6 +174,12 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.kwargs = {**invocation.kwargs, **body}
 
 
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
+    named = {"model": model} if model else {}
+    return Invocation(invocation.instance, invocation.args, {**own, "messages": body["messages"], **named})
+
+
 def _plain_item(value: Any) -> Any:
     """Return a response, or the chunk in an event of a stream."""
     plain = plain_model(value)
@@ -211,7 +217,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-exchange = Exchange(_body, _put, _plain_item, _stream, "generator")
+exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart)
 chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange)
 request = ModelReader(
     _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(_no_body, _put, reword=_reword)

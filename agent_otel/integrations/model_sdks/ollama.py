@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
 from agent_otel.integrations.generators import watched
@@ -19,8 +19,6 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "ollama",
@@ -106,11 +104,16 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     request_body.update(body)
 
 
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    changed = {**body, "model": model} if model else body
+    return Invocation(invocation.instance, invocation.args, {**invocation.kwargs, "json": changed})
+
+
 def _stream(response: Any) -> Any:
     return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
 
 
-exchange = Exchange(_body, _put, plain_model, _stream)
+exchange = Exchange(_body, _put, plain_model, _stream, apart=_apart)
 request = ModelReader(
     _request, read_usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

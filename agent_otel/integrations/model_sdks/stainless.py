@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_named, text
+from agent_otel.core.types import Invocation
 from agent_otel.integrations.generators import watched
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import ResponseVisit
 
 _RAW = "X-Stainless-Raw-Response"
 _RESPONSES = ("LegacyAPIResponse", "APIResponse", "AsyncAPIResponse")
@@ -23,6 +25,23 @@ def is_replayable(options: Any, invocation: Invocation) -> bool:
 def put_json(invocation: Invocation, body: dict[str, Any]) -> None:
     """Replace the body of a request."""
     invocation.arg(1, "options").json_data = body
+
+
+def apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    """Return a call that sends another body: without the parser and the idempotency key of the program's own."""
+    given = invocation.arg(1, "options")
+    options = copy.copy(given)
+    options.json_data = {**body, "model": model} if model else body
+    options.idempotency_key = None
+    parser = fields(getattr(type(given), "model_fields", None)).get("post_parser")
+    if parser is not None:
+        options.post_parser = parser.default
+    headers = fields(given.headers)
+    if headers:
+        options.headers = {name: value for name, value in headers.items() if name.lower() != "idempotency-key"}
+    made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
+    made.put(1, "options", options)
+    return made
 
 
 def plain_model(value: Any) -> Any:

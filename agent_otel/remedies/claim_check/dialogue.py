@@ -24,6 +24,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.references import PREFIX
+from agent_otel.remedies.history.summary_plan import MARK
 from agent_otel.semconv import TOOL_RESULTS
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ TOOL: Final = Tool(
     {
         "type": "object",
         "properties": {
-            "ref": {**_TEXT, "description": "The reference in the shortened result, unchanged: claim:v2:..."},
+            "ref": {
+                **_TEXT,
+                "description": "The reference in the shortened result, unchanged: claim:v2:..., or an executionId.",
+            },
             "cursor": {**_TEXT, "description": "next_cursor of the page before, with the same other arguments."},
             "lines": {**_TEXT, "description": "Only these lines, such as 120-180; the first is 1."},
             "json_path": {**_TEXT, "description": "Only this part of a JSON result, such as items[3].body."},
@@ -70,8 +74,9 @@ _READER: Final = ToolReader(PRODUCED, lambda invocation: invocation.instance, To
 class Dialogues:
     """Offers the tool in requests that hold a reference."""
 
-    def __init__(self, _: Settings) -> None:
-        self._is_of_use = policy.current() is not None
+    def __init__(self, chosen: Settings) -> None:
+        self._is_of_use = policy.archive() is not None
+        self._marks = (PREFIX, MARK) if chosen.summarize_above_tokens else (PREFIX,)
 
     def begin(self, reader: ModelReader, invocation: Invocation) -> _Dialogue | None:
         """Offer the tool in a request; return None without a reference in it, and where the program has the tool."""
@@ -85,7 +90,8 @@ class Dialogues:
             return None
         name, body = found
         form = FORMATS[name]
-        if not mentions(body.get(form.messages)) or not form.takes(body, GET_TOOL_RESULT):
+        messages = body.get(form.messages)
+        if not any(mentions(messages, mark) for mark in self._marks) or not form.takes(body, GET_TOOL_RESULT):
             return None
         dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
         exchange.put(invocation, dialogue.body)

@@ -8,13 +8,15 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel import semconv
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
 from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import artifact_streams, policy
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.preview import head
-from agent_otel.remedies.claim_check.references import BadReferenceError
+from agent_otel.remedies.claim_check.reader import Place
+from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
 from agent_otel.remedies.claim_check.selections import MOST_BYTES, Selections
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
@@ -31,6 +33,8 @@ PAGE_BYTES: Final = 16 * 1024
 #: A page plus the longest UTF-8 character, to detect whether the text goes on after the page.
 _READ_BYTES: Final = PAGE_BYTES + 4
 _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+#: Text that models leave around an executionId.
+_ID: Final = re.compile(r"^\s*(?:SUMMARIZED\s+)?(?:executionId:)?\s*'?|'?\s*$")
 #: Characters that are split into lines in one step; other threads run between the steps.
 _SPLIT: Final = 64 * 1024
 
@@ -64,7 +68,7 @@ def get_tool_result(
     """Read a stored tool result, one page at a time.
 
     Args:
-        ref: The reference that stands in the shortened result, unchanged: `claim:v2:...`.
+        ref: The reference that stands in the shortened result, unchanged: `claim:v2:...`; or an `executionId`.
         cursor: `next_cursor` of the page before, with the same other arguments.
         lines: Only these lines, such as `120-180`; the first is 1.
         json_path: Only this part of a JSON result, such as `items[3].body`.
@@ -76,15 +80,16 @@ def get_tool_result(
         return _error("Results are not stored here.")
     try:
         _check(ref, cursor, lines, json_path, grep)
+        place = _place(ref)
         asked = _Asked(ref, lines, json_path, grep)
         start = offset_of(cursor, asked) if cursor else 0
         if asked.is_whole:
-            return _page(reader.resolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
+            return _page(reader.resolve(place, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
         selection = selections.get(asked)
         if selection is None:
-            selection = _selection(reader.resolve(ref, caller=_caller()), asked)
+            selection = _selection(reader.resolve(place, caller=_caller()), asked)
         else:
-            reader.head(ref, caller=_caller())  # it is there yet, and the caller's
+            reader.head(place, caller=_caller())  # it is there yet, and the caller's
         return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
@@ -103,16 +108,17 @@ async def aget_tool_result(
         return _error("Results are not stored here.")
     try:
         _check(ref, cursor, lines, json_path, grep)
+        place = _place(ref)
         asked = _Asked(ref, lines, json_path, grep)
         start = offset_of(cursor, asked) if cursor else 0
         if asked.is_whole:
-            part = await reader.aresolve(ref, caller=_caller(), start=start, end=start + _READ_BYTES)
+            part = await reader.aresolve(place, caller=_caller(), start=start, end=start + _READ_BYTES)
             return _page(part, asked, start)
         selection = selections.get(asked)
         if selection is not None:
-            await reader.ahead(ref, caller=_caller())
+            await reader.ahead(place, caller=_caller())
         else:
-            found = await reader.aresolve(ref, caller=_caller())
+            found = await reader.aresolve(place, caller=_caller())
             if is_in_asyncio():
                 selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, asked)))
             else:
@@ -134,8 +140,13 @@ def _check(ref: object, *others: object) -> None:
         raise ValueError("Every argument is a text.")
 
 
+def _place(ref: str) -> str | Place:
+    """Return the reference itself, or the place of a summarised result of the caller's with this id."""
+    return ref if ref.startswith(PREFIX) else Place(_caller() or "", semconv.CONTEXT_SUMMARIZE, _ID.sub("", ref))
+
+
 def _reader() -> ClaimReader | None:
-    check = policy.current()
+    check = policy.archive()
     return None if check is None else check.reader
 
 

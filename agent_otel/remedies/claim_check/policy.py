@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import re
+import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv, settings
@@ -108,6 +110,14 @@ class ClaimCheck:
     async def akeep_answer(self, text: str, origin: Origin) -> None:
         """Store the result of a call for later attempts of its step, without blocking the event loop."""
         await self._writer.aput(text, origin)
+
+    def keep_text(self, text: str, origin: Origin) -> bool:
+        """Store a text; return True when it is stored."""
+        return isinstance(self._writer.put(text, origin), Stored)
+
+    async def akeep_text(self, text: str, origin: Origin) -> bool:
+        """Store a text without blocking the event loop; return True when it is stored."""
+        return isinstance(await self._writer.aput(text, origin), Stored)
 
     def _origin(self, record: ToolInvocation) -> Origin:
         """Return the owner and the place of a result, from this process's data, never from the model's."""
@@ -247,6 +257,18 @@ def current() -> ClaimCheck | None:
     except (StoreError, ValueError) as error:
         errors.warn_once(semconv.CLAIM_CHECK, f"AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: {error}")
         return None
+
+
+def archive() -> ClaimCheck | None:
+    """Return where the originals of summarised results go: the claim check, else a store of this process's memory."""
+    chosen = settings.current()
+    return current() if chosen.claim_check or not chosen.summarize_above_tokens else _in_memory()
+
+
+@functools.lru_cache(maxsize=1)
+def _in_memory() -> ClaimCheck:
+    key, chosen = secrets.token_hex(32), settings.current()
+    return ClaimCheck(replace(chosen, claim_check="memory:", claim_check_key=key, claim_check_encryption_key=""))
 
 
 def reader() -> ClaimReader:

@@ -37,7 +37,9 @@ class OllamaServer(ScriptedServer):
         unanswered: list[str] = []
         for message in request["messages"]:
             calls = [call["function"] for call in message.get("tool_calls") or ()]
-            unanswered += [self._ids[_key(request, call["name"], call["arguments"])] for call in calls]
+            unanswered += [
+                self._ids.get(_key(request, call["name"], call["arguments"]), call["name"]) for call in calls
+            ]
             found.append(
                 result(unanswered.pop(0), message.get("content", "")) if message["role"] == "tool" else message
             )

@@ -235,6 +235,8 @@ def mishap(number: int) -> Work:
         talk.forget()
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.
         handler.enter_model(ModelReader(_fail), Invocation(None, (), {}))
+        telemetry().metrics.summarized(semconv.MADE)
+        telemetry().metrics.summarized(semconv.FAILED)
         yield
 
 

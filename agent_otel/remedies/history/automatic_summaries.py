@@ -1,0 +1,262 @@
+"""Automatic summarising: a request with too many tokens goes out with a summary in the place of its old messages.
+
+The program's history is not changed. A summary is made once; later requests that begin with the same messages get the
+same one, so that their beginning stays the same for the provider's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel.core import model_request
+from agent_otel.core.executions import executions
+from agent_otel.messages.exchange import FORMATS
+from agent_otel.messages.fields import is_list
+from agent_otel.messages.prompts import PROMPTING
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.circuit_breaker import Breaker
+from agent_otel.remedies.claim_check.dialogue import TOOL
+from agent_otel.remedies.claim_check.envelope import Origin
+from agent_otel.remedies.claim_check.keys import current_owner
+from agent_otel.remedies.history import summary_plan, summary_text, summary_view, turns
+from agent_otel.remedies.history.kept_summaries import Kept, KeptSummaries
+from agent_otel.remedies.history.summarizer import Asking
+from agent_otel.remedies.history.summary_plan import weigh
+from agent_otel.remedies.history.summary_view import Summary
+from agent_otel.telemetry.setup import telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from agent_otel.core.remedy_hooks import Response
+    from agent_otel.core.types import Exchange, Invocation, ModelReader
+    from agent_otel.remedies.history.summary_plan import Plan, Weight
+    from agent_otel.remedies.history.summary_view import Original
+    from agent_otel.remedies.history.turns import History
+    from agent_otel.settings import Settings
+
+#: Seconds without a further attempt after a failure.
+_PAUSE_SECONDS: Final = 60.0
+#: A summary is worth its request when it removes a tenth of the tokens that are allowed.
+_LEAST_GAIN: Final = 10
+#: Mistral takes call ids of nine letters and digits only.
+_ID_DIGITS: Final = 9
+
+
+class Summaries:
+    """The summaries of this process, and the settings by which they are made."""
+
+    def __init__(self, chosen: Settings) -> None:
+        self.above_tokens = chosen.summarize_above_tokens or 0
+        self.target_tokens = chosen.summarize_target_tokens or self.above_tokens // 2
+        self.chunk_tokens = chosen.summarize_chunk_tokens
+        self.model = chosen.summarize_model
+        self.seconds = chosen.summarize_timeout_seconds
+        self.names_tool = chosen.claim_check_tool
+        self.kept = KeptSummaries()
+        self.breaker = Breaker(failures=1, seconds=_PAUSE_SECONDS)
+
+    def begin(self, reader: ModelReader, invocation: Invocation) -> _Visit | None:
+        """Put the summary that there is into a request; return the visit that makes a new one where one is needed."""
+        exchange, request = reader.exchange, reader.request(invocation)
+        if exchange is None or request is None:
+            return None
+        if request.continued:
+            errors.warn_once("summaries of conversations at the provider", _CONTINUED)
+            return None
+        found = exchange.body(invocation) if exchange.apart is not None else None
+        if found is None:
+            return None
+        form, body = found
+        key = FORMATS[form].messages
+        if not is_list(body.get(key)) or not body[key]:
+            return None
+        visit = _Visit(self, exchange, invocation, found)
+        return visit if visit.is_long() and visit.reuses() and self.breaker.allows() else None
+
+
+_CONTINUED: Final = (
+    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests whose earlier turns the provider keeps "
+    "(previous_response_id, a conversation, cached content); they go on as they are."
+)
+_NO_ROOM: Final = (
+    "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS cannot be met: the system prompt, the tools and the last messages alone have "
+    "more tokens, so that a summary would remove too little; the request goes on as it is."
+)
+
+
+class _Request(NamedTuple):
+    """Messages of a request, parsed and weighed."""
+
+    history: History
+    weights: list[Weight]
+    sizes: list[int]
+
+    @classmethod
+    def read(cls, messages: Sequence[Any]) -> _Request:
+        weights = [weigh(message) for message in messages]
+        return cls(turns.read(messages), weights, summary_plan.request_tokens(weights, messages))
+
+
+class _Visit:
+    """A request that has more tokens than allowed."""
+
+    def __init__(
+        self,
+        summaries: Summaries,
+        exchange: Exchange,
+        invocation: Invocation,
+        body: tuple[str, dict[str, Any]],
+    ) -> None:
+        self._summaries = summaries
+        self._exchange = exchange
+        self._invocation = invocation
+        self._form, self._body = body
+        self._key = key = FORMATS[self._form].messages
+        self._fixed = weigh({name: value for name, value in self._body.items() if name != key}).tokens
+        #: The messages of the program, and the same with an earlier summary.
+        self._own = self._now = _Request.read(self._body[key])
+        #: Tokens of the tool that is offered in a request with a summary.
+        self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
+        self._systems = summary_plan.systems(self._own.history)
+        #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
+        self._replaced = self._replacing = 0
+        self._plan: Plan | None = None
+
+    def is_long(self) -> bool:
+        """Return True when the request may need a summary."""
+        return not self._summaries.kept.is_empty or self._tokens() > self._summaries.above_tokens
+
+    def reuses(self) -> bool:
+        """Put an earlier summary into the request; return True when it needs a new one."""
+        kept = self._summaries.kept.find(self._form, self._own.weights[self._systems :])
+        if kept is not None:
+            self._use(kept)
+        if self._tokens() <= self._summaries.above_tokens:
+            return False
+        now, target = self._now, self._summaries.target_tokens
+        self._plan = summary_plan.plan(now.history, now.sizes, self._fixed + self._tool_tokens, target)
+        if self._plan is None or self._tokens() - self._plan.after_tokens < self._summaries.above_tokens // _LEAST_GAIN:
+            errors.warn_once("summary without room", _NO_ROOM)
+            return False
+        return True
+
+    def run(self, send: Callable[[Invocation], Response]) -> None:
+        """Make the summary with a sync function that sends a request."""
+        asking = Asking(self._form, self._asked, self._summaries.seconds)
+        with contextlib.suppress(StopIteration):  # its end: nothing in it suspends
+            self._make(asking.asks(send), _keep).send(None)
+
+    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
+        """Make the summary with an async function that sends a request."""
+        asking = Asking(self._form, self._asked, self._summaries.seconds)
+        await self._make(asking.aasks(send), _akeep)
+
+    async def _make(
+        self,
+        ask: Callable[[str], Awaitable[str]],
+        keep: Callable[[str, Origin], Awaitable[bool]],
+    ) -> None:
+        plan, now = self._plan, self._now
+        if plan is None:
+            return
+        try:
+            try:
+                text = await summary_text.summary(
+                    ask, summary_text.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
+                )
+            except Exception as error:  # of the model, its client, or the program's function
+                self._failed(error)
+                return
+            replaced = summary_view.originals(now.history, plan, now.weights)
+            is_stored = await self._store(list(replaced.values()), keep)
+            self._put(plan, text, replaced, is_stored=is_stored)
+        except Exception:
+            errors.report_error("remedies.summarize")
+
+    def _failed(self, error: Exception) -> None:
+        self._summaries.breaker.failed()
+        telemetry().metrics.summarized(semconv.FAILED)
+        errors.warn_once(
+            "summarizer",
+            f"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: {errors.described(error)}. "
+            f"The next attempt is made {_PAUSE_SECONDS:.0f} s later.",
+        )
+
+    def _asked(self, text: str) -> Invocation:
+        """Return the request that asks the agent's own model for a summary."""
+        most = self._plan.summary_tokens if self._plan is not None else 0
+        prompt = PROMPTING[self._form].asking(self._body, summary_text.instructions(most), text)
+        apart = self._exchange.apart
+        if apart is None:
+            raise TypeError("the request cannot be sent apart")
+        return apart(self._invocation, prompt, self._summaries.model)
+
+    async def _store(self, replaced: Sequence[Original], keep: Callable[[str, Origin], Awaitable[bool]]) -> bool:
+        """Store the originals; return True when all are stored."""
+        owner = current_owner() or model_request.around().execution or self._owner()
+        is_stored = bool(replaced)
+        for one in replaced:
+            origin = Origin(owner or "", owner or "", semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
+            is_stored = await keep(one.text, origin) and is_stored
+        return is_stored
+
+    def _owner(self) -> str | None:
+        ids = (result.answered.id for result in self._own.history.results)
+        return executions.owner(call_id for call_id in ids if call_id is not None)
+
+    def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
+        """Put a new summary into the request, and keep it for later ones."""
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]
+        has_tools = summary_view.offers_tools(self._body) or bool(self._now.history.calls)
+        before = self._tokens()
+        summary = Summary(digest, text, in_call=has_tools, names_tool=is_stored and self._summaries.names_tool)
+        made = summary_view.rendered(self._now.history, plan, PROMPTING[self._form], summary, replaced)
+        # Places behind the earlier summary are those of the program's own messages, moved.
+        moved = self._replaced - self._replacing
+        opening = plan.first - self._systems
+        count = plan.end + moved - self._systems
+        kept = Kept(count, opening, made, weigh(made).characters)
+        self._summaries.breaker.succeeded()
+        self._summaries.kept.keep(self._form, self._own.weights[self._systems :], kept)
+        self._now, self._replaced, self._replacing = self._own, 0, 0
+        self._use(kept)
+        telemetry().metrics.summarized(semconv.MADE)
+        event = {
+            semconv.TOKENS_BEFORE: before,
+            semconv.TOKENS_AFTER: self._tokens(),
+            semconv.REMOVED_MESSAGES: plan.end - plan.first,
+        }
+        trace.get_current_span().add_event(semconv.CONTEXT_SUMMARIZE, event)
+
+    def _use(self, kept: Kept) -> None:
+        """Put a summary into the request."""
+        own = self._own.history.messages
+        opening, end = self._systems + kept.opening, self._systems + kept.replaced
+        messages = [*own[:opening], *kept.messages, *own[end:]]
+        self._body = {**self._body, self._key: messages}
+        self._exchange.put(self._invocation, self._body)
+        before = sum(one.characters for one in self._own.weights)
+        self._now = _Request.read(messages)
+        self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
+        removed = before - sum(one.characters for one in self._now.weights)
+        telemetry().metrics.removed(semconv.SUMMARIZE, max(removed, 0))
+
+    def _tokens(self) -> int:
+        return self._fixed + sum(self._now.sizes) + (self._tool_tokens if self._replacing else 0)
+
+
+async def _keep(text: str, origin: Origin) -> bool:
+    check = policy.archive()
+    return check is not None and check.keep_text(text, origin)
+
+
+async def _akeep(text: str, origin: Origin) -> bool:
+    check = policy.archive()
+    return check is not None and await check.akeep_text(text, origin)

@@ -1,0 +1,274 @@
+"""Plan of a summary: the messages that stay, those whose results become marks, and those that the summary replaces.
+
+The plan fills the target from the newest message backwards. What fits stays as it is. Before that, calls stay and their
+results become marks. Before those, the summary alone is left, with a mark for each call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel import semconv
+from agent_otel.messages.fields import fields, is_list, text
+from agent_otel.remedies.history.trimmed_line import text_of
+from agent_otel.remedies.limits import tokens, tokens_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_otel.remedies.history.turns import Call, History
+
+MARK: Final = "SUMMARIZED executionId:'"
+"""The beginning of the text in the place of a result; the call's id and an apostrophe follow."""
+
+MARKED: Final = "Results of earlier calls:"
+READ: Final = 'Read an original with get_tool_result(ref="<executionId>").'
+#: The beginning of a summary in a request without tools, where no call can stand.
+SAID: Final = f"[{semconv.CONTEXT_SUMMARIZE}]\n"
+
+_SYSTEMS: Final = ("system", "developer")
+_SUMMARY_SHARE: Final = 4
+"""The summary has this part of the room for messages: a quarter."""
+
+_LEAST_ROOM: Final = 256
+_LEAST_SUMMARY: Final = 64
+_MARK_TOKENS: Final = 24
+#: Fields that change from request to request although the message does not, such as the place of a cache point.
+_MOVING: Final = frozenset({"cache_control", "cachePoint"})
+#: Fields of binary data and of data that only the provider reads; providers do not count their characters as tokens.
+_BINARY: Final = frozenset(
+    {
+        *("data", "file_data", "image_url", "b64_json", "bytes", "images", "signature", "encrypted_content"),
+        *("thoughtSignature", "thought_signature", "redactedContent"),
+    }
+)
+_LONG: Final = 256
+_BINARY_CHARACTERS: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """The characters of a message and a hash of its content, equal for an equal message in a later request."""
+
+    characters: int
+    hash: int
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens."""
+        return (self.characters + 3) // 4
+
+
+def weigh(value: Any, key: str = "") -> Weight:
+    """Return the weight of a message, or of a part of a request."""
+    cls = type(value)
+    if cls is str:
+        length = len(value)
+        if key in _BINARY and length > _LONG:
+            return Weight(min(length, _BINARY_CHARACTERS), hash(value))
+        return Weight(length, hash(value))
+    if cls in (int, float, bool, type(None)):
+        return Weight(4, hash(value))
+    if cls is bytes:
+        return Weight(min(len(value), _BINARY_CHARACTERS), hash(value))
+    if is_list(value):
+        inner = [weigh(each, key) for each in value if not _is_moving(each)]
+        return Weight(sum(one.characters for one in inner), hash(tuple([one.hash for one in inner])))
+    characters, hashes = 0, []
+    for name, each in fields(value).items():
+        if name not in _MOVING:
+            one = weigh(each, name)
+            characters += one.characters + len(name) + 4
+            hashes.append((name, one.hash))
+    return Weight(characters, hash(tuple(sorted(hashes))))
+
+
+def _is_moving(value: Any) -> bool:
+    return type(value) is dict and len(value) == 1 and not _MOVING.isdisjoint(value)
+
+
+def request_tokens(weights: Sequence[Weight], messages: Sequence[Any]) -> list[int]:
+    """Return the tokens of each message, counted by the program's function where it has one."""
+    return [
+        tokens_of(weight.characters, lambda message=message: str(message))  # type: ignore[misc]
+        for weight, message in zip(weights, messages, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The places in a history where its parts begin, and the tokens that a summary may have.
+
+    Messages before ``first`` stay. Those before ``fold`` are left to the summary, except the user's last message where
+    that is ``asked``. The results before ``end`` become marks, and the messages behind it stay.
+    """
+
+    first: int
+    fold: int
+    end: int
+    asked: int | None
+    summary_tokens: int
+    after_tokens: int
+
+
+def plan(history: History, sizes: Sequence[int], fixed_tokens: int, target_tokens: int) -> Plan | None:
+    """Return the plan that meets a target, or comes nearest; None for a history without anything to summarise.
+
+    ``sizes`` are the tokens of the messages, ``fixed_tokens`` those of the rest of the request.
+    """
+    count, first = len(sizes), opening(history)
+    parts = list(units(history, first, count))
+    if not parts:
+        return None
+    opened_tokens = fixed_tokens + sum(sizes[:first])
+    room = max(target_tokens - opened_tokens, target_tokens // _SUMMARY_SHARE, _LEAST_ROOM)
+    summary_tokens = max(room // _SUMMARY_SHARE, _LEAST_SUMMARY)
+    last_user = max((at for at in range(first, count) if _is_user(history, at)), default=None)
+    left = room - summary_tokens
+    if last_user is not None:
+        left -= sizes[last_user]
+    end, left = _kept(history, parts, sizes, left, last_user)
+    fold, left = _marked(history, [part for part in parts if part[0] < end], sizes, left, last_user)
+    if end == first:
+        return None
+    asked = last_user if last_user is not None and last_user < fold else None
+    return Plan(first, fold, end, asked, summary_tokens, opened_tokens + room - max(left, 0))
+
+
+def _kept(
+    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None
+) -> tuple[int, int]:
+    """Return where the messages begin that stay as they are, and the tokens that are left.
+
+    The newest part may take all that is left, others take no more than two thirds: marks need room as well.
+    """
+    waiting = _first_open(history)
+    floor = _floor(history, parts)
+    end, spent, most = parts[-1][1], 0, left * 2 // 3
+    for start, stop in reversed(parts):
+        cost = sum(sizes[start:stop]) - (sizes[start] if start == last_user else 0)
+        is_newest = end == parts[-1][1]
+        if start < floor or (spent + cost > (left if is_newest else most) and start < waiting):
+            break
+        end, spent = start, spent + cost
+    return end, left - spent
+
+
+def _marked(
+    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None
+) -> tuple[int, int]:
+    """Return where the calls begin that stay with marks for results, and the tokens that are left."""
+    fold = parts[-1][1] if parts else 0
+    floor = _floor(history, parts)
+    answers = {result.at for result in history.results}
+    for start, stop in reversed(parts):
+        marked = [_MARK_TOKENS if at in answers else sizes[at] for at in range(start, stop) if at != last_user]
+        is_newest = stop == len(sizes)
+        if start < floor or (sum(marked) > left and not is_newest):
+            break
+        fold, left = start, left - sum(marked)
+    return fold, left
+
+
+def earlier_summary(history: History, start: int, stop: int) -> str | None:
+    """Return the text of an earlier summary that stands in a range of messages."""
+    for at in range(start, stop):
+        for call in history.seen[at].asked:
+            if call.name == semconv.CONTEXT_SUMMARIZE:
+                answered = history.seen[min(at + 1, len(history.seen) - 1)].answered
+                return (text_of(answered[0].content) or "") if answered else ""
+        known = fields(history.messages[at])
+        said = text_of(known.get("content")) or text_of(known.get("parts"))
+        if said is not None and said.startswith(SAID):
+            return said.removeprefix(SAID)
+    return None
+
+
+def _floor(history: History, parts: list[tuple[int, int]]) -> int:
+    """Return the place behind the last earlier summary: a new one replaces it."""
+    return max((stop for start, stop in parts if earlier_summary(history, start, stop) is not None), default=0)
+
+
+def _first_open(history: History) -> int:
+    """Return the place of the first call of the last turn that has no result yet; a result may still come."""
+    last = history.turns - 1
+    waiting = [call.at for call in history.calls if call.answer is None and call.turn == last]
+    return min(waiting, default=len(history.messages))
+
+
+def opening(history: History) -> int:
+    """Return the number of opening messages, which providers want first: systems', and users' without results."""
+    count = len(history.seen)
+    return next((at for at in range(count) if not (_is_system(history, at) or _is_user(history, at))), count)
+
+
+def systems(history: History) -> int:
+    """Return the number of leading messages of a system."""
+    count = len(history.seen)
+    return next((at for at in range(count) if not _is_system(history, at)), count)
+
+
+def _is_system(history: History, at: int) -> bool:
+    known = fields(history.messages[at])
+    return (known.get("role") or known.get("type")) in _SYSTEMS
+
+
+def _is_user(history: History, at: int) -> bool:
+    seen = history.seen[at]
+    return seen.by_user and not seen.answered
+
+
+def units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of messages that must stay together: a call, its result, and what is between them or before it.
+
+    Reasoning belongs to the item behind it.
+    """
+    last = {at: at for at in range(first, end)}
+    for call in history.calls:
+        if call.at in last and call.answer is not None:
+            last[call.at] = max(last[call.at], call.answer.at)
+    for at in range(first, end - 1):
+        if fields(history.messages[at]).get("type") == "reasoning":
+            last[at] = max(last[at], at + 1)
+    start = open_until = first
+    for at in range(first, end):
+        if at > open_until:
+            yield start, at
+            start = at
+        open_until = max(open_until, last[at])
+    if start < end:
+        yield start, end
+
+
+def identity(call: Call | None, digest: int, uses: int) -> str:
+    """Return the id under which a call's result is kept: the provider's, with a digest where a history repeats it."""
+    own = text(call.asked.id) if call is not None else None
+    if own is not None and uses == 1:
+        return own
+    name = own or (text(call.asked.name) if call is not None else None) or "call"
+    return f"{name}-{digest & 0xFFFFFFFF:08x}"
+
+
+def pieces(parts: Sequence[str], most_tokens: int) -> list[str]:
+    """Return texts joined to chunks of at most ``most_tokens``; a longer text is divided."""
+    chunks, now, size = list[str](), list[str](), 0
+    for part in parts:
+        for piece in _divided(part, most_tokens):
+            more = tokens(piece)
+            if now and size + more > most_tokens:
+                chunks.append("\n".join(now))
+                now, size = [], 0
+            now.append(piece)
+            size += more
+    return [*chunks, "\n".join(now)] if now else chunks
+
+
+def _divided(part: str, most_tokens: int) -> Iterator[str]:
+    size = tokens(part)
+    if size <= most_tokens:
+        yield part
+        return
+    step = max(len(part) * most_tokens // size, 1)
+    for start in range(0, len(part), step):
+        yield part[start : start + step]
