@@ -1,7 +1,7 @@
 """The test kit: what an agent's tools, requests and payloads did in a test, and assertions about it.
 
 ``pip install agent-otel[pytest]`` gives tests the fixture ``agent_run``; `record` does the same for other test runners.
-``python -m agent_otel.testing serve`` is a model that answers from a script.
+`scripted` is a model that answers from a script, and ``python -m agent_otel.testing serve`` the same as a command.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent_otel.testing.agent_run import AgentRun
     from agent_otel.testing.recording import record
+    from agent_otel.testing.servers.providers import scripted
+    from agent_otel.testing.servers.replies import call
 
-__all__ = ["AgentRun", "record"]
+__all__ = ["AgentRun", "call", "record", "scripted"]
 
 _EXPORTS = {
     "AgentRun": "agent_otel.testing.agent_run",
+    "call": "agent_otel.testing.servers.replies",
     "record": "agent_otel.testing.recording",
+    "scripted": "agent_otel.testing.servers.providers",
 }
 
 
