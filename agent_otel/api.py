@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Inside, Visit
+    from agent_otel.core.named_execution import NamedExecution
     from agent_otel.core.types import Claim, Replacement
     from agent_otel.integrations.stand_ins import Wrapper
 
@@ -164,18 +165,19 @@ class _Core(NamedTuple):
 
     observer: Any
     wrapping: Any
+    named_execution: Any
 
 
 @functools.lru_cache(maxsize=1)
 def _core() -> _Core | None:
     try:
-        from agent_otel.core import handler  # noqa: PLC0415
+        from agent_otel.core import handler, named_execution  # noqa: PLC0415
         from agent_otel.integrations import preload, wrappers  # noqa: PLC0415
     except Exception:  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return _Core(handler, wrappers)
+    return _Core(handler, wrappers, named_execution)
 
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
@@ -290,11 +292,12 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(...)
     """Name the execution of all calls inside the block; it overrides the ids of runtimes, frameworks and traces.
 
-    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. When the block ends, the execution's number
-    of tool calls and bytes are recorded.
+    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. Where no span is open, the block has one,
+    ``invoke_workflow``, so that the execution is one trace. When the block ends, the execution's number of tool calls
+    and bytes are recorded.
     """
 
-    __slots__ = ("_identity", "_token")
+    __slots__ = ("_identity", "_token", "_visit")
 
     def __init__(self, id: str, *, workflow: str | None = None, agent: str | None = None) -> None:  # noqa: A002
         self._identity = execution_context.Identity(
@@ -303,20 +306,28 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
             execution_context.text_or_none(agent),
         )
         self._token: Token[Identity | None] | None = None
+        self._visit: NamedExecution | None = None
 
     def __enter__(self) -> Self:
         self._token = execution_context.explicit.set(self._identity)
+        core = _core() if env.active else None
+        if core is not None:
+            self._visit = core.named_execution.NamedExecution(self._identity)
+            self._visit.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            execution_context.explicit.reset(self._token)
-            self._token = None
-        core = _core() if env.active else None
-        if core is not None:
-            core.observer.finish_execution(self._identity)
+        token, self._token = self._token, None
+        if token is not None:
+            try:  # noqa: SIM105 - contextlib is not loaded yet
+                execution_context.explicit.reset(token)
+            except ValueError:
+                pass  # the block ends in another context than it began in; that context is no longer used
+        visit, self._visit = self._visit, None
+        if visit is not None:
+            visit.finish(error)
 
 
 def payload(  # noqa: PLR0913 - the fields of a payload

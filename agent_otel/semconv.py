@@ -33,13 +33,16 @@ _attribute = ATTRIBUTES.add
 
 # fmt: off
 _GENAI = "as the GenAI conventions say"
-OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always", "`execute_tool` or `invoke_agent`")
+OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always",
+    "`execute_tool`, `invoke_agent` or `invoke_workflow`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
 AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI, "the agent on whose behalf the tool ran")
 CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
     "the framework's thread or session, or the explicit execution")
+TURN: Final = _attribute("agent_otel.conversation.turn", "int", "when model requests are seen",
+    "the number of the model request, in its conversation, that came before the call; counted from 1")
 TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",
     "compact JSON, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
 TOOL_RESULT: Final = _attribute("gen_ai.tool.call.result", "string", "only with content capture",
@@ -103,7 +106,9 @@ RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int
 _STEP = "on a runtime's step"
 _ANALYSED = "from the warn ratio up, when the payload could be read"
 _READ = f"{_ANALYSED} and model requests of the execution were seen"
-WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string", _STEP, "the workflow's type or name")
+WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string",
+    "on a runtime's step, and on runs and calls that belong to a workflow",
+    "the workflow's type or name")
 RUNTIME: Final = _attribute("workflow.runtime", "string", _STEP, "the durable runtime, as in `payload_caps()`")
 ACTIVITY: Final = _attribute("workflow.activity", "string", _STEP, "the activity, step, task or node")
 ACTIVITY_ATTEMPT: Final = _attribute("workflow.activity.attempt", "int", "from the second on", "counted from 1")

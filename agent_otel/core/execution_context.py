@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agent_otel import semconv
 from agent_otel.core.execution_state import Totals
 
 if TYPE_CHECKING:
@@ -63,10 +64,13 @@ class Carrier:
     that runs later in this context does not belong to the step.
     """
 
-    __slots__ = ("_visit", "attempt", "calls", "execution", "has_requested", "is_over", "let_go")
+    __slots__ = ("_visit", "attempt", "calls", "execution", "has_requested", "is_over", "let_go", "workflow")
 
-    def __init__(self, execution: str | None, visit: object = None, attempt: int = 1) -> None:
+    def __init__(
+        self, execution: str | None, visit: object = None, attempt: int = 1, workflow: str | None = None
+    ) -> None:
         self.execution = execution
+        self.workflow = workflow
         self.attempt = attempt
         #: Number of equal calls by their digest, where retried calls are answered from the store.
         self.calls: dict[str, int] | None = None
@@ -88,14 +92,18 @@ runtime: ContextVar[Carrier | None] = ContextVar("agent_otel_runtime_execution",
 class Run:
     """An outermost run of an agent: one execution.
 
-    ``conversation`` is the framework's thread or session, which has many runs. Code that outlives the run in a copy of
-    its context, such as a background task, does not belong to it.
+    ``conversation`` is the framework's thread or session, which has many runs. ``workflow`` is set where no agent runs,
+    but a workflow of several. Code that outlives the run in a copy of its context, such as a background task, does not
+    belong to it.
     """
 
-    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "totals")
+    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "totals", "workflow")
 
-    def __init__(self, run_id: str, agent: str | None, conversation: str | None, visit: object) -> None:
+    def __init__(
+        self, run_id: str, agent: str | None, conversation: str | None, visit: object, workflow: str | None = None
+    ) -> None:
         self.id = run_id
+        self.workflow = workflow
         self.agent = agent
         self.conversation = conversation
         self.is_over = False
@@ -182,6 +190,27 @@ def conversation() -> str | None:
         return identity.id
     run = current_run()
     return None if run is None else run.conversation
+
+
+def describe(attributes: dict[str, Any], framework: str | None) -> None:
+    """Add the span attributes of what a call belongs to: conversation, workflow, and the step of a durable runtime.
+
+    The workflow is the one that the program named, else the runtime's, else the run's.
+    """
+    thread = framework or conversation()
+    if thread:
+        attributes[semconv.CONVERSATION_ID] = thread
+    step = None if runtime.get() is None else running_step()
+    around = explicit.get() or step or outermost.get()
+    workflow = None if around is None else around.workflow
+    if workflow is None and step is not None:
+        workflow = step.workflow
+    if workflow:
+        attributes[semconv.WORKFLOW_NAME] = workflow
+    if step is not None and step.execution:
+        attributes[semconv.EXECUTION_ID] = step.execution
+    if step is not None and step.attempt > 1:
+        attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
 
 
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:

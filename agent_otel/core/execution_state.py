@@ -119,12 +119,12 @@ class Conversation:
     message's bytes. ``task`` is the fingerprint of the message that the agent works on, 0 when that was dropped.
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
-    provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one.
-    The length counts entries of about 200 bytes each; a part takes 17 bytes.
+    provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
+    model requests. The length counts entries of about 200 bytes each; a part takes 17 bytes.
     """
 
     __slots__ = (
-        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "task"),
+        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "task", "turns"),
         "user_messages",
     )
 
@@ -134,6 +134,7 @@ class Conversation:
         self.read_parts = 0
         self.input_tokens = 0
         self.bytes = 0
+        self.turns = 0
         self.has_restarted = False
         self.user_messages: dict[int, int] = {}
         self.parts = NO_PARTS
@@ -232,6 +233,7 @@ class ExecutionState(Totals):
         "seen_at",
         "streams",
         "tracks",
+        "turn",
         "turn_count",
         "undelivered",
         "unnamed",
@@ -253,6 +255,8 @@ class ExecutionState(Totals):
         #: Results that were handed on since that payload, and between the two payloads before it.
         self.handed_count = 0
         self.turn_count = 1
+        #: Number of the last model request in its conversation.
+        self.turn = 0
         #: Growth of that payload in its last turn, in bytes, without the results.
         self.own_growth_bytes = 0
         self.call_ids: dict[str, SeenCall] = {}

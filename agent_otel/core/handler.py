@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import semconv, settings
+from agent_otel import settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import (
     delivery,
     execution_context,
     model_request,
+    named_execution,
     remedy_hooks,
     step_visit,
     switches,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
         ToolReader,
         ToolResult,
     )
-    from agent_otel.telemetry.setup import Telemetry
 
 __all__ = [
     "Inside",
@@ -61,7 +61,6 @@ __all__ = [
     "enter_tool",
     "execution_ended",
     "execution_named",
-    "finish_execution",
     "handing_back",
     "handler_entered",
     "handler_failing",
@@ -101,26 +100,12 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | No
 
 
 @errors.guarded("execution.finish")
-def finish_execution(named: execution_context.Identity) -> None:
-    """Record the totals of an execution that has ended; one without tool calls or payloads records nothing."""
-    _end_execution(telemetry(), named)
-    _forget(named.id)
-
-
-@errors.guarded("execution.finish")
 def execution_ended(execution_id: str) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
-        _end_execution(telemetry(), execution_context.Identity(plain_id, execution.workflow))
-        _forget(plain_id)
-
-
-def _forget(execution_id: str) -> None:
-    acting = result_remedies()
-    if acting is not None:
-        acting.finished(execution_id)
+        named_execution.end(telemetry(), plain_id, execution.workflow, None)
 
 
 def queues_calls() -> bool:
@@ -382,13 +367,3 @@ def _running() -> ToolInvocation | None:
     """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
     record = running()
     return None if record is None or record.depth else record
-
-
-def _end_execution(out: Telemetry, named: execution_context.Identity) -> None:
-    """Record the totals of an execution that has ended, and forget it; an execution without state records nothing."""
-    finished = executions.finish(named.id)
-    if finished is not None:
-        for tool in finished.followed or ():
-            out.metrics.followed(tool, semconv.IGNORED)
-        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
-        out.metrics.execution(named.workflow, named.agent, *totals)

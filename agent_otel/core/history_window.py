@@ -54,14 +54,18 @@ class _Overlap(NamedTuple):
     after: int
 
 
-def begin(conversation: Conversation, parts: SeenParts) -> None:
-    """Keep the task of a conversation that begins with this request: the first of the user's latest messages."""
+def begin(conversation: Conversation, parts: SeenParts) -> int:
+    """Keep the task of a conversation that begins with this request: the first of the user's latest messages.
+
+    Return the number of the model's messages in it: another process began such a conversation.
+    """
     messages = _messages(parts)
     end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].kind == _USER), 0)
     start = end
     while start and messages[start - 1].kind == _USER:
         start -= 1
     conversation.task = messages[start].print if start < end else 0
+    return _turns([one.kind in _OF_THE_MODEL for one in messages], follows=False)
 
 
 def drop(
@@ -171,9 +175,14 @@ def _sum(
     kinds = [one.kind in _OF_THE_MODEL for one in dropped]
     start = next((at for at, one in enumerate(earlier) if one is dropped[0]), 0)
     before = bool(start) and earlier[start - 1].kind in _OF_THE_MODEL
-    turns = sum(now and not last for last, now in zip([before, *kinds], kinds, strict=False))
+    turns = _turns(kinds, follows=before)
     prints = {one.print for one in dropped}
     has_task = conversation.task in prints and all(one.print != conversation.task for one in later)
     if has_task:
         conversation.task = 0
     return Dropped(sum(one.bytes for one in dropped), turns, has_task)
+
+
+def _turns(kinds: list[bool], *, follows: bool) -> int:
+    """Return the number of the model's messages, whose parts are true; ``follows`` is true when another is before."""
+    return sum(now and not last for last, now in zip([follows, *kinds], kinds, strict=False))

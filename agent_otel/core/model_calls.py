@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, step_visit, tool_names
+from agent_otel.core import execution_context, fragments, request_history, step_visit, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
@@ -105,8 +105,7 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
     agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
     name, reason = call.name, call.reason
-    conversation = request.execution or execution_context.conversation()
-    exemplar = _show(out, call, agent, conversation)
+    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id))
     series = out.metrics.tool(name, agent)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
     if reason is not None:
@@ -246,7 +245,7 @@ def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, kn
         out.metrics.unmatched()
 
 
-def _show(out: Telemetry, call: ModelCall, agent: str | None, conversation: str | None) -> Exemplar | None:
+def _show(out: Telemetry, call: ModelCall, agent: str | None, thread: str | None, turn: int) -> Exemplar | None:
     """Add a span of no length below the current one, so that a query for tool calls finds the call.
 
     It has no length, because the time between two requests is that of the loop, with all it does. Attributes of the
@@ -276,10 +275,11 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, conversation: str 
     named = {
         semconv.TOOL_CALL_ID: call.result.call_id,
         semconv.AGENT_NAME: agent,
-        semconv.CONVERSATION_ID: conversation,
         semconv.TOOL_FOLLOWUP: call.followup,
+        semconv.TURN: turn,
     }
-    attributes.update({key: text for key, text in named.items() if text})
+    attributes.update({key: value for key, value in named.items() if value})
+    execution_context.describe(attributes, thread)
     if out.captures:
         attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings.capture_bytes)
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings.capture_bytes)

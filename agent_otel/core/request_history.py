@@ -76,12 +76,36 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         if lost:
             return undelivered, None  # it begins no conversation
         conversation = executions.conversation(execution, key)
-        history_window.begin(conversation, parts)
+        conversation.turns = history_window.begin(conversation, parts)
     if not lost:
         conversation.offered = offered
+    _count_turn(execution, conversation, parts)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts, None if lost else messages_now)
     return undelivered, conversation
+
+
+def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts) -> None:
+    """Count a request as the next turn of its conversation, unless it repeats the one before, as a retry does.
+
+    A request from inside a tool is a sub-agent's, whose calls are inside that tool as well.
+    """
+    if parts.prints != conversation.parts.prints:
+        conversation.turns += 1
+    inside = running()
+    if inside is None:
+        execution.turn = conversation.turns
+    else:
+        inside.turn_inside = conversation.turns
+
+
+def last_turn(execution_id: str | None) -> int:
+    """Return the number of the last request of an execution, or inside the running tool; 0 without one."""
+    inside = running()
+    if inside is not None:
+        return inside.turn_inside
+    execution = None if execution_id is None else executions.known(execution_id)
+    return 0 if execution is None else execution.turn
 
 
 def _parts(sized: Sequence[Sized], before: SeenParts) -> tuple[SeenParts, bool]:

@@ -42,7 +42,7 @@ class StepVisit:
         self._out = telemetry()
         self._opened_by_handler = opened_by_handler
         self._started_ns = time.time_ns()
-        self._carrier = execution_context.Carrier(step.execution, self, step.attempt)
+        self._carrier = execution_context.Carrier(step.execution, self, step.attempt, step.workflow)
         self._token: Token[execution_context.Carrier | None] | None = None
         self.step = step
         self.span: spans.OpenSpan | None = None

@@ -101,6 +101,9 @@ class ToolInvocation:
     #: The state of the execution; None without an execution.
     state: ExecutionState | None = None
     structured: Size | None = None
+    #: Number of the model request that led to the call, 0 where that is not available; and of the last one inside it.
+    turn = 0
+    turn_inside = 0
     #: True when the framework has not called the handler, for example because it waits for an approval.
     unasked = False
     visit: Any = staticmethod(lambda: None)  # by a weak reference
@@ -147,6 +150,8 @@ class ToolInvocation:
             totals = None if self.run is None else self.run.totals
             began = executions.began(self.place, self.name, self.args_hash, self.call.call_id, totals)
             self.state, self.repeated = began
+            around = current.get()
+            self.turn = self.state.turn if around is None else around.turn_inside
             if self.state.followed and executions.followed(self.state, self.name):
                 self.followup = fragments.outcome(arguments, repeated=self.repeated)
         if self.out.captures:
@@ -299,14 +304,9 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.TOOL_FOLLOWUP] = call.followup
     if call.agent:
         attributes[semconv.AGENT_NAME] = call.agent
-    conversation = asked.execution or execution_context.conversation()
-    if conversation:
-        attributes[semconv.CONVERSATION_ID] = conversation
-    step = execution_context.running_step() if execution_context.runtime.get() is not None else None
-    if step is not None and step.execution:
-        attributes[semconv.EXECUTION_ID] = step.execution
-    if step is not None and step.attempt > 1:
-        attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
+    execution_context.describe(attributes, asked.execution)
+    if call.turn:
+        attributes[semconv.TURN] = call.turn
     if call.state is not None and call.state.carries is not None:
         attributes.update(carried_attributes(*call.state.carries))
     return attributes

@@ -203,7 +203,7 @@ class Contract:
             if span["scope"] == "agent_otel":
                 assert (span["status"] == "ERROR") == ("error.type" in span["attributes"])
         beside = [span["name"] for span in spans if span["scope"] == "agent_otel" and span not in found]
-        beside = [name for name in beside if name != self.run_span]
+        beside = [name for name in beside if name != self.root()]
         answers = {name for name in beside if name.startswith("answer_incomplete ")}
         cut_tools = {cut.tool for cut in self.cuts_told(case_name)} | {one.tool for one in case.records if one.cut}
         assert answers <= {f"answer_incomplete {tool}" for tool in cut_tools}
@@ -219,10 +219,15 @@ class Contract:
 
     def test_a_run_is_one_trace(self, runs: Runs, case_name: str) -> None:
         spans = runs.on["cases"][case_name]["spans"]
-        run = [span for span in spans if span["name"].startswith("invoke_agent") and span["scope"] == "agent_otel"]
-        assert [(span["name"], span["parent"]) for span in run] == ([(self.run_span, None)] if self.run_span else [])
-        if self.has_runs:
+        run = [span for span in spans if span["name"].startswith("invoke_") and span["scope"] == "agent_otel"]
+        assert [(span["name"], span["parent"]) for span in run] == ([(self.root(), None)] if self.root() else [])
+        if self.has_runs or self.imports_us:
             assert len({span["trace"] for span in spans if span["scope"] == "agent_otel"}) <= 1
+
+    @classmethod
+    def root(cls) -> str | None:
+        """Return the name of the span around a run."""
+        return cls.run_span or ("invoke_workflow" if cls.imports_us else None)
 
     def cuts_told(self, case_name: str) -> list[Cut]:
         """Return the cuts that a child of a tool's span tells of."""

@@ -19,6 +19,7 @@ class TestHandwritten(Contract):
     """``with agent_otel.tool_call(...)`` and ``@agent_otel.tool``."""
 
     agent = "handwritten"
+    run_span = "invoke_workflow contract"
     environment = "bare"
     integrations: ClassVar = {}
     agent_name = "clerk"

@@ -174,10 +174,11 @@ def main() -> None:
         exporter.clear()
         results = [tool(10) for _ in range(100)]
         said["large"] = len(tool(1_000_000))
-        spans = [span for span in exporter.get_finished_spans() if span.name == "execute_tool tool"]
+    finished = exporter.get_finished_spans()
+    spans = [span for span in finished if span.name == "execute_tool tool"]
     said["results"] = sum(map(len, results))
     said["spans"] = len(spans)
-    said["roots"] = sum(span.parent is None for span in spans)
+    said["roots"] = sum(span.parent is None for span in finished)
     said["running"] = _running()
     print(json.dumps(said))
 

@@ -149,7 +149,7 @@ def test_without_a_span_around_the_request_a_child_of_the_tool_s_span_tells(told
         text = tool("call_1", "x" * 9000)
         ask(user("go"), asks("call_1"), answers("call_1", text[:1000]))
         """
-    report = told(BEGIN + _within_an_execution(body))
+    report = told(BEGIN + textwrap.dedent(body))
     (child,) = [span for span in report["spans"] if span["name"].startswith("answer_incomplete")]
     assert (child["name"], child["parent"]) == ("answer_incomplete search", "execute_tool search")
     assert child["attributes"] == {

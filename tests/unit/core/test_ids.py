@@ -42,13 +42,14 @@ agent_otel.payload(
     b"x" * 1_900_000, runtime="temporal", direction="output", workflow="w", activity="b", execution="p" * 1_000_000
 )
 import time
-while len(spans()) < 3:  # a payload is analysed beside the program
+while len(spans()) < 4:  # a payload is analysed beside the program
     time.sleep(0.01)
 print(json.dumps([attributes for _, _, attributes, _ in spans()]))
 """
-    tool, named, passed = _run(environment("bare"), program)
+    block, tool, named, passed = _run(environment("bare"), program)
 
-    assert _digest("e" * 1_000_000) == tool["gen_ai.conversation.id"] == named["workflow.execution.id"]
+    assert _digest("e" * 1_000_000) == block["workflow.execution.id"] == tool["gen_ai.conversation.id"]
+    assert block["workflow.execution.id"] == named["workflow.execution.id"]
     assert _digest("c" * 1_000_000) == tool["gen_ai.tool.call.id"]
     assert _digest("p" * 1_000_000) == passed["workflow.execution.id"]
 

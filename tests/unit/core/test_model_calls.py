@@ -167,7 +167,7 @@ for n in range(4):
         "tool.result.seen_at": "model_request",
         "tool.result.truncated": False,
         "tool.result.estimated_tokens": 25,
-        **({"gen_ai.conversation.id": "run"} if within else {}),
+        **({"gen_ai.conversation.id": "run", "agent_otel.conversation.turn": 3} if within else {}),
     } == second
 
 

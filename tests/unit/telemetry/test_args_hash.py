@@ -26,7 +26,7 @@ with agent_otel.execution("run-1"):
 from prometheus_client import generate_latest
 lines = generate_latest().decode().splitlines()
 repeats = [line for line in lines if line.startswith("agent_otel_tool_repeats_total{")]
-print(json.dumps([[span[2]["tool.args_hash"] for span in spans()], repeats]))
+print(json.dumps([[span[2]["tool.args_hash"] for span in spans()[1:]], repeats]))
 """
 
 

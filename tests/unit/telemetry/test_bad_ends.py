@@ -270,8 +270,8 @@ with agent_otel.execution("run" + bad, workflow="flow" + bad, agent="agent" + ba
     }
     child = environment("bare").run(program + 'call("fine", "x")', env=env, check=True)
 
-    assert ["execute_tool fails?", "execute_tool fine", "execute_tool tool?"] == sorted(
-        span.name for span in receiver.wait_for_spans(3)
+    assert ["execute_tool fails?", "execute_tool fine", "execute_tool tool?", "invoke_workflow flow?"] == sorted(
+        span.name for span in receiver.wait_for_spans(4)
     )
     names: dict[str, Any] = {
         point.attributes["gen_ai.tool.name"]: point.count for point in receiver.latest("agent_otel.tool.args.size")

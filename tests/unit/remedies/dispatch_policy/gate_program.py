@@ -191,6 +191,8 @@ def measured(name: str) -> Any:
     spans = []
     for span in exporter.get_finished_spans():
         attributes = dict(span.attributes or {})
+        if "tool.args_hash" not in attributes:
+            continue  # the span around the execution
         spans.append(
             {
                 "attributes": attributes,

@@ -1,0 +1,85 @@
+"""Executions that the program names: the span around the block, and the totals at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel import semconv
+from agent_otel._internal import errors, failures
+from agent_otel.core import switches
+from agent_otel.core.executions import executions
+from agent_otel.core.remedy_hooks import result_remedies
+from agent_otel.core.tool_visit import is_suppressed
+from agent_otel.telemetry import spans
+from agent_otel.telemetry.setup import telemetry
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.execution_context import Identity
+    from agent_otel.telemetry.setup import Telemetry
+
+
+class NamedExecution:
+    """A block that the program names as an execution; where no span is open, it has one, and is one trace."""
+
+    __slots__ = ("_identity", "_span", "_within")
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._span: spans.OpenSpan | None = None
+        self._within: Span | None = None
+
+    @errors.guarded("execution.enter")
+    def begin(self) -> None:
+        """Open the span of the block and make it current."""
+        if not switches.enabled or switches.muted.get() or is_suppressed():
+            return
+        out = telemetry()
+        self._within = spans.current_span()
+        self._span = _open_span(out, self._within, self._identity)
+        if self._span is not None:
+            self._span.attach()
+
+    @errors.guarded("execution.finish")
+    def finish(self, error: BaseException | None) -> None:
+        """End the span, and record the totals; an execution without tool calls or payloads has none."""
+        if self._span is not None:
+            self._span.leave(self._within, is_torn_off=error is not None)
+            self._span.write({}, _type_of(error), None)
+            self._span.end()
+        end(telemetry(), self._identity.id, self._identity.workflow, self._identity.agent)
+
+
+def _type_of(error: BaseException | None) -> str | None:
+    """Return the type of a failure; a generator that its consumer stopped reading has none."""
+    return None if error is None or isinstance(error, GeneratorExit) else failures.error_type(error)
+
+
+def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans.OpenSpan | None:
+    if out.tracer is None or within is None or within.get_span_context().is_valid:
+        return None
+    attributes: dict[str, Any] = {
+        semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
+        semconv.EXECUTION_ID: identity.id,
+        semconv.CONVERSATION_ID: identity.id,
+    }
+    if identity.workflow is not None:
+        attributes[semconv.WORKFLOW_NAME] = identity.workflow
+    if identity.agent is not None:
+        attributes[semconv.AGENT_NAME] = identity.agent
+    name = identity.workflow or ""
+    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
+
+
+def end(out: Telemetry, execution_id: str, workflow: str | None, agent: str | None) -> None:
+    """Record the totals of an execution that has ended, and forget it; one without state records nothing."""
+    finished = executions.finish(execution_id)
+    if finished is not None:
+        for tool in finished.followed or ():
+            out.metrics.followed(tool, semconv.IGNORED)
+        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.execution(workflow, agent, *totals)
+    acting = result_remedies()
+    if acting is not None:
+        acting.finished(execution_id)
