@@ -32,10 +32,7 @@ Json = dict[str, Any]
 JOB = "durable-agent"
 _ON_WORKFLOW = {"workflow_runtime": "langgraph", "gen_ai_workflow_name": "DurableAgent"}
 _WORKFLOW = "workflow DurableAgent on langgraph in job durable-agent"
-_PAYLOAD_PAGE = (
-    "https://grafana.example.org/d/agent-otel-payload?var-job=durable-agent&var-runtime=langgraph"
-    "&var-workflow=DurableAgent"
-)
+_PAYLOAD_PAGE = "https://grafana.example.org/d/agent-otel-payload?var-job=durable-agent&var-workflow=DurableAgent"
 
 #: The state after three turns is 1.71 MB of 2 MiB, 0.82, and the next higher bound of a bucket 0.85.
 NEAR_CAP = {
@@ -62,7 +59,7 @@ OVER_CAP = {
         "summary": "Payloads of workflow DurableAgent are over their cap",
         "description": f"Payloads (state) of {_WORKFLOW} over their cap or rejected within 10s: 3. Their runs fail or "
         "stall, and a retry sends the same bytes. Terminate or reset them.",
-        "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
+        "dashboard": _PAYLOAD_PAGE,
         "runbook_url": "https://runbooks.example.org/AgentWorkflowPayloadOverCap",
     },
 }
@@ -72,7 +69,7 @@ STUCK = {
         "summary": "Workflow DurableAgent retries rejected payloads",
         "description": f"Payloads (state) of {_WORKFLOW} rejected again within 10s: 2. Each retry sends the same bytes "
         "and cannot succeed. Terminate the executions.",
-        "dashboard": f"{_PAYLOAD_PAGE}&var-activity=",
+        "dashboard": _PAYLOAD_PAGE,
         "runbook_url": "https://runbooks.example.org/AgentWorkflowStuckRetries",
     },
 }

@@ -51,7 +51,7 @@ def test_the_installed_command_exports_them(installed: Environment, tmp_path: Pa
         assert err.startswith("Warning: the alerts have no links to their runbooks" if "alerts" in arguments else "")
     exported = {path.name: path.read_bytes() for path in tmp_path.glob("one/*")}
     assert {path.name: path.read_bytes() for path in (ROOT / "dashboards").glob("*.json")} == exported
-    assert 4 == len(exported)
+    assert 5 == len(exported)
     rules = (tmp_path / "two" / "agent-otel.rules.yaml").read_text()
     shipped = (ROOT / "alerts" / "agent-otel.rules.yaml").read_text()
     assert re.findall("alert: .*", shipped) == re.findall("alert: .*", rules) != []

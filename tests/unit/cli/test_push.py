@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-OURS = ["agent-otel-executions", "agent-otel-health", "agent-otel-payload", "agent-otel-tools"]
+OURS = ["agent-otel-agents", "agent-otel-executions", "agent-otel-health", "agent-otel-payload", "agent-otel-tools"]
 ENV = {"GRAFANA_TOKEN": TOKEN}
 
 
@@ -75,7 +75,7 @@ def test_what_is_stored_is_what_is_shipped_and_a_mark(grafana: Grafana) -> None:
 
 def test_without_a_folder_they_are_at_the_top(grafana: Grafana) -> None:
     assert 0 == _push(grafana).code
-    assert [""] * 4 == [write["folderUid"] for write in _saved(grafana)]
+    assert [""] * 5 == [write["folderUid"] for write in _saved(grafana)]
     assert [] == grafana.folders
 
 
