@@ -67,7 +67,8 @@ class AgentRun:
         __tracebackhide__ = True
         cuts = [(one.name, cut) for one in self._called(tool) for cut in one.cuts]
         if cuts:
-            _fail(f"{len(cuts)} results were cut:", [f"{name}: {_described(cut)}" for name, cut in cuts])
+            lines = [f"{name}: {_described(cut)}; {_BY_LAYER[cut.layer]}" for name, cut in cuts]
+            _fail(f"{len(cuts)} results were cut:", lines)
 
     def assert_within(self, budget: int | str | None = None, tool: str | None = None) -> None:
         """Fail when a result is larger than a budget (``16_000`` or ``16KiB``).
@@ -252,7 +253,7 @@ def _cuts(tool: Tool) -> str:
 def _described(cut: Cut) -> str:
     of = "a result" if cut.result_bytes is None else f"a result of {cut.result_bytes:,} bytes"
     to = "" if cut.left_bytes is None else f" to {cut.left_bytes:,} bytes"
-    return f"{of} was cut{to} by the layer {cut.layer!r} ({cut.reason}); {_BY_LAYER[cut.layer]}"
+    return f"{of} was cut{to} by the layer {cut.layer!r} ({cut.reason})"
 
 
 def _fail(what: str, lines: Iterable[str], advice: str = "") -> None:
