@@ -21,6 +21,7 @@ COMMANDS: Final = {
         "agent_otel.cli.report",
         "The daily review: what grew, what was cut, what repeats, what is near its cap.",
     ),
+    "top": ("agent_otel.cli.top", "A live view of agents: tools by bytes, cuts and repeats, workflows by room left."),
 }
 
 

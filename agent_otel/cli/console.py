@@ -46,6 +46,11 @@ def warn(text: str) -> None:
     click.echo(f"Warning: {text}", err=True)
 
 
+def printable(name: str) -> str:
+    """Return a name without control characters, which a terminal would obey: models and servers choose names."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
+
+
 def _colour(state: str) -> str:
     word = state.removeprefix("would be ")
     if word in _GOOD:

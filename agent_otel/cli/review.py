@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
+from agent_otel.cli.console import printable
 from agent_otel.semconv_types import prometheus_label
 
 if TYPE_CHECKING:
@@ -174,13 +175,8 @@ class _Period:
         found = {}
         for own, value in self._store.query(expression, self._until):
             if value > _NEVER and math.isfinite(value):
-                found[tuple(_printable(own.get(label, "")) for label in labels)] = value
+                found[tuple(printable(own.get(label, "")) for label in labels)] = value
         return found
-
-
-def _printable(name: str) -> str:
-    """Return a name without control characters, which a terminal would obey: models and servers choose names."""
-    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
 def _by_tool(sums: Mapping[tuple[str, ...], float]) -> dict[str, float]:

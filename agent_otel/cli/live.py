@@ -1,0 +1,343 @@
+"""The present state of agents, read from their ``/metrics`` endpoints or from a Prometheus: tools and workflows."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from agent_otel import semconv
+from agent_otel.alerts import promql
+from agent_otel.cli.console import Failure, printable
+from agent_otel.cli.http_client import Server, Variables
+from agent_otel.doctor import observed
+from agent_otel.doctor.observed import Observed
+from agent_otel.semconv_types import prometheus_label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from agent_otel.cli.prometheus import Prometheus
+    from agent_otel.semconv_types import Metric
+
+#: Credentials of endpoints, apart from those of a Prometheus, which an agent must not receive.
+VARIABLES: Final = Variables("METRICS_TOKEN", "METRICS_USER", "METRICS_PASSWORD")
+_TEXT: Final = {"Accept": "text/plain;version=0.0.4"}
+#: Seconds over which the calls per minute of an endpoint are counted.
+_RATE_SECONDS: Final = 60.0
+_TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
+_RUNTIME: Final = prometheus_label(semconv.RUNTIME)
+_WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
+_BY_WORKFLOW: Final = (_RUNTIME, _WORKFLOW, semconv.DIRECTION)
+#: Metrics of the view: each with the part of a histogram and the labels that a query groups by.
+_QUERIES: Final = (
+    (semconv.ARGS_SIZE, "_count", (_TOOL,)),
+    (semconv.RESULT_SIZE, "_sum", (_TOOL,)),
+    (semconv.RESULT_SIZE, "_bucket", (_TOOL, promql.LE)),
+    (semconv.RESULTS_LARGE, "", (_TOOL,)),
+    (semconv.RESULTS_TRUNCATED, "", (_TOOL,)),
+    (semconv.TOOL_REPEATS, "", (_TOOL,)),
+    (semconv.ANSWERS_INCOMPLETE, "", (_TOOL,)),
+    (semconv.UTILIZATION, "_bucket", (*_BY_WORKFLOW, promql.LE)),
+    (semconv.PAYLOAD_GROWTH, "_sum", (_RUNTIME, _WORKFLOW)),
+    (semconv.PAYLOAD_GROWTH, "_count", (_RUNTIME, _WORKFLOW)),
+    (semconv.PAYLOAD_NEAR_CAP, "", _BY_WORKFLOW),
+    (semconv.PAYLOAD_OVER_CAP, "", _BY_WORKFLOW),
+    (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
+    (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
+)
+#: Series: the name of a sample, and its labels.
+_Series = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True)
+class ToolRow:
+    """A tool; ``largest`` is the upper bound of the bucket of its largest result, in bytes."""
+
+    name: str
+    calls: int
+    per_minute: float
+    result_bytes: int
+    largest: float
+    large: int
+    truncated: int
+    repeats: int
+    incomplete_answers: int
+
+    @property
+    def runbook(self) -> str:
+        """The runbook for the worst of its troubles; empty when it has none."""
+        troubles = {
+            "AgentAnswersIncomplete": self.incomplete_answers,
+            "AgentToolTruncationHigh": self.truncated,
+            "AgentToolResultTooLarge": self.large,
+        }
+        return next((alert for alert, count in troubles.items() if count), "")
+
+
+@dataclass(frozen=True)
+class WorkflowRow:
+    """A direction of a workflow; ``fullest`` is the upper bound of the bucket of its fullest payload, 1 is the cap.
+
+    ``room`` is what the fullest payload leaves of the cap, in bytes, and ``turns`` how often its mean growth fits in.
+    """
+
+    runtime: str
+    workflow: str
+    direction: str
+    fullest: float
+    room: int | None
+    turns: int | None
+    near: int
+    over: int
+    refused: int
+    few_turns_left: int
+
+    @property
+    def runbook(self) -> str:
+        """The runbook for the worst of its troubles; empty when it has none."""
+        troubles = {
+            "AgentWorkflowStuckRetries": self.refused,
+            "AgentWorkflowPayloadOverCap": self.over,
+            "AgentWorkflowPayloadNearCap": self.near,
+            "AgentWorkflowFewTurnsLeft": self.few_turns_left,
+        }
+        return next((alert for alert, count in troubles.items() if count), "")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at a moment; ``failures`` are the messages of sources that did not answer."""
+
+    tools: list[ToolRow]
+    workflows: list[WorkflowRow]
+    failures: list[str]
+
+
+class Source(Protocol):
+    """A place that metrics are read from."""
+
+    url: str
+    #: Seconds that its counts are of; None when they are of a process's life.
+    seconds: float | None
+
+    def read(self) -> dict[_Series, float]:
+        """Return the values of all series.
+
+        Raises:
+            Failure: it does not answer.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class Endpoint:
+    """A ``/metrics`` endpoint; an address without a path has it there."""
+
+    seconds: float | None = None
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        address = url if "//" in url else f"http://{url}"
+        at_root = not urlsplit(address).path.strip("/")
+        self._server = Server("the agent", address.rstrip("/") + "/metrics" * at_root, VARIABLES, {**_TEXT, **headers})
+        self.url = self._server.url
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._server.close()
+
+    def read(self) -> dict[_Series, float]:
+        """Return the values of all series of this package.
+
+        Raises:
+            Failure: it does not answer, or not in Prometheus's text format.
+        """
+        text = self._server.send("GET", "").text
+        try:
+            families = [*text_string_to_metric_families(text)]
+        except ValueError:
+            raise Failure(f"{self.url} does not answer in Prometheus's text format") from None
+        return {
+            (sample.name, _labels(sample.labels)): sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name.startswith(semconv.SCOPE)
+        }
+
+
+class Window:
+    """The counts of the last ``seconds`` in a Prometheus."""
+
+    def __init__(self, store: Prometheus, since: str, seconds: float) -> None:
+        self._store = store
+        self._since = since
+        self.url = store.url
+        self.seconds: float | None = seconds
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._store.close()
+
+    def read(self) -> dict[_Series, float]:
+        """Return what each series of the view gained.
+
+        Raises:
+            Failure: the server does not answer.
+        """
+        found = {}
+        for metric, part, labels in _QUERIES:
+            name = metric.exposed_name + part
+            expression = promql.total(labels, promql.gained(name, self._since))
+            for own, value in self._store.query(expression):
+                if math.isfinite(value):
+                    found[name, _labels({label: own.get(label, "") for label in labels})] = value
+        by = f"{_RUNTIME}, {semconv.DIRECTION}"
+        cap = semconv.PAYLOAD_CAP.exposed_name
+        for own, value in self._store.query(f"max by ({by}) (last_over_time({cap}[{self._since}]))"):
+            found[cap, _labels(own)] = value
+        return found
+
+
+class Live:
+    """The sources of a view, and what they had when it began to count."""
+
+    def __init__(self, sources: Iterable[Source], clock: Callable[[], float] = time.monotonic) -> None:
+        self.sources = tuple(sources)
+        self._clock = clock
+        self._last: dict[str, dict[_Series, float]] = {}
+        self._base: dict[str, dict[_Series, float]] = {}
+        self._calls: deque[tuple[float, dict[str, int]]] = deque()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the connections of all sources."""
+        for source in self.sources:
+            source.close()
+
+    def read(self, *, from_now: bool = False) -> Snapshot:
+        """Return the state of all sources that answer.
+
+        ``from_now`` begins to count with what they had last; a window of a Prometheus stays a window.
+        """
+        with self._lock:
+            if from_now:
+                lives = (source.url for source in self.sources if source.seconds is None)
+                self._base = {url: self._last.get(url, {}) for url in lives}
+                self._calls.clear()
+            return self._read()
+
+    def _read(self) -> Snapshot:
+        seen, failures = Observed(), []
+        for source in self.sources:
+            try:
+                self._last[source.url] = source.read()
+            except Failure as failure:
+                failures.append(failure.message)
+                continue
+            self._add(seen, source.url)
+        rows = tools(seen)
+        rates = self._per_minute({row.name: row.calls for row in rows})
+        rows = [replace(row, per_minute=rates.get(row.name, 0.0)) for row in rows]
+        return Snapshot(rows, workflows(seen), failures)
+
+    def _add(self, seen: Observed, url: str) -> None:
+        base = self._base.get(url, {})
+        for series, value in self._last[url].items():
+            name, labels = series
+            # The process of a smaller value has been replaced; a gauge has no beginning.
+            before = base.get(series, 0.0) if name != semconv.PAYLOAD_CAP.exposed_name else 0.0
+            seen.samples[name].append((dict(labels), value - before if value >= before else value))
+
+    def _per_minute(self, calls: dict[str, int]) -> dict[str, float]:
+        windows = [source.seconds for source in self.sources if source.seconds]
+        if windows:
+            return {name: 60 * count / windows[0] for name, count in calls.items()}
+        now = self._clock()
+        self._calls.append((now, calls))
+        while now - self._calls[0][0] > _RATE_SECONDS:
+            self._calls.popleft()
+        then, earlier = self._calls[0]
+        passed = now - then
+        if not passed:
+            return {}
+        return {name: 60 * max(0, count - earlier.get(name, 0)) / passed for name, count in calls.items()}
+
+
+def tools(seen: Observed) -> list[ToolRow]:
+    """Return the tools, those with the most bytes first."""
+    return [
+        ToolRow(
+            name=printable(row.name),
+            calls=row.calls,
+            per_minute=0.0,
+            result_bytes=row.result_bytes,
+            largest=_fullest(seen, semconv.RESULT_SIZE, {_TOOL: row.name}),
+            large=row.large,
+            truncated=row.truncated,
+            repeats=row.repeats,
+            incomplete_answers=row.incomplete_answers,
+        )
+        for row in observed.tools(seen)
+    ]
+
+
+def workflows(seen: Observed) -> list[WorkflowRow]:
+    """Return the workflows, those with the fullest payload first."""
+    keys = {
+        tuple(labels.get(label, "") for label in _BY_WORKFLOW)
+        for name in (f"{semconv.UTILIZATION.exposed_name}_bucket", semconv.PAYLOADS_REJECTED.exposed_name)
+        for labels, value in seen.samples.get(name, ())
+        if value
+    }
+    rows = [_workflow(seen, *key) for key in keys]
+    return sorted(rows, key=lambda row: (-row.refused, -row.fullest, row.runtime, row.workflow, row.direction))
+
+
+def _workflow(seen: Observed, runtime: str, workflow: str, direction: str) -> WorkflowRow:
+    named = {_RUNTIME: runtime, _WORKFLOW: workflow}
+    own = {**named, semconv.DIRECTION: direction}
+    fullest = _fullest(seen, semconv.UTILIZATION, own)
+    caps = [
+        value
+        for labels, value in seen.samples.get(semconv.PAYLOAD_CAP.exposed_name, ())
+        if (labels.get(_RUNTIME), labels.get(semconv.DIRECTION)) == (runtime, direction)
+    ]
+    room = round(min(caps) * max(0.0, 1 - fullest)) if caps else None
+    grew = seen.total(semconv.PAYLOAD_GROWTH, "_sum", **named)
+    times = seen.total(semconv.PAYLOAD_GROWTH, "_count", **named)
+    return WorkflowRow(
+        runtime=printable(runtime),
+        workflow=printable(workflow),
+        direction=printable(direction),
+        fullest=fullest,
+        room=room,
+        turns=int(room / (grew / times)) if room is not None and grew > 0 and times else None,
+        near=seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
+        over=seen.total(semconv.PAYLOAD_OVER_CAP, **own),
+        refused=seen.total(semconv.PAYLOADS_REJECTED, **own),
+        few_turns_left=seen.total(semconv.FEW_TURNS_LEFT, **named),
+    )
+
+
+def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
+    """Return the upper bound of the highest bucket with observations; 0 without any."""
+    sums: dict[float, float] = {}
+    for labels, value in seen.samples.get(f"{metric.exposed_name}_bucket", ()):
+        if own.items() <= labels.items():
+            bound = float(labels[promql.LE])
+            sums[bound] = sums.get(bound, 0.0) + value
+    most = max(sums.values(), default=0.0)
+    return min((bound for bound, count in sums.items() if count >= most), default=0.0) if most else 0.0
+
+
+def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels.items()))
