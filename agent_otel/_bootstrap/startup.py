@@ -1,7 +1,7 @@
 """Activation at interpreter start: if ``AGENT_OTEL`` is on, install the import hook.
 
-Standard library only. ``agent_otel_startup.pth`` (Python up to 3.14) or ``agent_otel_startup.start`` (from 3.15) calls
-`start`. Virtual environments run ``.pth`` lines twice, so a second call does nothing.
+Standard library only. ``agent_otel_startup.pth`` (Python up to 3.14), or ``agent_otel_startup.start`` and ``.py`` (from
+3.15) call `start`. Virtual environments run ``.pth`` lines twice, so a second call does nothing.
 """
 
 import os

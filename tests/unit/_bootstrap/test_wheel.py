@@ -1,4 +1,4 @@
-"""What is installed: exactly two files at the root of site-packages, owned by the wheel, and the same each time."""
+"""What is installed: exactly three files at the root of site-packages, owned by the wheel, and the same each time."""
 
 import base64
 import csv
@@ -18,15 +18,16 @@ _IMPORT_LINE = (
     'import os; os.environ.get("AGENT_OTEL") and '
     '__import__("agent_otel._bootstrap.startup", fromlist=("start",)).start()\n'
 )
-_ENTRY_POINT = "agent_otel._bootstrap.startup:start"
+_MODULE = "agent_otel_startup.py"
+_ENTRY_POINT = "agent_otel_startup:start"
 
 
-def test_the_wheel_holds_the_package_and_exactly_two_files_beside_it(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_exactly_three_files_beside_it(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     beside = [name for name in names if "/" not in name]
     folders = {name.split("/")[0] for name in names if "/" in name and not name.split("/")[0].endswith(".dist-info")}
 
-    assert [_PTH, _START] == sorted(beside)
+    assert [_PTH, _MODULE, _START] == sorted(beside)
     assert {"agent_otel"} == folders
 
 
@@ -52,7 +53,7 @@ def test_the_files_are_owned_by_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (record,) = (name for name in archive.namelist() if name.endswith(".dist-info/RECORD"))
         recorded = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode()))}
-        digests = {name: hashlib.sha256(archive.read(name)).digest() for name in (_PTH, _START)}
+        digests = {name: hashlib.sha256(archive.read(name)).digest() for name in (_PTH, _MODULE, _START)}
 
     for name, digest in digests.items():
         assert recorded[name] == "sha256=" + base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
@@ -72,12 +73,12 @@ def test_a_wheel_built_from_the_source_distribution_is_the_same(wheel: Path, che
     assert _contents(wheel) == _contents(from_source)
 
 
-def test_uninstalling_removes_both_files(make: Maker, wheel: Path, version: str) -> None:
+def test_uninstalling_removes_the_files(make: Maker, wheel: Path, version: str) -> None:
     made = make(version, "--no-deps", str(wheel), purpose="uninstall")
     installed = sorted(path.name for path in site_packages(made).glob("agent_otel*"))
     environments.uv("pip", "uninstall", "--python", str(made.python), "agent-otel")
 
-    assert ["agent_otel", "agent_otel-0.1.0.dist-info", _PTH, _START] == installed
+    assert ["agent_otel", "agent_otel-0.1.0.dist-info", _PTH, _MODULE, _START] == installed
     assert [] == list(site_packages(made).glob("agent_otel*"))
 
 
@@ -90,7 +91,7 @@ def test_an_editable_install_starts_and_is_live(environment: Callable[[str], Env
     )
 
     assert ("", f"True {ROOT / 'agent_otel' / '_bootstrap' / 'startup.py'}\n") == (child.stderr, child.stdout)
-    assert {_PTH, _START} <= {path.name for path in site_packages(bare).iterdir()}
+    assert {_PTH, _MODULE, _START} <= {path.name for path in site_packages(bare).iterdir()}
 
 
 def _contents(wheel: Path) -> dict[str, bytes]:
