@@ -103,7 +103,8 @@ def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(OK, "export", f"{what}: {row['outcome']}")
         elif row["outcome"] == "no exporter":
             text = f"{what}: no exporter of the name {row['name']!r} can be made"
-            yield Finding(ERROR, "export", text, "pip install 'agent-otel[otlp]'")
+            hint = f"install the package that has it, or name another in OTEL_{row['signal'].upper()}_EXPORTER"
+            yield Finding(ERROR, "export", text, hint)
         else:
             reply = next(iter(row["messages"]), "no message")
             hint = next((cause for word, cause in _CAUSES.items() if word in reply), "")
@@ -112,8 +113,8 @@ def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
         if message.startswith(("agent_otel cannot serve metrics", "AGENT_OTEL_METRICS=otel")):
             yield Finding(ERROR, "export", message)
     for message in _own(facts, "INFO"):
-        if message.startswith("Metrics "):
-            yield Finding(OK, "export", message)
+        if " Metrics " in message:
+            yield Finding(OK, "export", f"Metrics {message.partition(' Metrics ')[2]}")
     if facts["switch"]["active"] and not any(row["signal"] == "traces" for row in exporters):
         text = "spans are exported only if the program sets a TracerProvider"
         yield Finding(WARNING, "export", text, "or set OTEL_EXPORTER_OTLP_ENDPOINT")

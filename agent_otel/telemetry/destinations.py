@@ -1,4 +1,4 @@
-"""Choice of the metric sink when ``AGENT_OTEL_METRICS`` is ``auto``: the scraped registry, or an exporter."""
+"""Where telemetry goes: the metric sink of ``AGENT_OTEL_METRICS=auto``, and the text for the log."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import logging
 import os
 import sys
 from types import CellType, ModuleType
+from typing import TYPE_CHECKING
 
 from agent_otel._internal import errors
 from agent_otel.telemetry import providers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def registry_keeps() -> str:
@@ -26,20 +30,44 @@ def registry_keeps() -> str:
     return "the program exposes it" if _is_exposed() else ""
 
 
-def say(keeps: str, *, pushed: bool, owned: bool) -> None:
-    """Log the chosen sink and the reason once, at INFO."""
+def of_spans(spans: str, *, exporting: bool, owned: bool) -> str:
+    """Return the sentence that says where spans go; ``spans`` is the setting."""
+    if spans == "off":
+        return "Spans are off."
+    if providers.sdk_disabled():
+        return "Spans are off, because OTEL_SDK_DISABLED is true."
+    if owned:
+        return "Spans are pushed by the exporter that the OTEL_* variables name."
+    if exporting:
+        return "Spans go to the program's own TracerProvider."
+    return "Spans are exported once the program sets a TracerProvider."
+
+
+def of_metrics(metrics: str, keeps: str, *, pushed: bool, owned: bool) -> str:
+    """Return the sentence that says where metrics go, and why; ``metrics`` is the setting."""
+    if metrics == "off":
+        return "Metrics are off."
+    if metrics == "prometheus":
+        return "Metrics are in prometheus_client's registry."
+    also = " They are in prometheus_client's registry as well." if metrics == "both" else ""
     if keeps and not pushed:
-        text = (
+        return (
             f"Metrics stay in prometheus_client's registry, because {keeps}. OTEL_METRICS_EXPORTER=otlp pushes them "
             "instead, AGENT_OTEL_METRICS=both does both."
         )
-    elif owned:
-        text = "Metrics are pushed by the exporter that the OTEL_* variables name."
-    elif pushed:
-        text = "Metrics go to the program's own MeterProvider."
-    else:
-        text = "Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
-    errors.warn_once("metrics", text, level=logging.INFO)
+    if owned:
+        return f"Metrics are pushed by the exporter that the OTEL_* variables name.{also}"
+    if pushed:
+        return f"Metrics go to the program's own MeterProvider.{also}"
+    return "Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
+
+
+def say(version: str, integrations: Mapping[tuple[str, str], str], spans: str, metrics: str) -> None:
+    """Log the version, what is measured, and where spans and metrics go: one line at INFO, at first use."""
+    measured = {name: version for (name, target), version in integrations.items() if target != "unmatched"}
+    names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
+    text = f"agent_otel {version} measures {names or 'calls that the program hands to it'}. {spans} {metrics}"
+    errors.warn_once("first use", text, level=logging.INFO)
 
 
 def _is_exposed() -> bool:

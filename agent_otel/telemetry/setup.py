@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import platform
 import secrets
 import threading
@@ -138,26 +137,27 @@ def owns(provider: object) -> bool:
 
 def _resolve(chosen: Settings) -> Telemetry:
     tracer = None
-    exporting = False
+    exporting = owned = False
     if chosen.spans != "off" and not providers.sdk_disabled():
         provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
         tracer = provider.get_tracer(semconv.SCOPE, __version__)
         exporting = not providers.is_placeholder(provider)
         if owned:
             _own(provider)
-    sinks = _sinks(chosen)
-    if not exporting and not sinks:
-        errors.warn_once("silent", "Nothing is exported: no provider, no exporter.", level=logging.INFO)
+    spans = destinations.of_spans(chosen.spans, exporting=exporting, owned=owned)
+    sinks, where = _sinks(chosen)
     metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
     metrics.announce(chosen.limits)
     metrics.set(semconv.PROCESS_START, (), time.time())
     expendable = "true" if chosen.scales_to_zero else ""
     metrics.set(semconv.BUILD_INFO, (__version__, platform.python_version(), expendable), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
+    destinations.say(__version__, dict(_integrations), spans, where)
     return Telemetry(chosen, tracer, metrics)
 
 
-def _sinks(chosen: Settings) -> list[Sink]:
+def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
+    """Return the sinks of metrics, and the sentence that says which these are."""
     sinks: list[Sink] = []
     owned = False
     keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
@@ -177,8 +177,7 @@ def _sinks(chosen: Settings) -> list[Sink]:
                 _own(provider)
                 forget = functools.partial(forked.forget_counts, provider)
                 fork.after_fork(errors.guarded("emit.fork")(forget))
-    if chosen.metrics == "auto":
-        destinations.say(keeps, pushed=bool(sinks), owned=owned)
+    where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
         from agent_otel.telemetry.sinks.prometheus import PrometheusSink  # noqa: PLC0415
@@ -188,7 +187,8 @@ def _sinks(chosen: Settings) -> list[Sink]:
             from agent_otel.telemetry import metrics_server  # noqa: PLC0415
 
             metrics_server.endpoint.use(chosen.prometheus_host, chosen.prometheus_port)
-    return sinks
+            where += f" /metrics is on port {chosen.prometheus_port}."
+    return sinks, where
 
 
 def _own(provider: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import time
 from typing import TYPE_CHECKING, Any
@@ -127,7 +128,8 @@ def _says(environment: Environment, program: str, env: dict[str, str]) -> tuple[
     child = environment.run(CALL + program + _REGISTRY + _SAYS, env={"AGENT_OTEL": "1", **env}, check=True)
     *said, exposed = child.stdout.splitlines()
     assert "" == child.stderr
-    return "\n".join(line for line in said if line.startswith("Metrics ")), wire.scraped(json.loads(exposed))
+    (line,) = (line for line in said if line.startswith("agent_otel "))
+    return "Metrics " + line.partition(" Metrics ")[2], wire.scraped(json.loads(exposed))
 
 
 @pytest.mark.parametrize("served", _SERVED)
@@ -262,3 +264,44 @@ def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path
         assert [1.0] == [value for (name, _), value in exposition.items() if name == "agent_otel_build_info"]
         (began,) = (value for (name, _), value in exposition.items() if name == "agent_otel_process_start_time_seconds")
         assert before <= began <= first  # the counters' first process, which has ended
+
+
+@pytest.mark.parametrize(
+    ("program", "env", "line"),
+    [
+        (
+            "",
+            {},
+            (
+                "measures calls that the program hands to it. Spans are exported once the program sets a "
+                "TracerProvider. Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
+            ),
+        ),
+        (
+            (
+                "from opentelemetry import trace\nfrom opentelemetry.sdk.trace import TracerProvider\n"
+                "trace.set_tracer_provider(TracerProvider())\n"
+            ),
+            {"AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_PROMETHEUS_PORT": "PORT"},
+            (
+                "measures calls that the program hands to it. Spans go to the program's own TracerProvider. Metrics "
+                "are in prometheus_client's registry. /metrics is on port PORT."
+            ),
+        ),
+        (
+            "import openai\n",
+            {"AGENT_OTEL_METRICS": "off", "AGENT_OTEL_SPANS": "off"},
+            "measures openai VERSION. Spans are off. Metrics are off.",
+        ),
+    ],
+)
+def test_the_first_use_is_one_line(
+    environment: Callable[[str], Environment], free_port: int, program: str, env: dict[str, str], line: str
+) -> None:
+    name = "langchain" if "openai" in program else "bare"
+    env = {variable: value.replace("PORT", str(free_port)) for variable, value in env.items()}
+    child = environment(name).run(CALL + program + _REGISTRY + _SAYS, env={"AGENT_OTEL": "1", **env}, check=True)
+
+    ours = [said for said in child.stdout.splitlines() if said.startswith("agent_otel ")]
+    version = re.sub(r"openai \d+\.\d+\.\d+", "openai VERSION", ours[0])
+    assert [f"agent_otel 0.1.0 {line.replace('PORT', str(free_port))}"] == [version, *ours[1:]]
