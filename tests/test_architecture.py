@@ -41,8 +41,18 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "api": ("_internal", "core", "integrations"),
     "auto": ("_bootstrap",),
     "doctor": ("_internal", "integrations", "semconv", "semconv_types", "settings", "telemetry"),
-    "explain": ("caps", "core", "measure", "messages", "remedies", "settings"),
-    "cli": ("_internal", "alerts", "caps", "doctor", "explain", "semconv", "semconv_types", "settings"),
+    "explain": ("_internal", "caps", "core", "measure", "messages", "remedies", "settings"),
+    "cli": (
+        "_internal",
+        "alerts",
+        "caps",
+        "doctor",
+        "explain",
+        "integrations",  # its table alone
+        "semconv",
+        "semconv_types",
+        "settings",
+    ),
     "testing": (
         "_bootstrap",
         "_internal",

@@ -58,4 +58,4 @@ def source() -> str:
     origin = json.loads(text)
     url = str(origin.get("url") or NAME)
     system = origin.get("vcs_info", {}).get("vcs")
-    return f"{NAME} @ {system}+{url}" if system else url.removeprefix("file://")
+    return shlex.quote(f"{NAME} @ {system}+{url}" if system else url.removeprefix("file://"))

@@ -16,7 +16,9 @@ def main() -> None:
     """Run the command with the process's arguments; without the extra, print how to install it and exit with 2."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
-        sys.stderr.write(f'agent-otel needs {", ".join(missing)}: pip install "agent-otel[cli]"\n')
+        from agent_otel._internal.installing import installed_with  # noqa: PLC0415 - only for this message
+
+        sys.stderr.write(f"agent-otel needs {', '.join(missing)}: {installed_with('cli')}\n")
         sys.exit(2)
     from agent_otel.cli.app import app  # noqa: PLC0415 - it imports what may be missing
 

@@ -36,16 +36,20 @@ _NO_LINKS: Final = (
 _USERS: Final = 3
 
 
-@click.group("alerts")
+@click.group("alerts", cls=console.Group)
 def command() -> None:
     """Rules for Prometheus, and whether they work there."""
 
 
 @command.command("list")
 @rendering_options
-def list_(rendering: Rendering) -> None:
+@console.json_option
+def list_(rendering: Rendering, *, is_json: bool) -> None:
     """Show the alerts there are, and the series that are recorded for them."""
     rules = [rule for group in _groups(rendering) for rule in group["rules"]]
+    if is_json:
+        console.as_json(rules)
+        return
     alerts = [
         (rule["alert"], rule["labels"]["severity"], rule.get("for", ""), _plain(rule["annotations"]["summary"]))
         for rule in rules
@@ -57,9 +61,14 @@ def list_(rendering: Rendering) -> None:
 
 
 @command.command()
-def thresholds() -> None:
+@console.json_option
+def thresholds(*, is_json: bool) -> None:
     """Show what --set takes: every threshold and window, its default, and what it is."""
     users = alerting.uses()
+    if is_json:
+        data = [(item.name, item.default, item.metadata["meaning"], users[item.name]) for item in fields(Thresholds)]
+        console.rows_as_json(("name", "default", "meaning", "alerts"), data)
+        return
     rows = [
         (item.name, str(item.default), item.metadata["meaning"], _few(users[item.name])) for item in fields(Thresholds)
     ]
@@ -72,9 +81,10 @@ def thresholds() -> None:
               help="A rule file, also vmalert's; a PrometheusRule of the operator; or mimirtool's file.")  # fmt: skip
 @rendering_options
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
-def export(folder: Path, form: str, rendering: Rendering, overwrite: bool) -> None:  # noqa: FBT001 - click passes it by name
+@console.json_option
+def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is_json: bool) -> None:
     """Write the rules into a folder. Its other files are left alone."""
-    exporting.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite)
+    exporting.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite, is_json=is_json)
     if not rendering.has_links:
         click.echo(_NO_LINKS, err=True)
 

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from typing import Final
 
 import click
 
 from agent_otel._internal.version import __version__
+from agent_otel.cli.console import Group
 
 #: Name on the command line -> module and help line. ``agent-otel --help`` prints the lines without importing a module.
 COMMANDS: Final = {
     "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
     "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
+    "completion": ("agent_otel.cli.completion", "Completion of commands and options for a shell."),
     "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
     "explain": ("agent_otel.cli.explain", "A payload in a file: bytes by path and tool, room left, savings."),
     "doctor": ("agent_otel.cli.doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
+    "integrations": ("agent_otel.cli.integrations", "Supported frameworks, and those that are installed."),
+    "metrics": ("agent_otel.cli.metrics", "The metrics of an agent's endpoint, as tables."),
     "report": (
         "agent_otel.cli.report",
         "The daily review: what grew, what was cut, what repeats, what is near its cap.",
     ),
+    "run": ("agent_otel.cli.run", "Runs a program with agent_otel switched on."),
+    "settings": ("agent_otel.cli.settings", "Settings, their values and where these come from."),
     "top": ("agent_otel.cli.top", "A live view of agents: tools by bytes, cuts and repeats, workflows by room left."),
+    "version": ("agent_otel.cli.version", "Versions of agent_otel, Python and the packages that it needs."),
 }
 
 
-class _Lazily(click.Group):
+class _Lazily(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(COMMANDS)
 
@@ -34,15 +40,6 @@ class _Lazily(click.Group):
             return None
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; an unknown one is an error that names the nearest."""
-        nearest = difflib.get_close_matches(args[0], COMMANDS, 1)
-        if args[0] not in COMMANDS and nearest:
-            ctx.fail(f"No such command '{args[0]}'. Do you mean {nearest[0]}?")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):

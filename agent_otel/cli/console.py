@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import difflib
+import json
+import os
+import textwrap
+from typing import TYPE_CHECKING, Final
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,8 +17,23 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_LOG_WIDTH: Final = 200
+_GAP: Final = "  "
 _GOOD = ("ok", "written", "unchanged", "created", "updated", "moved", "replaced")
 _BAD = ("error", "refused", "missing", "failing", "firing")
+
+
+class Group(click.Group):
+    """A group of commands; for an unknown one the error names the most similar."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command."""
+        hint = near(args[0], self.list_commands(ctx))
+        if hint and args[0] not in self.list_commands(ctx):
+            ctx.fail(f"No such command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
 
 
 class Failure(click.ClickException):
@@ -21,19 +41,80 @@ class Failure(click.ClickException):
 
 
 def console() -> Console:
-    """Return a console on standard output; without a terminal, 200 characters wide for logs."""
+    """Return a console on standard output; without a terminal, 200 characters wide for logs, or as COLUMNS says."""
     found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=200)
+    return found if found.is_terminal or os.environ.get("COLUMNS") else Console(highlight=False, width=_LOG_WIDTH)
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows under a head; the first column may hold a state, which is coloured."""
+    """Print rows under a head; the first column may hold a state, which is coloured.
+
+    Cells wrap between words. Where the longest words of the columns do not fit side by side, each row becomes lines of
+    ``name  value``.
+    """
+    out, cells = console(), [tuple(row) for row in rows]
+    widths = _widths([head, *cells], out.width)
+    if widths is None:
+        _lines(out, head, cells)
+        return
     made = Table(box=None, pad_edge=False, header_style="bold")
-    for name in head:
-        made.add_column(name, overflow="fold")
-    for state, *rest in rows:
+    for name, width in zip(head, widths, strict=True):
+        made.add_column(name, width=width)
+    for state, *rest in cells:
         made.add_row(Text(state, style=_colour(state)), *(Text(cell) for cell in rest))
-    console().print(made)
+    out.print(made)
+
+
+def _widths(rows: list[tuple[str, ...]], available: int) -> list[int] | None:
+    """Return widths of columns that cut no word; None where there is no room for them."""
+    columns = list(zip(*rows, strict=True))
+    widths = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
+    wanted = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    room = available - sum(widths) - len(_GAP) * (len(columns) - 1)
+    if room < 0:
+        return None
+    # The columns that want the least get all of it; the others share what is left.
+    order = sorted(range(len(columns)), key=lambda number: wanted[number] - widths[number])
+    for place, number in enumerate(order):
+        share = min(wanted[number] - widths[number], room // (len(order) - place))
+        widths[number] += share
+        room -= share
+    return widths
+
+
+def _lines(out: Console, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print each row as lines; a value that is too long continues below itself, and a longer word is not cut."""
+    margin = max(map(cell_len, head)) + len(_GAP)
+    for row in rows:
+        for number, (name, value) in enumerate(zip(head, row, strict=True)):
+            if not value:
+                continue
+            room = max(out.width - margin, 1)
+            lines = textwrap.wrap(value, room, break_long_words=False, break_on_hyphens=False) or [""]
+            line = Text(f"{name:<{margin}}", style="bold")
+            line.append(f"\n{' ' * margin}".join(lines), style=_colour(value) if not number else "not bold")
+            out.print(line, soft_wrap=True)
+        out.print()
+
+
+def as_json(data: object) -> None:
+    """Print data as JSON."""
+    click.echo(json.dumps(data, indent=2))
+
+
+def rows_as_json(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+    """Print the rows of a table as a JSON list of objects."""
+    as_json([dict(zip(head, row, strict=True)) for row in rows])
+
+
+#: The option of each command that prints data.
+json_option: Final = click.option("--json", "is_json", is_flag=True, help="Print JSON.")
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Return the question that names the most similar of ``names``; empty when none is similar."""
+    nearest = difflib.get_close_matches(name, [*names], 1)
+    return f" Do you mean {nearest[0]}?" if nearest else ""
 
 
 def say(text: str, style: str = "") -> None:

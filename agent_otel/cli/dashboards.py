@@ -32,18 +32,21 @@ _SHOWN: Final = '"hide": 0'
 _REASONS: Final = 8
 
 
-@click.group("dashboards")
+@click.group("dashboards", cls=console.Group)
 def command() -> None:
     """Dashboards for Grafana."""
 
 
 @command.command("list")
-def list_() -> None:
+@console.json_option
+def list_(*, is_json: bool) -> None:
     """Show the dashboards there are."""
-    rows = [
-        (dashboard.uid, dashboard.title, str(dashboard.panels), dashboard.file) for dashboard in shipped.dashboards()
-    ]
-    console.table(("uid", "title", "panels", "file"), rows)
+    head = ("uid", "title", "panels", "file")
+    rows = [(board.uid, board.title, board.panels, board.file) for board in shipped.dashboards()]
+    if is_json:
+        console.rows_as_json(head, rows)
+    else:
+        console.table(head, [(uid, title, str(panels), file) for uid, title, panels, file in rows])
 
 
 @command.command()
@@ -52,14 +55,15 @@ def list_() -> None:
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
 @click.option("--traces", is_flag=True, help="Show the choice of a Tempo and of a Jaeger at the top.")
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
-def export(folder: Path, form: str, traces: bool, overwrite: bool) -> None:  # noqa: FBT001 - click passes them by name
+@console.json_option
+def export(folder: Path, form: str, *, traces: bool, overwrite: bool, is_json: bool) -> None:
     """Write the dashboards into a folder. Its other files are left alone."""
     found = {
         below + Path(name).name: _headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text)
         for pattern, below in _FORMATS[form].items()
         for name, text in shipped.files("dashboards", pattern).items()
     }
-    exporting.export(folder, found, overwrite=overwrite)
+    exporting.export(folder, found, overwrite=overwrite, is_json=is_json)
 
 
 def _headed(name: str, text: str) -> str:
@@ -78,6 +82,7 @@ def _headed(name: str, text: str) -> str:
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
 @click.option("--overwrite", is_flag=True, help="Replace dashboards that were changed by hand.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and do nothing.")
+@console.json_option
 def push(  # noqa: PLR0913, PLR0917 - one for each option
     url: str,
     folder: str | None,
@@ -85,6 +90,7 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
     only: tuple[str, ...],
     overwrite: bool,  # noqa: FBT001 - click passes it by name
     dry_run: bool,  # noqa: FBT001
+    is_json: bool,  # noqa: FBT001
 ) -> None:
     """Put the dashboards into a Grafana, through its HTTP API.
 
@@ -102,26 +108,44 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
             overwrite=overwrite,
         )
         steps = pushing.plan(grafana, dashboards, wish)
-        console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
+        if not is_json:
+            console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
         if dry_run or any(step.action == pushing.REFUSED for step in steps):
-            _show(steps)
+            _show(steps, is_json=is_json)
         if not dry_run:
-            _carry_out(grafana, steps)
+            _carry_out(grafana, steps, is_json=is_json)
         elif any(step.action == pushing.REFUSED for step in steps):
             raise Failure("nothing would be written")
 
 
-def _carry_out(grafana: Grafana, steps: Sequence[Step]) -> None:
+def _carry_out(grafana: Grafana, steps: Sequence[Step], *, is_json: bool) -> None:
     rows = []
     try:
         for step, address in pushing.carry_out(grafana, steps):
             rows.append((step.action, step.dashboard.uid, address))
     finally:
-        if rows:
-            console.table(("state", "dashboard", "address"), rows)
+        head = ("state", "dashboard", "address")
+        if rows and is_json:
+            console.rows_as_json(head, rows)
+        elif rows:
+            console.table(head, rows)
 
 
-def _show(steps: Sequence[Step]) -> None:
+def _show(steps: Sequence[Step], *, is_json: bool) -> None:
+    if is_json:
+        console.as_json(
+            [
+                {
+                    "state": step.action,
+                    "dashboard": step.dashboard.uid,
+                    "folder": step.folder.title,
+                    "writes": step.writes,
+                    "why": list(step.why),
+                }
+                for step in steps
+            ]
+        )
+        return
     rows = []
     for step in steps:
         state = f"would be {step.action}" if step.writes else step.action

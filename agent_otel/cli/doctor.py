@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from agent_otel import semconv
+from agent_otel._internal.installing import source
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.doctor import observed
@@ -69,7 +70,7 @@ def _examine(python: list[str]) -> dict[str, Any]:
     if ended.returncode:
         last = next(iter(reversed(ended.stderr.strip().splitlines())), "no message")
         if "No module named 'agent_otel" in last:
-            raise Failure(f"agent_otel is not installed for {python[0]}: run {python[0]} -m pip install agent-otel")
+            raise Failure(f"agent_otel is not installed for {python[0]}: run {python[0]} -m pip install {source()}")
         raise Failure(f"{python[0]} ended with {ended.returncode}: {last}")
     facts: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
     return facts

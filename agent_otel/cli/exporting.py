@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_otel.cli.console import Failure, table
+from agent_otel.cli.console import Failure, rows_as_json, table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
@@ -20,7 +20,7 @@ REFUSED: Final = "refused"
 _OUR_NAMES: Final = ("agent-otel", "agent_otel")
 
 
-def export(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
+def export(folder: Path, files: Mapping[str, str], *, overwrite: bool, is_json: bool = False) -> None:
     """Write files, path below the folder -> text, and print the state of each.
 
     Other files in the folder are neither read nor changed. If a file would replace one that is not this package's,
@@ -33,7 +33,7 @@ def export(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
     refused = [name for name, (state, _) in states.items() if state == REFUSED]
     if refused:
         rows = [("would be written" if state == WRITTEN else state, name, why) for name, (state, why) in states.items()]
-        table(("state", "file", ""), rows)
+        _print(("state", "file", "why"), rows, is_json=is_json)
         raise Failure(f"nothing was written to {folder}: {len(refused)} of the files there are not ours")
     try:
         for name, (state, _) in states.items():
@@ -41,7 +41,11 @@ def export(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> None:
                 _write(folder / name, files[name])
     except OSError as error:
         raise Failure(f"{error.filename or folder} cannot be written: {error.strerror}") from None
-    table(("state", "file"), [(state, str(folder / name)) for name, (state, _) in states.items()])
+    _print(("state", "file"), [(state, str(folder / name)) for name, (state, _) in states.items()], is_json=is_json)
+
+
+def _print(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, is_json: bool) -> None:
+    (rows_as_json if is_json else table)(head, rows)
 
 
 def is_ours(path: Path, text: str) -> bool:

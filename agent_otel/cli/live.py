@@ -31,6 +31,8 @@ VARIABLES: Final = Variables("METRICS_TOKEN", "METRICS_USER", "METRICS_PASSWORD"
 _TEXT: Final = {"Accept": "text/plain;version=0.0.4"}
 #: Seconds over which the calls per minute of an endpoint are counted.
 _RATE_SECONDS: Final = 60.0
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
+_STEP: Final = 1024
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _RUNTIME: Final = prometheus_label(semconv.RUNTIME)
 _WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
@@ -337,6 +339,21 @@ def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
             sums[bound] = sums.get(bound, 0.0) + value
     most = max(sums.values(), default=0.0)
     return min((bound for bound, count in sums.items() if count >= most), default=0.0) if most else 0.0
+
+
+def size_text(value: float | None) -> str:
+    """Return a number of bytes in the largest unit below it; ``-`` for none, ``>16 MiB`` above the last bucket."""
+    if value is None or not value:
+        return "-" if value is None else "0 B"
+    if math.isinf(value):
+        return ">16 MiB"
+    place = min(int(math.log(value, _STEP)), len(_UNITS) - 1)
+    return f"{value / _STEP**place:.{0 if not place else 1}f} {_UNITS[place]}"
+
+
+def share_text(value: float) -> str:
+    """Return the upper bound of a bucket of utilization."""
+    return ">200%" if math.isinf(value) else f"{value:.0%}"
 
 
 def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.installing import installed_with
 from agent_otel.explain.source import Source, SourceError, Step
 from agent_otel.measure.breakdown.json_window import chunks_of
 
@@ -102,7 +103,7 @@ def _unpacked(blob: bytes) -> Any:
     try:
         import ormsgpack  # noqa: PLC0415 - only for these files
     except ImportError as error:
-        raise SourceError('LangGraph checkpoints need ormsgpack: pip install "agent-otel[cli]"') from error
+        raise SourceError(f"LangGraph checkpoints need ormsgpack: {installed_with('cli')}") from error
     return ormsgpack.unpackb(blob, ext_hook=_extension, option=ormsgpack.OPT_NON_STR_KEYS)
 
 

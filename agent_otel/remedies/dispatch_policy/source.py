@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
+from agent_otel._internal.installing import installed_with
 from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _parsed(content: bytes) -> dict[str, Any]:
     try:
         toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     except ModuleNotFoundError:
-        raise PolicyError("Python 3.10 needs agent-otel[policy] to read TOML") from None
+        raise PolicyError(f"Python 3.10 needs tomli to read TOML: {installed_with('policy')}") from None
     try:
         tables: dict[str, Any] = toml.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

@@ -46,7 +46,7 @@ def test_there_is_an_interpreter(interpreter: Callable[[str], Path], version: st
 @pytest.fixture
 def complete(make: Maker, wheel: Path, version: str) -> Environment:
     """Return an environment with the wheel, its dependencies as new as there are, the command line's, and pytest."""
-    wanted = (f"agent-otel[cli] @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}")
+    wanted = (f"agent-otel[cli,top] @ {wheel.as_uri()}", f"pytest=={installed_version('pytest')}")
     return make(version, *wanted, purpose="complete")
 
 

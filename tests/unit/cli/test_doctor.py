@@ -161,7 +161,10 @@ def test_the_endpoint_has_a_path_too_many(doctor: Callable[..., Ran]) -> None:
 
 def test_an_exporter_that_there_is_not(doctor: Callable[..., Ran]) -> None:
     line = first(doctor({**ON, "OTEL_TRACES_EXPORTER": "jaeger"}))
-    assert line == "traces to jaeger: no exporter of the name 'jaeger' can be made: pip install 'agent-otel[otlp]'"
+    assert line == (
+        "traces to jaeger: no exporter of the name 'jaeger' can be made: install the package that has it, or name "
+        "another in OTEL_TRACES_EXPORTER"
+    )
 
 
 def test_the_port_is_taken(doctor: Callable[..., Ran]) -> None:

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from agent_otel._internal import errors
+from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,4 +87,4 @@ def library(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise StoreError(f"{module} cannot be imported; pip install 'agent-otel[{extra}]'") from error
+        raise StoreError(f"{module} cannot be imported; {installed_with(extra)}") from error

@@ -318,7 +318,7 @@ def test_without_cryptography_the_error_says_what_installs_it(environment: Calla
             print(type(error).__name__, str(error).partition("; ")[2])
     """
 
-    assert "StoreError pip install 'agent-otel[encryption]'\n" == environment("bare").run(code, check=True).stdout
+    assert "StoreError pip install 'cryptography>=42'\n" == environment("bare").run(code, check=True).stdout
 
 
 @both

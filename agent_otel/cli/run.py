@@ -1,0 +1,48 @@
+"""``agent-otel run``: a program with the switch on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from agent_otel.cli.console import Failure
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--python", default=sys.executable, help="Interpreter of scripts and modules: 'python3 -X dev'.")
+@click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve /metrics there.")
+@click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENTS]...")
+def command(python: str, port: int | None, program: tuple[str, ...]) -> None:
+    """Run a program with agent_otel switched on: app.py, -m module, or a command such as gunicorn.
+
+    It sets AGENT_OTEL=1 and replaces this process by the program; with --port also AGENT_OTEL_PROMETHEUS_PORT.
+    Variables that are set stay, but for AGENT_OTEL.
+    """
+    os.environ["AGENT_OTEL"] = "1"
+    if port:
+        os.environ["AGENT_OTEL_PROMETHEUS_PORT"] = str(port)
+    arguments = _arguments(shlex.split(python), program)
+    sys.stdout.flush()
+    try:
+        if os.name == "nt":  # exec there returns to the shell before the program ends
+            sys.exit(subprocess.run(arguments, check=False).returncode)  # noqa: S603 - what the user names
+        os.execvp(arguments[0], arguments)  # noqa: S606 - what the user names
+    except OSError as error:
+        raise Failure(f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}") from error
+
+
+def _arguments(python: list[str], program: tuple[str, ...]) -> list[str]:
+    """Return the command line: a script, a module or code for the interpreter, else a command."""
+    first = program[0]
+    is_script = first.endswith((".py", ".pyz")) or (Path(first).is_dir() and (Path(first) / "__main__.py").is_file())
+    if first in ("-m", "-c") or is_script:
+        return [*python, *program]
+    if shutil.which(first) is None and Path(first).is_file():
+        return [*python, *program]
+    return list(program)
