@@ -239,7 +239,7 @@ class Top(App[None]):
         """Open the field of the filter."""
         field = self.query_one("#filter", Input)
         field.display = True
-        self.set_focus(field)  # at once, unlike `focus()`: the letters that follow are the filter's
+        self.set_focus(field)
 
     @on(Input.Changed)
     def filter_rows(self) -> None:

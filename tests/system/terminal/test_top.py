@@ -122,8 +122,11 @@ def test_an_endpoint_that_ends_is_named_and_the_other_stays(agent: Agent) -> Non
 def test_a_row_without_trouble_has_no_runbook(agent: Agent) -> None:
     with terminal(PROGRAM, "top", agent.address, "--interval", "1") as screen:
         screen.shows("fetch_page")
-        screen.press("/read\r")
+        screen.press("/")
+        screen.shows("part of a name")
+        screen.press("read")
         screen.lacks("fetch_page")
+        screen.press("\r")
         screen.shows("Runbook")
         screen.press("\r")
         screen.shows("nothing was cut, refused or near its cap")

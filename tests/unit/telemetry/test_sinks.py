@@ -274,7 +274,8 @@ def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path
             {},
             (
                 "measures calls that the program hands to it. Spans are exported once the program sets a "
-                "TracerProvider. Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
+                "TracerProvider. Metrics are in prometheus_client's registry: no provider and no exporter is there for "
+                "them."
             ),
         ),
         (
