@@ -10,7 +10,6 @@ from typing import Final
 
 import click
 
-import agent_otel
 from agent_otel._internal.version import __version__
 from agent_otel.cli import console
 
@@ -22,7 +21,7 @@ _NEEDED: Final = ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-expor
 def command(*, is_json: bool) -> None:
     """Print the versions of agent_otel, of Python and of the packages that it needs, and where they are installed."""
     versions = {"agent-otel": __version__, "python": platform.python_version(), **dict(map(_installed, _NEEDED))}
-    places = {"package": str(Path(agent_otel.__file__).parent), "interpreter": sys.executable}
+    places = {"package": str(Path(__file__).resolve().parent.parent), "interpreter": sys.executable}
     if is_json:
         console.as_json({"versions": versions, "places": places})
         return
