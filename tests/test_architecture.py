@@ -65,6 +65,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "settings",
         "telemetry",
     ),
+    "_pyinstaller": ("integrations",),
     "__main__": ("cli",),
     "": ("_bootstrap", "_internal", "api", "caps", "remedies"),
 }

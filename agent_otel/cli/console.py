@@ -41,7 +41,7 @@ class Failure(click.ClickException):
 
 
 def console() -> Console:
-    """Return a console on standard output; without a terminal, 200 characters wide for logs, or as COLUMNS says."""
+    """Return a console on standard output; without a terminal, 200 characters wide for logs, or COLUMNS."""
     found = Console(highlight=False)
     return found if found.is_terminal or os.environ.get("COLUMNS") else Console(highlight=False, width=_LOG_WIDTH)
 

@@ -31,7 +31,7 @@ def registry_keeps() -> str:
 
 
 def of_spans(spans: str, *, exporting: bool, owned: bool) -> str:
-    """Return the sentence that says where spans go; ``spans`` is the setting."""
+    """Return a sentence on the destination of spans; ``spans`` is the setting."""
     if spans == "off":
         return "Spans are off."
     if providers.sdk_disabled():
@@ -44,7 +44,7 @@ def of_spans(spans: str, *, exporting: bool, owned: bool) -> str:
 
 
 def of_metrics(metrics: str, keeps: str, *, pushed: bool, owned: bool) -> str:
-    """Return the sentence that says where metrics go, and why; ``metrics`` is the setting."""
+    """Return a sentence on the destination of metrics and its reason; ``metrics`` is the setting."""
     if metrics == "off":
         return "Metrics are off."
     if metrics == "prometheus":

@@ -1,0 +1,45 @@
+"""Modules and data that a bundle needs beyond the imports that PyInstaller finds.
+
+Adapters and exporters are named in strings, and versions of frameworks are read from their metadata.
+"""
+
+from __future__ import annotations
+
+from PyInstaller.utils.hooks import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    collect_data_files,
+    collect_entry_point,
+    collect_submodules,
+    copy_metadata,
+)
+
+from agent_otel.integrations import versions
+from agent_otel.integrations.registry.table import INTEGRATIONS
+
+#: Not a part of an agent: the command line, the test kit, and this hook.
+_APART = tuple(f"agent_otel.{name}" for name in ("cli", "explain", "doctor", "alerts", "testing", "_pyinstaller"))
+_ADAPTERS = tuple(f"agent_otel.integrations.{name}." for name in ("frameworks", "model_sdks", "runtimes"))
+#: Groups of entry points by which OpenTelemetry finds its parts.
+_GROUPS = (
+    *("opentelemetry_context", "opentelemetry_environment_variables", "opentelemetry_id_generator"),
+    *("opentelemetry_meter_provider", "opentelemetry_metrics_exporter", "opentelemetry_propagator"),
+    *("opentelemetry_resource_detector", "opentelemetry_tracer_provider", "opentelemetry_traces_exporter"),
+)
+
+
+def _is_needed(module: str) -> bool:
+    """Return true for a module of an agent; an adapter only beside its framework, which its functions may import."""
+    if module.startswith(_APART) or module == "agent_otel._bootstrap.otel_instrumentor":
+        return False
+    return not module.startswith(_ADAPTERS) or module in _adapters
+
+
+_installed = [entry for entry in INTEGRATIONS if versions.installed(entry.distribution) is not None]
+_adapters = {f"agent_otel.integrations.{site.adapter}" for entry in _installed for site in entry.sites}
+hiddenimports = collect_submodules("agent_otel", filter=_is_needed)
+datas = collect_data_files("agent_otel", includes=["*.toml"]) + copy_metadata("agent-otel")
+for _entry in _installed:
+    datas += copy_metadata(_entry.distribution)
+for _group in _GROUPS:
+    _files, _modules = collect_entry_point(_group)
+    datas += _files
+    hiddenimports += _modules
