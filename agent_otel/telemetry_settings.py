@@ -106,6 +106,13 @@ class TelemetrySettings:
         "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "
         "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
     )
+    status_file: str = setting(
+        "AGENT_OTEL_STATUS_FILE",
+        TEXT,
+        "",
+        "The process writes what it measures into this file, at first use and every 10 s, and `agent-otel doctor "
+        "--pid` reads it. `{pid}` in the path is the id of the process: workers need files of their own.",
+    )
     capture_content: bool = setting(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", CAPTURE, False, "Put arguments and results on the span."
     )

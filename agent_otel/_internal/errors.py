@@ -23,6 +23,7 @@ _R = TypeVar("_R")
 
 _log = logging.getLogger("agent_otel")
 _said: set[str] = set()
+_warnings: list[str] = []
 _FRAMES_SHOWN = 3
 _errno = OSError.__dict__["errno"].__get__
 
@@ -68,10 +69,17 @@ def warn_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
     if key in _said:
         return
     _said.add(key)
+    if level >= logging.WARNING:
+        _warnings.append(message)
     try:
         _log.log(level, message)
     except Exception:  # a logging handler or filter of the program raised
         errors["logging"] += 1
+
+
+def warnings() -> list[str]:
+    """Return the messages that were logged as warnings; each is there once."""
+    return list(_warnings)
 
 
 def guarded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]:

@@ -8,18 +8,22 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import click
 
 from agent_otel import semconv
+from agent_otel._internal.env import ON
 from agent_otel._internal.installing import source
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
-from agent_otel.doctor import observed
-from agent_otel.doctor.findings import ERROR, Finding, findings
+from agent_otel.cli.live import Endpoint, Live
+from agent_otel.doctor import observed, process
+from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding, findings, in_order
+from agent_otel.settings import Settings
 
 #: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
 _PROBE = """
@@ -36,9 +40,11 @@ _FIRST_THINGS = 3
 
 @click.command("doctor", context_settings={"ignore_unknown_options": True})
 @click.option("--python", default=sys.executable, help="Interpreter of the agent, with its options: 'python3 -S'.")
+@click.option("--pid", type=click.IntRange(1), metavar="N", help="Examine a process that runs.")
+@click.option("--status", type=click.Path(path_type=Path, dir_okay=False), help="A file of AGENT_OTEL_STATUS_FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings and facts as JSON.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM...]")
-def command(python: str, program: tuple[str, ...], *, as_json: bool) -> None:
+def command(python: str, program: tuple[str, ...], *, pid: int | None, status: Path | None, as_json: bool) -> None:
     """Find out whether agent_otel is on, what it measures and where its telemetry goes.
 
     Run it with the agent's environment variables. It imports the frameworks that are installed, and sends one span and
@@ -47,17 +53,72 @@ def command(python: str, program: tuple[str, ...], *, as_json: bool) -> None:
     With a program (agent-otel doctor -- python agent.py) it runs the program with agent_otel switched on, and
     prints at its end what was seen: calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is
     the program's.
+
+    With --pid it reads the variables of a process that runs, the file that AGENT_OTEL_STATUS_FILE names there, and its
+    /metrics. With --status it reads such a file.
     """
+    if pid or status:
+        _report(*_running(pid, status), as_json=as_json)
+        return
     if program:
         sys.exit(_observe(program, as_json=as_json))
     facts = _examine(shlex.split(python))
-    found = findings(facts)
+    _report(findings(facts), facts, as_json=as_json)
+
+
+def _report(found: list[Finding], facts: dict[str, Any], *, as_json: bool) -> None:
+    """Print the findings; end with 1 where something is wrong."""
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in found], "facts": facts}, indent=2))
     else:
         _print(found)
     if found[0].level == ERROR:
         sys.exit(_WRONG)
+
+
+def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[str, Any]]:
+    """Return the findings and the facts of a process that runs.
+
+    Raises:
+        Failure: the process or the file cannot be read.
+    """
+    try:
+        environ = process.variables(pid) if pid else {}
+    except process.UnreadableError as error:
+        raise Failure(str(error)) from None
+    path = path or (process.status_path(pid, environ) if pid else None)
+    status = process.read_status(path) if path else None
+    if status is None and not pid:
+        raise Failure(f"{path} is no status of agent_otel")
+    found = list(process.of_status(status) if status else process.of_variables(pid or 0, environ))
+    return in_order([*found, *_endpoint(environ)]), {"variables": _shown(environ), "status": status}
+
+
+def _shown(environ: dict[str, str]) -> dict[str, str]:
+    """Return the variables of settings, without the values of those that hold a secret."""
+    kinds = {item.metadata["variable"]: item.metadata["kind"] for item in fields(Settings)}
+    return {
+        name: "(secret)" if name in kinds and kinds[name].is_secret else value
+        for name, value in environ.items()
+        if name in kinds or name == "AGENT_OTEL"
+    }
+
+
+def _endpoint(environ: dict[str, str]) -> list[Finding]:
+    """Return what the port of a process answers."""
+    port = environ.get("AGENT_OTEL_PROMETHEUS_PORT", "").strip()
+    if not port.isdecimal() or environ.get("AGENT_OTEL", "").strip().lower() not in ON:
+        return []
+    try:
+        with closing(Live([Endpoint(f"localhost:{port}", {})])) as live:
+            snapshot = live.read()
+    except Failure as failure:
+        return [Finding(ERROR, "metrics", failure.message)]
+    if snapshot.failures:
+        return [Finding(ERROR, "metrics", snapshot.failures[0], "it is served from the import of a framework on")]
+    calls = sum(row.calls for row in snapshot.tools)
+    text = f"port {port} has the metrics of tool calls: {calls:,}; `agent-otel metrics localhost:{port}` prints them"
+    return [Finding(OK if calls else WARNING, "metrics", text)]
 
 
 def _examine(python: list[str]) -> dict[str, Any]:

@@ -35,6 +35,11 @@ class Finding:
 def findings(facts: Mapping[str, Any]) -> list[Finding]:
     """Return all findings, the worst first, and among equals in the order of their effect."""
     found = [*_activation(facts), *_settings(facts), *_integrations(facts), *_exports(facts), *_failed(facts)]
+    return in_order(found)
+
+
+def in_order(found: list[Finding]) -> list[Finding]:
+    """Return findings, the worst first, and among equals as they were."""
     return sorted(found, key=lambda finding: _ORDER.index(finding.level))
 
 

@@ -153,11 +153,20 @@ def _resolve(chosen: Settings) -> Telemetry:
     metrics.set(semconv.BUILD_INFO, (__version__, platform.python_version(), expendable), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
     destinations.say(__version__, dict(_integrations), spans, where)
+    if chosen.status_file:
+        from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
+
+        StatusFile(chosen.status_file, lambda: _described(spans, where))
     return Telemetry(chosen, tracer, metrics)
 
 
+def _described(spans: str, metrics: str) -> dict[str, object]:
+    """Return what the status file has of this module."""
+    return {"integrations": integrations(), "spans": spans, "metrics": metrics, "warnings": errors.warnings()}
+
+
 def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
-    """Return the sinks of metrics, and the sentence that says which these are."""
+    """Return the sinks of metrics, and a sentence on them."""
     sinks: list[Sink] = []
     owned = False
     keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
