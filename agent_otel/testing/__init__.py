@@ -1,6 +1,6 @@
 """The test kit: what an agent's tools, requests and payloads did in a test, and assertions about it.
 
-``pip install agent-otel[pytest]`` gives tests the fixture ``agent_run``; `record` does the same for other test runners.
+Where pytest is installed, tests have the fixture ``agent_run``; `record` does the same for other test runners.
 `scripted` is a model that answers from a script, and ``python -m agent_otel.testing serve`` the same as a command.
 """
 

@@ -115,7 +115,7 @@ def test_the_package_lies_on_the_path(
 def test_the_package_is_not_installed(doctor: Callable[..., Ran], environment: Callable[[str], Environment]) -> None:
     interpreter = os.path.realpath(environment("bare").python)
     ran = doctor(ON, python=f"{interpreter} -I")
-    expected = f"Error: agent_otel is not installed for {interpreter}: run {interpreter} -m pip install agent-otel\n"
+    expected = f"Error: agent_otel is not installed for {interpreter}: run {interpreter} -m pip install {ROOT}\n"
     assert (1, "", expected) == ran
 
 
