@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 #: The exact size of a structured result is read up to this multiple of the highest threshold.
 _MARGIN: Final = 2
+_NOT_LIMITED: Final = (
+    "The limits of tool calls and tokens do not hold for a call that belongs to no execution, such as one that an MCP "
+    "server answers. Set them for the agent, or name the execution with agent_otel.execution."
+)
 
 
 class Remedies:
@@ -211,6 +215,8 @@ class Remedies:
         """Count the text that goes on to the model, for the limits and for the payload that will carry it."""
         size = read_size(record)
         record.counted = True
+        if record.execution is None and self._limits is not None:
+            errors.warn_once("limits_without_execution", _NOT_LIMITED)
         if size is None or record.execution is None or record.state is None:
             return
         size_bytes = size.bytes if record.remedied is None else record.remedied.bytes

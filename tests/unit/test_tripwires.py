@@ -216,6 +216,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "langchain.tool_node": lambda value: value,
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
     "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
+    "mcp_server._answer": lambda value: _space(content=[_space(text=value)], structured_content=value, is_error=value),
     "mcp_server.handled": lambda value: value,
     "mcp_server.request": lambda value: value,
     "mcp_server.tool": lambda value: _space(content=[_space(text=value)], structured_content=value),
@@ -323,6 +324,11 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "mcp.client": lambda value: (None, (value, value), {}),
     "mcp.session": lambda value: (None, (), {"name": value, "arguments": value}),
+    "mcp_server._answer": lambda value: (
+        None,
+        (None, _space(method="tools/call", params=_space(name=value, arguments=value))),
+        {},
+    ),
     "mcp_server.handled": lambda value: (
         None,
         (None, _space(method="tools/call", params=_space(name=value, arguments=value))),
@@ -373,7 +379,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mcp_server.looking_up": lambda value: (None, (value,), {}),
-    "mcp_server.responding": lambda value: (None, (_space(root=value, message=value),), {}),
+    "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
     "agno.logged": lambda value: (None, (value,), {}),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),

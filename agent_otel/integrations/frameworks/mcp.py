@@ -14,7 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
+from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -51,6 +51,7 @@ ENTRY = Integration(
             Candidate(
                 "mcp.server.runner",
                 Wrap("ServerRunner._on_request", "request"),
+                Wrap("ServerRunner._compose_server_middleware", "composing"),
                 Wrap("ServerRunner._serialize", "serialising"),
             ),
             adapter="frameworks.mcp_server",
@@ -107,7 +108,7 @@ def result(answer: Any) -> ToolResult | None:
     names = _field_names(known)
     if names is None:
         return None
-    structured = known.get(names[0])
+    beside = known.get(names[0])
     error_type = TOOL_ERROR if known.get(names[1]) is True else None
     texts, others = [], []
     for block in map(fields, listed(known["content"])):
@@ -116,37 +117,41 @@ def result(answer: Any) -> ToolResult | None:
             others.append({name: value for name, value in block.items() if value is not None})
         else:
             texts.append(said)
-    if not texts and structured is not None:
-        return ToolResult(structured, error_type=error_type)
+    if not texts and beside is not None:
+        return ToolResult(beside, error_type=error_type)
     whole = texts[0] if len(texts) == 1 else "".join(texts)
     value = [{"type": "text", "text": whole}, *others] if others else whole
     is_refused = error_type is not None and _REFUSAL.match(whole) is not None
-    return ToolResult(value, structured, error_type, is_refused=is_refused)
+    return ToolResult(value, beside, error_type, is_refused=is_refused)
 
 
-def _replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Put a replacement into an answer, in both of its forms."""
+def replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into an answer, in both of its forms; an answer on the wire is a dictionary."""
     types = sys.modules["mcp.types"]
     content = [types.TextContent(type="text", text=replacement.text)]
     known = types.CallToolResult.model_fields if answer is None else fields(answer)
-    structured, is_error = _field_names(known) or _SPELLINGS[0]
-    data = _structured(replacement, None if answer is None else known.get(structured))
-    update = {"content": content, structured: data, is_error: replacement.is_error}
+    structured_name, error_name = _field_names(known) or _SPELLINGS[0]
+    produced = None if answer is None else known.get(structured_name)
+    data = structured(replacement, produced, is_error=replacement.is_error)
+    update = {"content": content, structured_name: data, error_name: replacement.is_error}
+    if is_dict(answer):
+        update["content"] = [{"type": "text", "text": replacement.text}]
+        return {name: value for name, value in {**answer, **update}.items() if value is not None}
     return types.CallToolResult(**update) if answer is None else answer.model_copy(update=update)
 
 
 def denied(replacement: Replacement) -> Any:
     """Return the result of a call that a policy denies."""
-    return _replace(None, replacement, Invocation(None, (), {}))
+    return replace(None, replacement, Invocation(None, (), {}))
 
 
-def _structured(replacement: Replacement, produced: Any) -> Any:
+def structured(replacement: Replacement, produced: Any, *, is_error: bool) -> Any:
     """Return the structured form: the replacement's data if it is an error or there was no form, else the text or None.
 
     Servers wrap the text of a tool in ``{"result": …}``; only this form can carry a text. Clients do not validate the
     structured form of errors.
     """
-    if replacement.is_error or produced is None:
+    if is_error or produced is None:
         return replacement.data
     inner = sole("result", produced)
     return {"result": replacement.text} if inner is not produced and is_text(inner) else None
@@ -180,6 +185,6 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-session = ToolReader(PRODUCED, _call, result, replace=_replace, parameters=_parameters, inject=_inject)
+session = ToolReader(PRODUCED, _call, result, replace=replace, parameters=_parameters, inject=_inject)
 client = ToolReader(HANDED_BACK, _call, result, session)
 listing = Hook(after=_listing)

@@ -4,8 +4,7 @@ The call is read at the function that handles one request, and the result where 
 before the transport, so that one adapter serves all of them. mcp 2 traces each request itself; the look-up of the
 handler is inside its span, which the call is written onto. FastMCP's span is around ``Tool._run``, which is read alone.
 
-The list of the tools is read there, too: a tool may announce how long its results are (``anthropic/maxResultSizeChars``
-in its ``_meta``), and the setting announces it for the others.
+The list of the tools is read there, too.
 
 A tool that a client in this process has called is left to the client, whose call contains the server's.
 
@@ -14,41 +13,39 @@ The entry is in ``mcp.py``.
 
 from __future__ import annotations
 
+import functools
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel import settings
+from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, listed, number, text
-from agent_otel.core.result_budget import MOST_ANNOUNCED
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks import mcp
-from agent_otel.integrations.hooks import Hook
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks import mcp, mcp_listing
+from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
+    from collections.abc import Callable, Iterable
+
+    from agent_otel.core.types import Replacement
 
 _METHOD = "tools/call"
 _LISTING = "tools/list"
-_ANNOUNCEMENT = "anthropic/maxResultSizeChars"
-_MOST_ANNOUNCEMENTS = 2_048
-#: The announcements of the program itself, in characters, by the tools' names.
-_announced: dict[str, int] = {}
 #: The name by which the client of a request has introduced itself, such as ``claude-code``.
 _host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
-#: True in the context of a request that is measured.
-_is_measured: ContextVar[bool] = ContextVar("agent_otel_mcp_server", default=False)
+#: The tool of the request that is measured in this context.
+_measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=None)
 
 
 def _call(name: object, arguments: object) -> ToolCall | None:
     named = text(name)
     call = None
     if named is not None and not mcp.is_called(named):
-        arguments, announced = {} if is_empty(arguments) else arguments, _announced.get(named)
+        arguments, announced = {} if is_empty(arguments) else arguments, mcp_listing.announced.get(named)
         call = ToolCall(named, arguments, type="extension", host=_host.get(), announced=announced)
-    _is_measured.set(call is not None)
+    _measured.set(None if call is None else named)
     return call
 
 
@@ -79,44 +76,30 @@ def _handled(invocation: Invocation) -> ToolCall | None:
     return _call(given.get("name"), given.get("arguments"))
 
 
-def _announcing(listed_tools: object) -> Any:
-    """Return a list of tools in which each announces the length of its results; remember the program's own.
-
-    The program may keep and send the same list again, so that each changed tool is a copy.
-    """
-    characters = settings.current().mcp_result_characters
-    tools = listed(fields(listed_tools).get("tools"))
-    made = [_announced_tool(tool, characters) for tool in tools]
-    if characters is None or not is_named(listed_tools, "ListToolsResult"):
-        return listed_tools
-    return listed_tools.model_copy(update={"tools": made})  # type: ignore[attr-defined] # a model of the SDK
+async def _responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
+    """Read the answer to a request of mcp 1, and send it or what a remedy puts in its place."""
+    root = _answer_of(invocation)
+    if root is not None:
+        answer = await handler.aremedied(_answer, root, invocation)
+        handler.handler_left()
+        if answer is not root:
+            invocation.put(0, "response", sys.modules["mcp.types"].ServerResult(answer))
+    return await respond(*invocation.args, **invocation.kwargs)
 
 
-def _announced_tool(tool: Any, characters: int | None) -> Any:
-    known = fields(tool)
-    name, meta = text(known.get("name")), fields(known.get("meta"))
-    own = number(meta.get(_ANNOUNCEMENT))
-    if own is not None and name is not None:
-        if len(_announced) < _MOST_ANNOUNCEMENTS:
-            _announced[name] = own
-    elif characters is not None and is_named(tool, "Tool"):
-        return tool.model_copy(update={"meta": {**meta, _ANNOUNCEMENT: min(characters, MOST_ANNOUNCED)}})
-    return tool
-
-
-def _responding(invocation: Invocation) -> None:
+@errors.guarded("mcp_server.answer")
+def _answer_of(invocation: Invocation) -> Any:
+    """Return the result of a measured call; of another answer, make the announcement or read the protocol's error."""
     response = invocation.arg(0, "response")
     known = fields(response)
-    if is_named(known.get("root"), "ListToolsResult"):
-        made = response.model_copy(update={"root": _announcing(known["root"])})
-        invocation.put(0, "response", made)
-    if not _is_measured.get():
-        return
-    reading = mcp.result(known.get("root"))
-    if reading is None and is_text(known.get("message")):  # an error of the protocol
-        reading = ToolResult(known["message"], error_type=TOOL_ERROR, raised=True)
-    if reading is not None:
-        handler.handler_returned(reading)
+    root = known.get("root")
+    if is_named(root, "ListToolsResult"):
+        invocation.put(0, "response", response.model_copy(update={"root": mcp_listing.announcing(root)}))
+    if _measured.get() is None:
+        return None
+    if root is None and is_text(known.get("message")):
+        handler.handler_returned(ToolResult(known["message"], error_type=TOOL_ERROR, raised=True))
+    return root
 
 
 def _request(invocation: Invocation) -> ToolCall | None:
@@ -132,18 +115,26 @@ def _request(invocation: Invocation) -> ToolCall | None:
 
 
 def _looking_up(invocation: Invocation) -> None:
-    if text(invocation.arg(0, "method")) == _METHOD and _is_measured.get():
+    if text(invocation.arg(0, "method")) == _METHOD and _measured.get() is not None:
         handler.handler_started()
 
 
 def _serialising(invocation: Invocation) -> None:
-    method = text(invocation.arg(0, "method"))
-    if method == _LISTING:
-        invocation.put(2, "result", _announcing(invocation.arg(2, "result")))
-    elif method == _METHOD and _is_measured.get():
-        reading = mcp.result(invocation.arg(2, "result"))
-        if reading is not None:
-            handler.handler_returned(reading)
+    if text(invocation.arg(0, "method")) == _LISTING:
+        invocation.put(2, "result", mcp_listing.announcing(invocation.arg(2, "result")))
+
+
+def _composing(invocation: Invocation) -> None:
+    """Read the result of mcp 2 inside the server's middleware: its span is open there."""
+    if _measured.get() is not None:
+        invocation.put(0, "inner", functools.partial(_answering, invocation.arg(0, "inner")))
+
+
+async def _answering(answer: Callable[[Any], Any], asked: Any) -> Any:
+    made = await answer(asked)
+    remedied = await handler.aremedied(_answer, made, Invocation(None, (asked,), {}))
+    handler.handler_left()
+    return remedied
 
 
 def _tool(invocation: Invocation) -> ToolCall | None:
@@ -153,6 +144,27 @@ def _tool(invocation: Invocation) -> ToolCall | None:
 def _tool_result(answer: Any) -> ToolResult | None:
     """Read FastMCP's own form of a result, which has no error flag in FastMCP 3."""
     return mcp.result({"is_error": False, "structured_content": None, **fields(answer)})
+
+
+def _replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into FastMCP's own form of a result; a structured form that has to stay is left alone."""
+    known = fields(answer)
+    produced = known.get("structured_content")
+    data = mcp.structured(replacement, produced, is_error="is_error" in known and replacement.is_error)
+    if produced is not None and data is None:
+        return LEFT_ALONE
+    update = {"content": [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]}
+    update |= {"structured_content": data} | ({"is_error": replacement.is_error} if "is_error" in known else {})
+    return answer.model_copy(update=update)
+
+
+def _parameters(_: Invocation) -> Iterable[str]:
+    """Return the parameters of the tool of the running request, if the client has listed the tools."""
+    return mcp_listing.parameters.get(_measured.get() or "", ())
+
+
+def _tool_parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(fields(fields(invocation.instance).get("parameters")).get("properties")))
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
@@ -176,20 +188,22 @@ def _inject_request(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 def _answer_handled(replacement: Replacement, invocation: Invocation) -> Any:
     """Return what sends the answer; it is no result of the tool."""
-    _is_measured.set(False)
+    _measured.set(None)
     types = sys.modules["mcp.types"]
     return invocation.arg(0, "message").respond(types.ServerResult(mcp.denied(replacement)))
 
 
-def _answer_request(replacement: Replacement, _: Invocation) -> Any:
-    """Return the answer as it goes on the wire."""
+def _answer_request(_: Any, replacement: Replacement, __: Invocation) -> Any:
+    """Return the answer to a denied call as it goes on the wire."""
     return mcp.denied(replacement).model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-handled = ToolReader(PRODUCED, _handled, _nothing, inject=_inject_handled, answer=_answer_handled)
-responding = Hook(_responding)
-request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, answer=_answer_request)
+_answer = ToolReader(PRODUCED, _handled, mcp.result, replace=mcp.replace, parameters=_parameters)
+handled = ToolReader(PRODUCED, _handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
+responding = Passing(_responding)
+request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, replace=_answer_request)
 looking_up = Hook(_looking_up)
+composing = Hook(_composing)
 serialising = Hook(_serialising)
 
 
@@ -197,4 +211,12 @@ def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ValidationError") and is_raised_within(error, "fastmcp")
 
 
-tool = ToolReader(PRODUCED, _tool, _tool_result, is_refusal=_is_refusal, inject=_inject)
+tool = ToolReader(
+    PRODUCED,
+    _tool,
+    _tool_result,
+    is_refusal=_is_refusal,
+    replace=_replace_tool_result,
+    parameters=_tool_parameters,
+    inject=_inject,
+)

@@ -107,7 +107,7 @@ INTEGRATIONS = (
             Candidate('mcp.server.lowlevel.server', Wrap('Server._handle_request', 'handled'), Wrap('RequestResponder.respond', 'responding')),
             adapter='frameworks.mcp_server'),
         Site(
-            Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._serialize', 'serialising')),
+            Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._compose_server_middleware', 'composing'), Wrap('ServerRunner._serialize', 'serialising')),
             adapter='frameworks.mcp_server', minimum='2.0'),
     )),
     Integration('fastmcp', distribution='fastmcp', minimum='3.0', tested='3.0 and 4.1', packages=('fastmcp',), sites=(

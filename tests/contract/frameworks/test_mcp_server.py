@@ -66,6 +66,31 @@ print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics(), "
 """
 
 
+NOT_LIMITED = (
+    "The limits of tool calls and tokens do not hold for a call that belongs to no execution, such as one that an MCP "
+    "server answers. Set them for the agent, or name the execution with agent_otel.execution."
+)
+#: Starts a server with the settings as a host does, lists its tools, and prints the results that it gets.
+RESULTS_CLIENT = """
+import asyncio, json, os, sys
+sys.path.insert(0, {root!r})
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def main():
+    environ = {{**os.environ, "AGENT_OTEL": "1", "PYTHONPATH": {root!r}, **{settings!r}}}
+    arguments = ["-m", "tests.contract.agents.mcp_served", {kind!r}, "stdio", {file!r}]
+    parameters = StdioServerParameters(command=sys.executable, args=arguments, env=environ)
+    async with stdio_client(parameters) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        await session.list_tools()
+        results = [await session.call_tool("lookup", {{"key": "x"}}), await session.call_tool("big", {{"n": 20_000}})]
+    print(json.dumps([one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in results]))
+
+asyncio.run(main())
+"""
+
+
 class Newest:
     """What is wrapped in mcp 2 and FastMCP 4."""
 
@@ -95,11 +120,11 @@ ROWS = {
 }
 
 
-def wait_for(file: Path) -> Json:
-    """Return what the server wrote; it has ended with its client."""
+def wait_for(file: Path, *messages: str) -> Json:
+    """Return what the server wrote; it has ended with its client, and has logged these messages alone."""
     report: Json = json.loads(file.read_text())
     assert {} == report["errors"]
-    assert [] == report["messages"]
+    assert [*messages] == report["messages"]
     return report
 
 
@@ -196,3 +221,42 @@ def counts(report: Json, name: str, **labels: str) -> dict[str, int]:
         for metric in report["metrics"]
         if metric["name"] == name and metric["sum"] and metric["attributes"].items() >= labels.items()
     }
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.shows("001.mcp_servers")
+def test_the_ceiling_withholds_a_result_of_a_server(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+) -> None:
+    name, kind, *_, is_structured = ROWS[row]
+    file, settings = tmp_path / "report.json", {"AGENT_OTEL_RESULT_CEILING_BYTES": "16KB", "AGENT_OTEL_MAX_TOOL_CALLS": "1"}
+    code = RESULTS_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), settings=settings)
+    done = environment(name).run(code, env={"AGENT_OTEL": "0"}, timeout=240, check=True)
+    small, large = json.loads(done.stdout.splitlines()[-1])
+    # Each request of FastMCP is a trace of its own, which is taken for an execution.
+    report = wait_for(file, *([NOT_LIMITED] if kind != "fastmcp" else []))
+
+    assert "x: " + "ß" * 1000 == small["content"][0]["text"]
+    assert not small.get("isError")
+    # Servers on the decorators know the tool's parameters; the low-level one has declared none.
+    hint = "Ask for less with a smaller `n`." if kind != "low" else "Ask for something smaller, or use another tool."
+    error = {
+        "error": "result_too_large",
+        "tool": "big",
+        "size_bytes": 20_000,
+        "limit_bytes": 16_000,
+        "hint": f"Nothing was cut: the whole result was withheld. {hint}",
+    }
+    (block,) = large["content"]
+    assert error == json.loads(block["text"])
+    # FastMCP 3 has no flag for an error in a tool's result; the text keeps the form that the tool declares.
+    assert ("fastmcp 3" not in row) == large.get("isError", False)
+    if is_structured:
+        assert (error if large.get("isError") else {"result": block["text"]}) == large["structuredContent"]
+    ours = {
+        span["attributes"]["tool.name"]: span["attributes"]
+        for span in report["spans"]
+        if "tool.args_hash" in span["attributes"]
+    }
+    assert ("ceiling", 20_000) == (ours["big"]["tool.result.truncation.reason"], ours["big"]["tool.result.bytes"])
+    assert "tool.result.truncation.reason" not in ours["lookup"]
