@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import re
@@ -12,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from agent_otel.remedies.dispatch_policy.rules import read_policy
+from agent_otel.settings import Settings
 from tests import environments
 
 if sys.version_info >= (3, 11):
@@ -114,16 +117,33 @@ def test_the_page_about_the_policy(environment: Callable[[str], Environment]) ->
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+@each_page
 def test_links_lead_somewhere(page: Path) -> None:
     for link, _, heading in re.findall(r"\]\(([^)#:]*)(#([^)]+))?\)", page.read_text(encoding="utf-8")):
         target = page.parent / link if link else page
         assert target.exists(), link
         assert not heading or heading in _headings(target), f"{link}#{heading}"
+
+
+@each_page
+def test_names_exist(page: Path) -> None:
+    """Settings, metrics and alerts that a page names are those of the package; blocks of YAML and JSON can be read."""
+    text = page.read_text(encoding="utf-8")
+    if page.name != "CHANGELOG.md":  # names of older versions
+        known = {item.metadata["variable"] for item in dataclasses.fields(Settings)}
+        named = set(re.findall(r"\bAGENT_OTEL_[A-Z_]+[A-Z]\b", text))
+        assert set() == named - known
+        runbooks = {file.stem for file in (ROOT / "alerts" / "runbooks").glob("*.md")}
+        assert set() == set(re.findall(r"\*(Agent[A-Z]\w+)\*", text)) - runbooks
+    for language, block in re.findall(r"```(yaml|json)\n(.*?)```", text, re.DOTALL):
+        assert yaml.safe_load(block) if language == "yaml" else json.loads(block)
 
 
 def _headings(page: Path) -> set[str]:

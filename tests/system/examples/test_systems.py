@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "remedies.md").read_text()
 TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
+WEAKEST = "examples.systems.001_weakest_layer"
 LEAN = "examples.systems.000_lean_state"
 SLOW = 600
 """Seconds that a script may take on a busy machine."""
@@ -91,3 +92,15 @@ def test_a_report_is_sent_to_the_model_once(environment: Callable[[str], Environ
     assert [[10, 0], [190, 0], [before[1], 0]] == copies
     assert [2, 2] == [before[0], after[0]]
     assert before[1] > 0 == after[1]
+
+
+@pytest.mark.shows("001.weakest_layer")
+def test_a_server_withholds_what_its_host_would_cut(environment: Callable[[str], Environment]) -> None:
+    table = _run(environment("mcp-1"), WEAKEST, "script.table()")
+    assert table in (ROOT / "docs" / "recipes" / "cut-results.md").read_text()
+    as_it_is, with_auto = ([cell.strip() for cell in row.split("|")[2:-1]] for row in table.splitlines()[2:])
+    # 400 rows of 49 bytes and the digits of their numbers, ", " between them, one "true" for "false", 35 bytes around.
+    produced = f"{400 * 49 + 10 + 90 * 2 + 300 * 3 + 399 * 2 - 1 + 35:,}"
+    # The head and the tail of 5,000 bytes each, and the host's mark between them.
+    assert [produced, "10,019", "1", "“no order is delayed”"] == as_it_is
+    assert [produced, "5", "“one order is delayed”"] == [with_auto[0], *with_auto[2:]]
