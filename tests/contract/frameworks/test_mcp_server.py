@@ -229,7 +229,8 @@ def test_the_ceiling_withholds_a_result_of_a_server(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:
     name, kind, *_, is_structured = ROWS[row]
-    file, settings = tmp_path / "report.json", {"AGENT_OTEL_RESULT_CEILING_BYTES": "16KB", "AGENT_OTEL_MAX_TOOL_CALLS": "1"}
+    file = tmp_path / "report.json"
+    settings = {"AGENT_OTEL_RESULT_CEILING_BYTES": "16KB", "AGENT_OTEL_MAX_TOOL_CALLS": "1"}
     code = RESULTS_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), settings=settings)
     done = environment(name).run(code, env={"AGENT_OTEL": "0"}, timeout=240, check=True)
     small, large = json.loads(done.stdout.splitlines()[-1])
