@@ -1,8 +1,8 @@
 """The site of the documentation: the Markdown pages of this repository as they are, built by `scripts/site`.
 
 The source folder is the root of the repository, so that a link that leads somewhere there does on the site, too.
-Sphinx with the theme Furo builds it: both have stable releases, and a link to nowhere is an error. MkDocs Material is in
-maintenance, and its authors' successor, Zensical, has not released a stable configuration yet.
+Sphinx with the theme Furo builds it: both have stable releases, and a link to nowhere is an error. MkDocs Material is
+in maintenance, and its authors' successor, Zensical, has not released a stable configuration yet.
 """
 
 project = "agent_otel"

@@ -1,9 +1,9 @@
 """A support agent whose host cuts a tool's result in silence: the delayed order is in the half that is missing.
 
-An MCP server returns the orders of a customer as JSON, a list or a page of it. Its host gives its model the head and the tail of
-what is larger than 10,000 bytes, as Codex does. The model, a scripted one, answers from what it gets. With
-``AGENT_OTEL_RESULT_CEILING_BYTES=auto`` the server withholds a result that this host would cut; the error names the next action,
-and the model asks page by page. Prints a table: ``python examples/systems/001_weakest_layer.py``.
+An MCP server returns the orders of a customer as JSON, a list or a page of it. Its host gives its model the head and
+the tail of what is larger than 10,000 bytes, as Codex does. The model, a scripted one, answers from what it gets. With
+``AGENT_OTEL_RESULT_CEILING_BYTES=auto`` the server withholds a result that this host would cut; the error names the
+next action, and the model asks page by page. Prints a table: ``python examples/systems/001_weakest_layer.py``.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
@@ -67,7 +67,7 @@ def shown(text: str) -> str:
 
 
 def next_call(text: str, seen: list[bool]) -> dict[str, Any] | None:
-    """Return the arguments of the model's next call, or nothing when it answers: what a model does that reads errors."""
+    """Return the arguments of the model's next call, as a model makes it that reads errors; None when it answers."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -106,7 +106,7 @@ def measured(**settings: str) -> Run:
     """Run the example in a process of its own."""
     code = [sys.executable, __file__, "run", json.dumps(settings)]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("AGENT_OTEL")}
-    done = subprocess.run(code, env=environ, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    done = subprocess.run(code, env=environ, check=True, stdout=subprocess.PIPE, text=True)
     return Run(*json.loads(done.stdout))
 
 
