@@ -7,6 +7,7 @@ same one, so that their beginning stays the same for the provider's cache.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -135,7 +136,7 @@ class _Visit:
 
     def reuses(self) -> bool:
         """Put an earlier summary into the request; return True when it needs a new one."""
-        kept = self._summaries.kept.find(self._form, self._own.weights[self._systems :])
+        kept = self._summaries.kept.find((self._form, self._owner), self._own.weights[self._systems :])
         if kept is not None:
             self._use(kept)
         if self._tokens() <= self._summaries.above_tokens:
@@ -192,7 +193,7 @@ class _Visit:
     def _asked(self, text: str) -> Invocation:
         """Return the request that asks the agent's own model for a summary."""
         most = self._plan.summary_tokens if self._plan is not None else 0
-        prompt = PROMPTING[self._form].asking(self._body, summary_text.instructions(most), text)
+        prompt = PROMPTING[self._form].asking(self._body, summary_text.instructions(most), summary_text.TASK + text)
         apart = self._exchange.apart
         if apart is None:
             raise TypeError("the request cannot be sent apart")
@@ -200,16 +201,18 @@ class _Visit:
 
     async def _store(self, replaced: Sequence[Original], keep: Callable[[str, Origin], Awaitable[bool]]) -> bool:
         """Store the originals; return True when all are stored."""
-        owner = current_owner() or model_request.around().execution or self._owner()
-        is_stored = bool(replaced)
+        owner, is_stored = self._owner, bool(replaced)
         for one in replaced:
-            origin = Origin(owner or "", owner or "", semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
+            origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
             is_stored = await keep(one.text, origin) and is_stored
         return is_stored
 
-    def _owner(self) -> str | None:
+    @functools.cached_property
+    def _owner(self) -> str:
+        """The execution that the originals belong to; empty where none is found."""
         ids = (result.answered.id for result in self._own.history.results)
-        return executions.owner(call_id for call_id in ids if call_id is not None)
+        owner = current_owner() or model_request.around().execution
+        return owner or executions.owner(call_id for call_id in ids if call_id is not None) or ""
 
     def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
         """Put a new summary into the request, and keep it for later ones."""
@@ -224,7 +227,7 @@ class _Visit:
         count = plan.end + moved - self._systems
         kept = Kept(count, opening, made, weigh(made).characters)
         self._summaries.breaker.succeeded()
-        self._summaries.kept.keep(self._form, self._own.weights[self._systems :], kept)
+        self._summaries.kept.keep((self._form, self._owner), self._own.weights[self._systems :], kept)
         self._now, self._replaced, self._replacing = self._own, 0, 0
         self._use(kept)
         telemetry().metrics.summarized(semconv.MADE)

@@ -1,4 +1,4 @@
-"""Summaries of a process, found again by the messages that they replace; the least recently used are dropped."""
+"""Summaries of a process, found by the messages that they replace; the least recently used are dropped."""
 
 from __future__ import annotations
 
@@ -45,20 +45,23 @@ class KeptSummaries:
         """True before the first summary."""
         return not self._kept
 
-    def find(self, form: str, weights: Sequence[Weight]) -> Kept | None:
-        """Return the summary of the most messages; ``weights`` are those of the messages behind the system's."""
+    def find(self, group: tuple[str, str], weights: Sequence[Weight]) -> Kept | None:
+        """Return the summary of the most messages; ``weights`` are those of the messages behind the system's.
+
+        ``group`` is a format and an owner, whose summaries no other gets.
+        """
         found: Kept | None = None
         with self._lock:
-            for key in _prefixes(form, weights):
+            for key in _prefixes(group, weights):
                 kept = self._kept.get(key)
                 if kept is not None:
                     self._kept.move_to_end(key)
                     found = kept
         return found
 
-    def keep(self, form: str, weights: Sequence[Weight], kept: Kept) -> None:
+    def keep(self, group: tuple[str, str], weights: Sequence[Weight], kept: Kept) -> None:
         """Keep the summary of the first messages."""
-        *_, key = _prefixes(form, weights[: kept.replaced])
+        *_, key = _prefixes(group, weights[: kept.replaced])
         with self._lock:
             before = self._kept.pop(key, None)
             self._characters += kept.characters - (before.characters if before is not None else 0)
@@ -67,9 +70,9 @@ class KeptSummaries:
                 self._characters -= self._kept.popitem(last=False)[1].characters
 
 
-def _prefixes(form: str, weights: Sequence[Weight]) -> list[int]:
+def _prefixes(group: tuple[str, str], weights: Sequence[Weight]) -> list[int]:
     """Return the keys of the first message, of the first two, and so on."""
-    keys, last = [], hash(form)
+    keys, last = [], hash(group)
     for weight in weights:
         last = hash((last, weight.hash))
         keys.append(last)

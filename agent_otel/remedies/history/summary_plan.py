@@ -256,11 +256,11 @@ def pieces(parts: Sequence[str], most_tokens: int) -> list[str]:
     for part in parts:
         for piece in _divided(part, most_tokens):
             more = tokens(piece)
-            if now and size + more > most_tokens:
+            if now and size + more >= most_tokens:
                 chunks.append("\n".join(now))
                 now, size = [], 0
             now.append(piece)
-            size += more
+            size += more + 1
     return [*chunks, "\n".join(now)] if now else chunks
 
 

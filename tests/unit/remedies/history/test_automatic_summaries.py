@@ -1,0 +1,386 @@
+"""Automatic summaries at the model boundary: the steps, later requests, bad summarisers, what is left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import agent_otel
+from agent_otel._internal import env, errors
+from agent_otel.core import remedy_hooks
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.integrations import summaries
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.history import automatic_summaries
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Item = dict[str, Any]
+ABOVE, TARGET, CHUNK = 2_000, 800, 600
+ROW = "the row of a report\n"
+TASK = "Summarise this transcript:\n"
+
+
+@pytest.fixture(autouse=True)
+def remedy(set_variables: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The remedy, with an archive in memory, and warnings that are logged anew."""
+    set_variables(
+        AGENT_OTEL="1",
+        AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS=str(ABOVE),
+        AGENT_OTEL_SUMMARIZE_TARGET_TOKENS=str(TARGET),
+        AGENT_OTEL_SUMMARIZE_CHUNK_TOKENS=str(CHUNK),
+        AGENT_OTEL_SUMMARIZE_TIMEOUT="30",
+        AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
+    )
+    monkeypatch.setattr(env, "active", True)
+    monkeypatch.setattr(errors, "_said", set())
+    monkeypatch.setattr(remedy_hooks, "make_summaries", automatic_summaries.Summaries)
+    remedy_hooks.summaries.cache_clear()
+    policy._in_memory.cache_clear()
+    yield
+    agent_otel.remedies.use_summarizer(None)
+    remedy_hooks.summaries.cache_clear()
+    policy._in_memory.cache_clear()
+
+
+class Model:
+    """A scripted model of OpenAI's chat; ``summarise`` answers a request for a summary."""
+
+    def __init__(self, summarise: Callable[[str], Any] = lambda text: f"{len(text)} characters.") -> None:
+        self.requests: list[Item] = []
+        self.texts: list[str] = []
+        self._summarise = summarise
+        self.reader = ModelReader(
+            lambda invocation: ModelRequest((), continued="previous_response_id" in invocation.args[0]),
+            exchange=Exchange(
+                lambda invocation: ("chat", dict(invocation.args[0])),
+                lambda invocation, body: invocation.put(0, "body", body),
+                apart=lambda invocation, body, model: Invocation(
+                    invocation.instance, ({**body, "model": model or body["model"]},), {}
+                ),
+            ),
+        )
+        assert self.reader.exchange is not None
+        self._wrappers = [
+            summaries.summarising(_measured, self.reader, self.reader.exchange, is_async=False),
+            summaries.summarising(_ameasured, self.reader, self.reader.exchange, is_async=True),
+        ]
+
+    def ask(self, messages: list[Item], **more: Any) -> list[Item]:
+        """Send a request as an SDK's function does it; return the messages that leave."""
+        body = {"model": "scripted", "messages": messages, "tools": [{"type": "function"}], **more}
+        self._wrappers[0](self._respond, None, (body,), {})
+        sent: list[Item] = self.requests[-1]["messages"]
+        return sent
+
+    async def aask(self, messages: list[Item]) -> list[Item]:
+        """Do the same in an event loop."""
+        await self._wrappers[1](self._arespond, None, ({"model": "scripted", "messages": messages},), {})
+        sent: list[Item] = self.requests[-1]["messages"]
+        return sent
+
+    def _respond(self, body: Item) -> Item:
+        text = body["messages"][-1]["content"]
+        if type(text) is str and text.startswith(TASK):
+            assert "tools" not in body
+            self.texts.append(text.removeprefix(TASK))
+            return _answer(self._summarise(text.removeprefix(TASK)))
+        self.requests.append(json.loads(json.dumps(body)))
+        return _answer("done")
+
+    async def _arespond(self, body: Item) -> Item:
+        text = body["messages"][-1]["content"]
+        if type(text) is str and text.startswith(TASK):
+            self.texts.append(text.removeprefix(TASK))
+            made = self._summarise(text.removeprefix(TASK))
+            return _answer(await made if asyncio.iscoroutine(made) else made)
+        return self._respond(body)
+
+
+def _answer(text: str) -> Item:
+    return {"choices": [{"message": {"role": "assistant", "content": text}}]}
+
+
+def _measured(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    return wrapped(*args, **kwargs)
+
+
+async def _ameasured(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+    return await wrapped(*args, **kwargs)
+
+
+def result(number: int, rows: int = 75) -> str:
+    return f"Report {number}\n" + ROW * rows
+
+
+def chat(turns: int, rows: int = 75) -> list[Item]:
+    """A history with a call of 380 tokens in each turn."""
+    history: list[Item] = [
+        {"role": "system", "content": "Answer."},
+        {"role": "user", "content": "Compare the reports."},
+    ]
+    for turn in range(turns):
+        function = {"name": "report", "arguments": json.dumps({"number": turn})}
+        call = {"id": f"call_{turn}", "type": "function", "function": function}
+        history.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        history.append({"role": "tool", "tool_call_id": f"call_{turn}", "content": result(turn, rows)})
+    return history
+
+
+def tokens(messages: list[Item]) -> int:
+    return sum(len(json.dumps(message, ensure_ascii=False)) for message in messages) // 4
+
+
+def results(messages: list[Item]) -> dict[str, str]:
+    return {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
+
+
+@pytest.mark.shows("002.summary_steps")
+def test_calls_stay_with_their_results_and_chunks_are_merged_until_they_fit() -> None:
+    """A summary of each chunk first, then a summary of the summaries."""
+    model = Model(lambda text: "One of them. " * 30 if "Report" in text else "They are alike.")
+    history = chat(8)
+    with agent_otel.execution("run-1"):
+        sent = model.ask(history)
+    assert chat(8) == history
+    assert tokens(sent) <= TARGET
+    # Chunks of at most 600 tokens, and a call is never apart from its result, where both fit.
+    assert all(len(text) <= CHUNK * 4 for text in model.texts)
+    firsts = [text for text in model.texts if "Report" in text]
+    assert [len(firsts), len(model.texts)] == [7, 9]
+    assert all(re.findall(r'"id": "(\w+)"', text) == re.findall(r'tool_call_id": "(\w+)"', text) for text in firsts)
+    assert sent[3]["content"].startswith("They are alike.\nThey are alike.\nResults of earlier calls:\n")
+    # The pair, labelled, then the calls with marks.
+    (call,) = sent[2]["tool_calls"]
+    assert call["function"] == {"name": "context_summarize", "arguments": "{}"}
+    assert sent[3]["tool_call_id"] == call["id"]
+    # Each call that has left has a line in the summary.
+    lines = re.findall(r"^SUMMARIZED executionId:'(\w+)' report$", sent[3]["content"], re.MULTILINE)
+    assert {f"call_{turn}" for turn in range(8)} == {*lines, *results(sent)} - {call["id"]}
+
+
+def test_calls_whose_results_have_no_room_stay_with_marks() -> None:
+    model = Model()
+    with agent_otel.execution("run-1"):
+        sent = model.ask(chat(2, rows=600))
+    assert results(sent) == {
+        sent[2]["tool_calls"][0]["id"]: sent[3]["content"],
+        "call_0": "SUMMARIZED executionId:'call_0'",
+        "call_1": "SUMMARIZED executionId:'call_1'",
+    }
+    assert [call["function"]["name"] for call in _calls(sent)] == ["context_summarize", "report", "report"]
+
+
+@pytest.mark.shows("002.archive")
+def test_originals_are_read_by_the_id_of_their_call() -> None:
+    model = Model()
+    with agent_otel.execution("run-1"):
+        sent = model.ask(chat(8))
+        for ref in ("call_0", "SUMMARIZED executionId:'call_0'", "executionId:'call_0'", "'call_0'"):
+            assert agent_otel.remedies.get_tool_result(ref)["content"] == result(0)
+        assert agent_otel.remedies.get_tool_result("call_9")["error"] == "tool_result_unavailable"
+    assert "SUMMARIZED executionId:'call_0'" in json.dumps(sent)
+    with agent_otel.execution("run-2"):
+        assert agent_otel.remedies.get_tool_result("call_0")["error"] == "tool_result_unavailable"
+
+
+def test_the_target_is_met_although_the_last_turn_is_long() -> None:
+    """The newest results become marks as well: they are in the archive, and in the text that was summarised."""
+    model = Model()
+    with agent_otel.execution("run-1"):
+        sent = model.ask(chat(2, rows=600))
+        assert tokens(sent) <= TARGET
+        assert agent_otel.remedies.get_tool_result("call_1")["content"].startswith("Report 1\n")
+    assert any("Report 1" in text for text in model.texts)
+
+
+def test_later_requests_begin_with_the_same_summary() -> None:
+    model = Model()
+    with agent_otel.execution("run-1"):
+        first = model.ask(chat(8))
+        asked = len(model.texts)
+        second = model.ask(chat(9))
+    assert len(model.texts) == asked
+    assert second[: len(first)] == first
+    assert second[len(first) :] == chat(9)[-2:]
+
+
+def test_a_new_summary_replaces_the_earlier_one() -> None:
+    model = Model()
+    with agent_otel.execution("run-1"):
+        for turns in range(1, 20):
+            sent = model.ask(chat(turns))
+            assert tokens(sent) <= ABOVE
+            assert sum(call["function"]["name"] == "context_summarize" for call in _calls(sent)) <= 1
+        assert agent_otel.remedies.get_tool_result("call_0")["content"] == result(0)
+    assert any("Summary of the work before" in text for text in model.texts)
+    # The lines of the oldest calls make room for those of later ones.
+    named = {*re.findall(r"executionId:'(\w+)'", json.dumps(sent)), *results(sent)} - {_calls(sent)[0]["id"]}
+    assert named == {f"call_{turn}" for turn in range(19 - len(named), 19)}
+    assert len(named) > 9
+
+
+def test_executions_share_no_summary() -> None:
+    """The marks of a summary are read by the execution that has the originals."""
+    model = Model()
+    for owner in ("run-1", "run-2"):
+        with agent_otel.execution(owner):
+            model.ask(chat(8))
+            assert agent_otel.remedies.get_tool_result("call_0")["content"] == result(0)
+            asked, made = len(model.texts), model.ask(chat(8))
+            assert len(model.texts) == asked
+            assert made[-2:] == chat(8)[-2:]
+
+
+def _calls(messages: list[Item]) -> list[Item]:
+    return [call for message in messages for call in message.get("tool_calls") or ()]
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    model = Model()
+    assert model.ask(chat(3)) == chat(3)
+    assert model.texts == []
+
+
+def _raising(_: str) -> str:
+    raise ConnectionError("no route")
+
+
+@pytest.mark.parametrize(
+    ("summarise", "says"),
+    [
+        (_raising, "ConnectionError"),
+        (lambda text: text * 2, "NoSummaryError"),
+        (lambda text: text, "NoSummaryError"),
+        (lambda _: "", "NoSummaryError"),
+        (lambda _: " \n", "NoSummaryError"),
+        (lambda _: None, "NoSummaryError"),
+    ],
+    ids=["fails", "returns more", "returns all", "returns nothing", "returns blanks", "returns null"],
+)
+def test_a_bad_summariser_leaves_the_request_as_it_is(
+    summarise: Callable[[str], Any], says: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Model(summarise)
+    with agent_otel.execution("run-1"):
+        assert model.ask(chat(8)) == chat(8)
+        asked = len(model.texts)
+        assert model.ask(chat(9)) == chat(9)
+    assert len(model.texts) == asked  # the next attempt is made a minute later
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: ")
+    assert says in warning
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_summariser_that_hangs_costs_the_timeout(
+    set_variables: Callable[..., None], caplog: pytest.LogCaptureFixture, *, is_async: bool
+) -> None:
+    set_variables(AGENT_OTEL_SUMMARIZE_TIMEOUT="0.2")
+    remedy_hooks.summaries.cache_clear()
+    ended = threading.Event()
+    model = Model((lambda _: asyncio.sleep(600)) if is_async else lambda _: ended.wait(600))
+    with agent_otel.execution("run-1"):
+        sent = asyncio.run(model.aask(chat(8))) if is_async else model.ask(chat(8))
+    ended.set()
+    assert sent == chat(8)
+    assert "TimeoutError" in caplog.text
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_function_of_the_program_summarises(*, is_async: bool, in_loop: bool) -> None:
+    texts: list[str] = []
+
+    def summarise(text: str) -> str:
+        texts.append(text)
+        return "All alike."
+
+    async def asummarise(text: str) -> str:
+        await asyncio.sleep(0)
+        return summarise(text)
+
+    agent_otel.remedies.use_summarizer(asummarise if is_async else summarise)
+    model = Model(_raising)
+    with agent_otel.execution("run-1"):
+        sent = asyncio.run(model.aask(chat(8))) if in_loop else model.ask(chat(8))
+    assert "All alike." in json.dumps(sent)
+    assert model.texts == []
+    assert any("Report 0" in text for text in texts)
+    assert all(len(text) <= CHUNK * 4 for text in texts)
+
+
+def test_a_cancelled_request_is_cancelled() -> None:
+    begun = asyncio.Event()
+
+    async def hang() -> None:
+        begun.set()
+        await asyncio.sleep(600)
+
+    model = Model(lambda _: hang())
+
+    async def main() -> None:
+        asking = asyncio.ensure_future(model.aask(chat(8)))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(main())
+    assert model.requests == []
+
+
+def test_a_conversation_at_the_provider_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    model = Model()
+    for _ in range(2):
+        assert model.ask(chat(8), previous_response_id="resp_1") == chat(8)
+    assert model.texts == []
+    (warning,) = [record.getMessage() for record in caplog.records]
+    assert "whose earlier turns the provider keeps" in warning
+
+
+def test_without_room_the_request_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    model = Model()
+    messages = [{"role": "system", "content": ROW * 600}, *chat(1)[1:]]
+    assert model.ask(messages) == messages
+    assert model.texts == []
+    assert "cannot be met" in caplog.text
+
+
+def test_a_request_without_tools_gets_a_message_of_the_model() -> None:
+    model = Model()
+    history: list[Item] = [{"role": "user", "content": "Go on."}]
+    for turn in range(20):
+        history.append({"role": "assistant", "content": f"{turn} " + ROW * 30})
+        history.append({"role": "user", "content": f"And {turn}?"})
+    with agent_otel.execution("run-1"):
+        sent = model.ask(history, tools=None)
+    assert sent[1]["role"] == "assistant"
+    assert sent[1]["content"].startswith("[context_summarize]\n")
+    assert sent[-1] == history[-1]
+    assert tokens(sent) <= TARGET
+
+
+def test_a_result_that_has_not_come_yet_keeps_its_call() -> None:
+    model = Model()
+    history = chat(8)[:-1]
+    with agent_otel.execution("run-1"):
+        sent = model.ask(history)
+    assert sent[-1] == history[-1]
+
+
+def test_unknown_parts_stay() -> None:
+    model = Model()
+    history = chat(8)
+    history[1] = {"role": "user", "content": [{"type": "a new part", "payload": 1}, {"type": "text", "text": "Go."}]}
+    history.insert(2, {"role": "a new role", "content": None, "of": 2})
+    with agent_otel.execution("run-1"):
+        sent = model.ask(history)
+    assert sent[:2] == history[:2]
+    assert tokens(sent) <= TARGET
