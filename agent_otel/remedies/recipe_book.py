@@ -53,11 +53,23 @@ _RECIPES: Final = (
         "ceiling",
     ),
     Recipe(
-        "An agent calls tools for ever, or its transcript outgrows the model's context.",
+        "An agent calls tools for ever.",
         {"AGENT_OTEL_MAX_TOOL_CALLS": "40", "AGENT_OTEL_MAX_RESULT_TOKENS": "100000"},
         "Calls above a limit are not run, and the model is asked to answer with what it has.",
         ("A limit counts for one execution; `agent_otel.execution` names it where no framework does.",),
         "limits",
+    ),
+    Recipe(
+        "A transcript outgrows the model's context window, or its price.",
+        {"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "100000", "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS": "40000"},
+        "A longer request goes out with a summary of its old messages by the agent's own model. The originals are read "
+        "with a tool.",
+        (
+            "Without AGENT_OTEL_CLAIM_CHECK the originals are lost at the end of the process.",
+            "A request waits for its summary; AGENT_OTEL_SUMMARIZE_TIMEOUT limits the wait.",
+            "A conversation that the provider keeps (`previous_response_id`) has nothing to summarise.",
+        ),
+        "summarised-history",
     ),
     Recipe(
         "Every request sends the results of old turns again.",

@@ -61,6 +61,10 @@ def _is_replaced(result: Result) -> bool:
 
 
 def _text(content: Any) -> str:
+    """Return the text of a result, else its JSON."""
+    known = fields(content) if not is_list(content) else {}
+    if len(known) == 1:  # Gemini's results have an envelope
+        content = known.get("result", known.get("output", content))
     return content if type(content) is str else (text_of(content) if _has_one_text(content) else None) or _json(content)
 
 

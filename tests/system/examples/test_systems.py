@@ -19,6 +19,7 @@ PAGE = (ROOT / "docs" / "remedies.md").read_text()
 TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
 WEAKEST = "examples.systems.001_weakest_layer"
 LEAN = "examples.systems.000_lean_state"
+SUMMARISED = "examples.systems.002_summarised_history"
 SLOW = 600
 """Seconds that a script may take on a busy machine."""
 
@@ -27,6 +28,41 @@ def _run(environment: Environment, module: str, expression: str) -> Any:
     code = f"import importlib, json\nscript = importlib.import_module('{module}')\nprint(json.dumps({expression}))"
     done = environment.run(code, env={"PYTHONPATH": str(ROOT)}, timeout=SLOW, check=True)
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.shows("002.automatic_summary")
+def test_a_long_run_goes_on_from_summaries(environment: Callable[[str], Environment]) -> None:
+    script = importlib.import_module(SUMMARISED)
+    table, requests, answer, summaries = _run(
+        environment("langchain"),
+        SUMMARISED,
+        "[script.table(), *(run := script.measured(**script.SUMMARISING)), len(run.summaries)]",
+    )
+    assert table in PAGE
+    cells = [[int(cell.replace(",", "")) for cell in row.split("|")[2:7]] for row in table.splitlines()[2:]]
+    whole, summarised, limited = ([requests, largest, all_] for requests, largest, _, all_, _ in cells)
+    # 30 searches and the answer; 27 results of 1,000 tokens and three of 4,000.
+    assert whole[0] == 31
+    assert 39_000 <= whole[1] <= 42_000
+    # Besides the summaries, one request reads the first result again.
+    assert summarised[0] == 31 + summaries + 1
+    # "maxToken": no request has more; its summaries included, the run sends less than half.
+    assert summarised[1] <= script.ABOVE
+    assert summarised[2] < whole[2] / 2
+    # 15 calls, the one that is skipped, and the answer.
+    assert limited[0] == 17
+    # "contextTokenLimit": half of it by default, although some last results have 4,000 tokens.
+    sizes = [script.tokens(request) for request in requests]
+    asked = [place for place, request in enumerate(requests) if "tools" not in request]
+    assert len(asked) == summaries
+    assert all(sizes[at + 1] <= script.ABOVE / 2 for at in asked if at + 1 not in asked)
+    assert answer == f"The first source reports the finding 7919, the last one the finding {30 * 7919}."
+    # The first result has left the transcript, and is read by the id of its call.
+    before, last = (json.dumps(request) for request in requests[-2:])
+    assert "context_summarize" in before
+    assert "SUMMARIZED executionId:'call_" in before
+    assert script.result_of(1) not in before
+    assert script.result_of(1) in last
 
 
 @pytest.mark.shows("003.forty_turns")

@@ -16,7 +16,7 @@ def test_each_recipe_sets_real_variables_and_has_a_section() -> None:
     kinds = {item.metadata["variable"]: item.metadata["kind"] for item in fields(Settings)}
     page = PAGE.read_text(encoding="utf-8")
     sections = {title.lower().replace(" ", "-") for title in re.findall(r"^##+ (.+)$", page, re.MULTILINE)}
-    assert len(remedies.recipes()) == 5
+    assert len(remedies.recipes()) == 6
     for recipe in remedies.recipes():
         assert recipe.page in sections
         assert recipe.traps
