@@ -103,6 +103,24 @@ TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on a call after a 
 RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
     "an estimate: characters ÷ 4, rounded up")
 
+_SENT = "on the span around a model request"
+REQUEST_MODEL: Final = _attribute("gen_ai.request.model", "string", "on metrics of model requests",
+    "the model's name in the request")
+CONTEXT_TOKENS: Final = _attribute("agent_otel.context.tokens", "int", _SENT, "tokens of the request")
+CONTEXT_ESTIMATED: Final = _attribute("agent_otel.context.estimated", "bool", "only when true",
+    "the provider reports no tokens: the request's bytes ÷ the bytes of a token in earlier ones, else ÷ 4")
+CONTEXT_WINDOW: Final = _attribute("agent_otel.context.window", "int", "where it is known", "context window, in tokens")
+CONTEXT_TURNS_TO_LIMIT: Final = _attribute("agent_otel.context.turns_to_limit", "int", "from the third request on",
+    "further requests that fit into the window at the recent growth")
+CONTEXT_LARGEST_TOOL: Final = _attribute("agent_otel.context.largest_tool", "string", "when the request holds results",
+    "the tool whose results have most bytes in it")
+CONTEXT_LARGEST_TOOL_BYTES: Final = _attribute("agent_otel.context.largest_tool_bytes", "int",
+    "when the request holds results", "bytes of its results")
+CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "string", _SENT,
+    "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
+CONTEXT_REJECTED: Final = _attribute("agent_otel.context.rejected", "bool", "only when true",
+    "the provider refused the request because it is longer than the context window")
+
 _STEP = "on a runtime's step"
 _ANALYSED = "from the warn ratio up, when the payload could be read"
 _READ = f"{_ANALYSED} and model requests of the execution were seen"
@@ -196,6 +214,8 @@ RESULT_PRODUCED: Final = _metric("agent_otel.tool.result.produced", COUNTER, "By
     "Bytes that tools' handlers produced.")
 RESULT_DELIVERED: Final = _metric("agent_otel.tool.result.delivered", COUNTER, "By", _TOOL,
     "Bytes of tools' results that models were sent, each result once.")
+RESULT_RESENT: Final = _metric("agent_otel.tool.result.resent", COUNTER, "By", _TOOL,
+    "Bytes of tools' results that models were sent again, after the first delivery.")
 RESULTS_UNMATCHED: Final = _metric("agent_otel.tool.results.unmatched", COUNTER, "{result}", (),
     "Results in model requests that belong to no tool call seen.")
 TOOL_FOLLOWUPS: Final = _metric("agent_otel.tool.followups", COUNTER, "{call}", (GEN_AI_TOOL_NAME, OUTCOME),
@@ -220,6 +240,13 @@ REQUEST_STABLE: Final = _metric("agent_otel.model.request.stable_prefix", HISTOG
     SHARE_BUCKETS)
 CACHED_TOKENS: Final = _metric("agent_otel.model.cached_tokens", COUNTER, "{token}", (),
     "Tokens of prompts that providers say they had cached.")
+_MODEL = (REQUEST_MODEL,)
+CONTEXT_UTILIZATION: Final = _metric("agent_otel.model.context.utilization", HISTOGRAM, "1", _MODEL,
+    "Tokens of a request ÷ the model's context window, where it is known.", UTILIZATION_BUCKETS)
+CONTEXT_NEAR: Final = _metric("agent_otel.model.context.near", COUNTER, "{request}", _MODEL,
+    "Requests of AGENT_OTEL_PAYLOAD_NEAR_RATIO of the context window or more.")
+CONTEXTS_REJECTED: Final = _metric("agent_otel.model.context.rejected", COUNTER, "{request}", _MODEL,
+    "Requests that the provider refused because they are longer than the context window.")
 HISTORY_LOST: Final = _metric("agent_otel.model.history.lost", COUNTER, "{request}", (AGENT_NAME,),
     "Requests from the second turn on that have none of the earlier turns' messages.")
 HISTORY_DOUBLED: Final = _metric("agent_otel.model.history.doubled", COUNTER, "{request}", (AGENT_NAME,),
@@ -304,4 +331,4 @@ REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED
 # Limits of distinct label values; further names become `_other`.
 NAME_LIMITS: Final = {
     GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200, ERROR_TYPE: 100, COMPONENT: 100,
-    RUNTIME: 30}  # fmt: skip
+    RUNTIME: 30, REQUEST_MODEL: 50}  # fmt: skip

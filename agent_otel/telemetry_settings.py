@@ -16,6 +16,7 @@ from agent_otel._internal.setting_kinds import (
     SIZE,
     SWITCH,
     TEXT,
+    WINDOWS,
     choice,
     setting,
 )
@@ -149,4 +150,11 @@ class TelemetrySettings:
         "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
         "caps scale with it but that of `activity_input`. `transport.message` is the largest response that carries "
         "results of this process, such as 10MB behind API Gateway; Lambda, Vercel, Cloud Run functions are detected.",
+    )
+    context_windows: frozenset[tuple[str, int]] = setting(
+        "AGENT_OTEL_CONTEXT_WINDOWS",
+        WINDOWS,
+        frozenset(),
+        "Context windows of models in tokens, by the names in requests: `my-model=128000,deployment-7=200k`. They "
+        "replace those of genai-prices, which `agent-otel[prices]` installs.",
     )

@@ -9,7 +9,7 @@ from grafana_foundation_sdk.models.common import StackingMode
 from agent_otel import semconv
 from agent_otel.alerts.promql import share
 from agent_otel.alerts.rule_types import JOB
-from dashboards import links
+from dashboards import carrying, links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
@@ -428,7 +428,7 @@ DASHBOARD = Frame(
     uid=links.EXECUTIONS,
     title="Agents: executions",
     description="The cost of an agent's run, the parts of its requests, and its limits and remedies.",
-    rows=(_GLANCE, _RUNS, _COST, _REQUEST, _REMEDIES, _CLAIM),
+    rows=(_GLANCE, _RUNS, _COST, _REQUEST, carrying.CONTEXT, _REMEDIES, _CLAIM),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),
         "agent": (semconv.EXECUTION_TOOL_CALLS, semconv.AGENT_NAME),

@@ -40,6 +40,7 @@ _NAMED = {
     semconv.WORKFLOW_NAME: (semconv.PAYLOAD_SIZE, "_count"),
     semconv.ACTIVITY: (semconv.PAYLOAD_SIZE, "_count"),
     semconv.COMPONENT: (semconv.PAYLOAD_COMPONENT, ""),
+    semconv.REQUEST_MODEL: (semconv.CONTEXTS_REJECTED, ""),
 }
 
 
@@ -69,7 +70,7 @@ def _folded(name: str, over: str) -> str:
 
 
 def _all_folded() -> str:
-    # The names whose folding hides a culprit. A sum over all seven would count one call several times.
+    # The names whose folding hides a culprit. A sum over all would count one call several times.
     names = (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME, semconv.ACTIVITY)
     return " + ".join(f"({or_zero(_folded(name, RANGE))})" for name in names)
 

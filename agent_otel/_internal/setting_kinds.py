@@ -165,6 +165,25 @@ def _cap(entry: str) -> tuple[str, str, int]:
     return runtime, boundary, size
 
 
+def _windows(text: str) -> frozenset[tuple[str, int]]:
+    windows = filter(None, (_usable_window(entry.strip()) for entry in text.split(",") if entry.strip()))
+    return frozenset(dict(windows).items())
+
+
+def _usable_window(entry: str) -> tuple[str, int] | None:
+    """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
+    model, _, tokens = (word.strip() for word in entry.rpartition("="))
+    try:
+        window = _limit(tokens)
+    except ValueError:
+        window = 0
+    if model and window:
+        return model, window
+    variable, example = "AGENT_OTEL_CONTEXT_WINDOWS", "`model=tokens`, such as my-model=128000 or my-model=128k"
+    errors.warn_once(f"setting {variable} {entry}", f"{variable}: {entry!r} is not {example}; left out")
+    return None
+
+
 def _capture(text: str) -> bool:
     modes = {"no_content": False, "event_only": False, "span_only": True, "span_and_event": True}
     if text.lower() in modes:
@@ -206,6 +225,7 @@ PORT: Final = Kind("port", _port)
 PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
+WINDOWS: Final = Kind("`model=tokens`, comma separated", _windows)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import answers, execution_context, model_calls, request_history, tool_definitions
-from agent_otel.core.execution_state import Fragment
+from agent_otel.core import answers, execution_context, model_calls, request_history, request_shares, tool_definitions
+from agent_otel.core.execution_state import NO_SHARES, Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.model_tokens import SentRequest
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
+from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.size import Size, size
@@ -57,12 +57,17 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     for call in shown:
         model_calls.record(out, request, call, execution_id)
     undelivered: Sequence[SeenCall] = ()
-    conversation = None
+    conversation, before = None, NO_SHARES
     if execution is not None:
         _probe(out, execution, sized)
-        undelivered, conversation = request_history.compare(out, request, execution, sized, known, new)
+        undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new)
         _pass_by(out, execution)
-    sent = SentRequest(request, sum(sizes.values()), execution, conversation)
+    shares, again = request_shares.add(before, sized, known, new)
+    if conversation is not None:
+        conversation.shares = shares
+    out.models.resent(again)
+    sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
+    out.models.series(request.model)
     if not (executions.has_fragments or undelivered):
         return sent, None
     return sent, answers.pending(out, request, execution, known, sized, new, undelivered)

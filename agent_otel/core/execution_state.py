@@ -107,6 +107,28 @@ class ReadTexts:
         return len(self.prints) // _PRINTS_PER_ENTRY
 
 
+class Shares(NamedTuple):
+    """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none."""
+
+    parts: int
+    bytes: dict[tuple[str, str], int]
+
+    def largest_part(self) -> str | None:
+        """Return the part with most bytes."""
+        sums: dict[str, int] = {}
+        for (part, _), part_bytes in self.bytes.items():
+            sums[part] = sums.get(part, 0) + part_bytes
+        return max(sums, key=sums.__getitem__, default=None)
+
+    def largest_tool(self) -> tuple[str, int] | None:
+        """Return the tool whose results have most bytes, and these."""
+        tools = ((size, tool) for (part, tool), size in self.bytes.items() if part == semconv.TOOL_RESULTS and tool)
+        size, tool = max(tools, default=(0, ""))
+        return (tool, size) if tool else None
+
+
+NO_SHARES = Shares(0, {})
+
 _STREAM_ENTRIES = 2
 _PARTS_PER_ENTRY = 12
 _MESSAGES_PER_ENTRY = 2
@@ -120,11 +142,13 @@ class Conversation:
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
     provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
-    model requests. The length counts entries of about 200 bytes each; a part takes 17 bytes.
+    model requests, ``token_sizes`` the tokens of the latest ones. ``shares`` are the bytes of the last request by part
+    and tool. The length counts entries of about 200 bytes each; a part takes 17 bytes.
     """
 
     __slots__ = (
-        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "task", "turns"),
+        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "shares", "task", "token_sizes"),
+        "turns",
         "user_messages",
     )
 
@@ -137,6 +161,8 @@ class Conversation:
         self.turns = 0
         self.has_restarted = False
         self.user_messages: dict[int, int] = {}
+        self.token_sizes: list[int] = []
+        self.shares = NO_SHARES
         self.parts = NO_PARTS
 
     def __len__(self) -> int:
@@ -219,6 +245,7 @@ class ExecutionState(Totals):
         "analysed",
         "call_ids",
         "carries",
+        "context",
         "copies",
         "few_turns",
         "followed",
@@ -248,6 +275,8 @@ class ExecutionState(Totals):
         self.forgotten = False
         #: Bytes, cap and turns left of the payload nearest to its cap.
         self.carries: tuple[int, int | None, int | None] | None = None
+        #: Tokens, window and turns left of the last model request.
+        self.context: tuple[int, int | None, int | None] | None = None
         #: Copies of each result in that payload.
         self.copies = 1
         #: Bytes of the results that were handed on since that payload.
@@ -293,12 +322,27 @@ class ExecutionState(Totals):
         return sum(len(one) for one in own if one is not None) + streams
 
 
-def carried_attributes(payload_bytes: int, cap_bytes: int | None, turns_left: int | None) -> dict[str, int | float]:
-    """Return span attributes of the payload nearest to its cap."""
-    found: dict[str, int | float] = {semconv.PAYLOAD_BYTES: payload_bytes}
-    if cap_bytes is not None:
-        found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
-        found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
-        if turns_left is not None:
-            found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+def state_attributes(state: ExecutionState) -> dict[str, int | float]:
+    """Return span attributes of the payload nearest to its cap, and of the last model request."""
+    found: dict[str, int | float] = {}
+    if state.carries is not None:
+        payload_bytes, cap_bytes, turns_left = state.carries
+        found[semconv.PAYLOAD_BYTES] = payload_bytes
+        if cap_bytes is not None:
+            found[semconv.PAYLOAD_CAP_BYTES] = cap_bytes
+            found[semconv.PAYLOAD_UTILIZATION] = payload_bytes / cap_bytes
+            if turns_left is not None:
+                found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
+    if state.context is not None:
+        found.update(context_attributes(*state.context))
+    return found
+
+
+def context_attributes(tokens: int, window: int | None, turns: int | None) -> dict[str, int]:
+    """Return span attributes of the use of a context window."""
+    found = {semconv.CONTEXT_TOKENS: tokens}
+    if window is not None:
+        found[semconv.CONTEXT_WINDOW] = window
+    if turns is not None:
+        found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
     return found

@@ -7,6 +7,7 @@ from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel.core import model_tokens
 from agent_otel.core.delivery import take
 from agent_otel.core.remedy_hooks import cannot_rewrite
 from agent_otel.core.types import ModelRequest
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.model_tokens import SentRequest
+    from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
@@ -138,16 +139,27 @@ class ModelVisit:
         usage, self._usage = self._usage, None
         if usage is None or self.sent is None or self.usage_is_told:
             return
-        self.sent.responded(self._out, usage)
+        model_tokens.responded(self._out, self.sent, usage)
+        self._is_told()
+
+    def _ended(self) -> None:
+        """Record the tokens at the end of a stream, estimated where it has shown none."""
+        self._tell_usage()
+        if self.sent is not None and not self.usage_is_told:
+            model_tokens.unreported(self._out, self.sent)
+            self._is_told()
+
+    def _is_told(self) -> None:
+        """Keep this layer and those above it from recording the tokens again."""
         visit: ModelVisit | None = self
         while visit is not None:
             visit.usage_is_told, visit = True, visit._above  # noqa: SLF001 - of this class
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         try:
             if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
                 self._answered()
-                self._tell_usage()
+                self._ended()
             token, self._token = self._token, None
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
@@ -155,13 +167,15 @@ class ModelVisit:
                 except ValueError:
                     pass  # the call ends in another context than it began in; that context is no longer used
             self._settle()
+            if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
+                model_tokens.failed(self._out, self.sent, error)
         except Exception:
             errors.report_error("model_request")
 
     def abandon(self) -> None:
         """Record the tokens of a stream that its consumer abandons, as far as it has come."""
         try:
-            self._tell_usage()
+            self._ended()
         except Exception:
             errors.report_error("model_request.response")
 

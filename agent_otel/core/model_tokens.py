@@ -6,14 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from agent_otel._internal import fork
-from agent_otel.core import execution_context
+from agent_otel.core import context_window
 from agent_otel.core.execution_state import Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
-    from agent_otel.core.execution_state import Conversation, ExecutionState
-    from agent_otel.core.types import ModelRequest
+    from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
 
@@ -31,41 +30,37 @@ def _renew() -> None:
 fork.after_fork(_renew)
 
 
-class SentRequest:
-    """A request that was sent, until its response shows its tokens."""
+def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
+    """Add the tokens of a response to the conversation, the execution and the run."""
+    if usage.cached:
+        out.metrics.cached(usage.cached)
+    state = sent.execution
+    with _lock:
+        totals = state if sent.run is None else sent.run
+        if totals is not None:
+            totals.tokens = totals.tokens or Tokens()
+            totals.tokens.add(usage)
+        if sent.conversation is not None and usage.input:
+            sent.conversation.input_tokens, sent.conversation.bytes = usage.input, sent.bytes
+        if state is not None and usage.input:
+            state.last_requests = {**(state.last_requests or {}), sent.is_inside: (usage.input, sent.bytes)}
+    if usage.input:
+        context_window.used(out, sent, usage.input, is_estimated=False)
 
-    __slots__ = ("bytes", "conversation", "execution", "is_inside", "model", "run")
 
-    def __init__(
-        self,
-        request: ModelRequest,
-        request_bytes: int,
-        execution: ExecutionState | None,
-        conversation: Conversation | None,
-    ) -> None:
-        run = execution_context.current_run()
-        self.model = request.model
-        self.bytes = request_bytes
-        self.execution = execution
-        self.conversation = conversation
-        self.run = None if run is None else run.totals
-        #: True for a request of an agent inside a tool.
-        self.is_inside = running() is not None
+def unreported(out: Telemetry, sent: SentRequest) -> None:
+    """Estimate the tokens of a request whose stream has ended without any."""
+    known = sent.conversation
+    ratio = USUAL_BYTES if known is None or not known.input_tokens else known.bytes / known.input_tokens
+    context_window.used(out, sent, max(1, round(sent.bytes / ratio)), is_estimated=True)
 
-    def responded(self, out: Telemetry, usage: Usage) -> None:
-        """Add the tokens of the response to the conversation, the execution and the run."""
-        if usage.cached:
-            out.metrics.cached(usage.cached)
-        state = self.execution
-        with _lock:
-            totals = state if self.run is None else self.run
-            if totals is not None:
-                totals.tokens = totals.tokens or Tokens()
-                totals.tokens.add(usage)
-            if self.conversation is not None and usage.input:
-                self.conversation.input_tokens, self.conversation.bytes = usage.input, self.bytes
-            if state is not None and usage.input:
-                state.last_requests = {**(state.last_requests or {}), self.is_inside: (usage.input, self.bytes)}
+
+def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:
+    """Count a request that its provider refused because of its length; of all layers that see the error, one does."""
+    if not sent.has_failed:
+        sent.has_failed = True
+        if context_window.is_rejection(error):
+            context_window.rejected(out, sent)
 
 
 def input_tokens(execution_id: str | None) -> int | None:

@@ -14,7 +14,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel.core import execution_context, history_window, read_texts
-from agent_otel.core.execution_state import NO_PARTS, SeenParts
+from agent_otel.core.execution_state import NO_PARTS, NO_SHARES, SeenParts, Shares
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless_print
 from agent_otel.core.tool_visit import running
@@ -43,11 +43,12 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     sized: Sequence[Sized],
     calls: Mapping[int, SeenCall],
     new: Collection[SeenCall],
-) -> tuple[Sequence[SeenCall], Conversation | None]:
+) -> tuple[Sequence[SeenCall], Conversation | None, Shares]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
     ``calls`` are the calls whose results it holds, by the results' indexes, ``new`` those that no request held before.
-    Return the calls whose results it should hold, and no request held; and its conversation, None where it begins none.
+    Return the calls whose results it should hold, and no request held; its conversation, None where it begins none; and
+    the shares of the parts that it repeats from the request before.
     """
     agent = execution_context.agent_of(request.agent)
     if request.doubled or _is_doubled(sized):
@@ -60,6 +61,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
     if execution.tracks:
         _read(execution, conversation, sized, continues=continues)
+    shares = NO_SHARES if conversation is None else _shares(conversation, continues=continues, keeps=request.continued)
     undelivered: Sequence[SeenCall] = ()
     if request.continued:  # the provider has the earlier messages
         lost, execution.is_continued = False, True
@@ -74,7 +76,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
                 _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
-            return undelivered, None  # it begins no conversation
+            return undelivered, None, NO_SHARES  # it begins no conversation
         conversation = executions.conversation(execution, key)
         conversation.turns = history_window.begin(conversation, parts)
     if not lost:
@@ -82,7 +84,16 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     _count_turn(execution, conversation, parts)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts, None if lost else messages_now)
-    return undelivered, conversation
+    return undelivered, conversation, shares
+
+
+def _shares(conversation: Conversation, *, continues: bool, keeps: bool) -> Shares:
+    """Return the shares of what a request repeats from the one before, or of what its provider ``keeps`` of it."""
+    if keeps:
+        return Shares(0, conversation.shares.bytes)
+    # Not those of another request, which a second thread sends in the same conversation.
+    is_of_these = conversation.shares.parts == len(conversation.parts.prints)
+    return conversation.shares if continues and is_of_these else NO_SHARES
 
 
 def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts) -> None:

@@ -16,7 +16,7 @@ from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, hidden, without
-from agent_otel.core.execution_state import carried_attributes
+from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
 from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
@@ -307,8 +307,8 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
     execution_context.describe(attributes, asked.execution)
     if call.turn:
         attributes[semconv.TURN] = call.turn
-    if call.state is not None and call.state.carries is not None:
-        attributes.update(carried_attributes(*call.state.carries))
+    if call.state is not None and (call.state.carries or call.state.context):
+        attributes.update(state_attributes(call.state))
     return attributes
 
 

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 class Usage(NamedTuple):
     """Tokens of one response; 0 where the provider reports none.
 
-    ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, and ``media`` are
-    those of images, audio and other media. ``output`` counts the response, of which ``reasoning`` are no text of it.
+    ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, ``written`` were
+    written to it, and ``media`` are those of images, audio and other media. ``output`` counts the response, of which
+    ``reasoning`` are no text of it.
     """
 
     input: int = 0
@@ -22,6 +23,7 @@ class Usage(NamedTuple):
     output: int = 0
     reasoning: int = 0
     media: int = 0
+    written: int = 0
 
     def joined(self, later: Usage, *, adds: bool = False) -> Usage:
         """Return the usage of a stream with that of a later item.
@@ -71,23 +73,26 @@ def _items(counts: Mapping[str, Any]) -> Usage:
     """Read OpenAI's Responses, LangChain, or Anthropic, which counts the tokens of its cache apart."""
     details = fields(counts.get("input_tokens_details")) or fields(counts.get("input_token_details"))
     written = fields(counts.get("output_tokens_details")) or fields(counts.get("output_token_details"))
-    cached, apart = _count(details, "cached_tokens", "cache_read"), 0
+    cached, put, apart = _count(details, "cached_tokens", "cache_read"), _count(details, "cache_creation"), 0
     if not details:
         cached = _count(counts, "cache_read_input_tokens")
-        apart = _count(counts, "cache_read_input_tokens", "cache_creation_input_tokens")
+        put = _count(counts, "cache_creation_input_tokens")
+        apart = cached + put
     return Usage(
         _count(counts, "input_tokens") + apart,
         cached,
         _count(counts, "output_tokens"),
         _count(written, "reasoning_tokens", "reasoning"),
         _count(details, "audio_tokens", "image_tokens", "audio", "image"),
+        put,
     )
 
 
 def _bedrock(counts: Mapping[str, Any]) -> Usage:
     cached = _count(counts, "cacheReadInputTokens")
-    read_in = cached + _count(counts, "inputTokens", "cacheWriteInputTokens")
-    return Usage(read_in, cached, _count(counts, "outputTokens"))
+    put = _count(counts, "cacheWriteInputTokens")
+    read_in = cached + put + _count(counts, "inputTokens")
+    return Usage(read_in, cached, _count(counts, "outputTokens"), written=put)
 
 
 def _gemini(counts: Mapping[str, Any]) -> Usage:

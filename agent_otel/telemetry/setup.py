@@ -14,6 +14,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.telemetry import destinations, forked, providers
 from agent_otel.telemetry import flush as lifecycle
+from agent_otel.telemetry.model_metrics import ModelMetrics
 from agent_otel.telemetry.payload_metrics import PayloadMetrics
 from agent_otel.telemetry.tool_metrics import Metrics
 
@@ -66,13 +67,14 @@ _attempts = _Attempts()
 class Telemetry:
     """The tracer, the metrics and the settings of this process."""
 
-    __slots__ = ("args_key", "captures", "metrics", "payloads", "settings", "tracer")
+    __slots__ = ("args_key", "captures", "metrics", "models", "payloads", "settings", "tracer")
 
     def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
         self.payloads = PayloadMetrics(metrics)
+        self.models = ModelMetrics(metrics)
         self.captures = chosen.capture_content
         # Repeats are counted within one process, so a random key is sufficient without a configured one.
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)

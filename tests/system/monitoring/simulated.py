@@ -36,14 +36,17 @@ PROCESSES = (
     Process(RESEARCH, "research-0:9464", 0, 80),
     Process(RESEARCH, "research-0:9464", 80, STEPS),
 )
+_WINDOWS = "gpt-4o=128k"
 _SETTINGS = {
     SUPPORT: {
+        "AGENT_OTEL_CONTEXT_WINDOWS": _WINDOWS,
         "AGENT_OTEL_RESULT_CEILING_BYTES": "400KiB",
         "AGENT_OTEL_MAX_TOOL_CALLS": "40",
         "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS": "1",
         "AGENT_OTEL_TOOL_POLICY": "code",
     },
     RESEARCH: {
+        "AGENT_OTEL_CONTEXT_WINDOWS": _WINDOWS,
         "AGENT_OTEL_CLAIM_CHECK": "memory:",
         "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30",
         "AGENT_OTEL_CLAIM_CHECK_BYTES": "300KiB",

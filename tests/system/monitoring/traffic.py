@@ -233,6 +233,7 @@ def mishap(number: int) -> Work:
         talk.refuse("web_search", {"quary": number})
         yield
         talk.forget()
+        talk.exceed()
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.
         handler.enter_model(ModelReader(_fail), Invocation(None, (), {}))
         telemetry().metrics.summarized(semconv.MADE)

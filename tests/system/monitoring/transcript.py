@@ -5,6 +5,7 @@ Everything goes through the doors that adapters use.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,10 @@ from agent_otel.core.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: The model of all agents, and its context window in tokens.
+MODEL = "gpt-4o"
+WINDOW = 128_000
 
 _INNER = ToolReader(PRODUCED, lambda invocation: invocation.args[0], ToolResult)
 _OUTER = ToolReader(HANDED_BACK, lambda invocation: invocation.args[0], ToolResult, awaits=_INNER)
@@ -114,12 +119,12 @@ class Transcript:
 
     def ask(self, cached_tokens: int = 0, *, is_final: bool = False) -> None:
         """Send the conversation to a model, which answers with a short text; unless it is final, with calls, too."""
-        self._request(ModelRequest(list(self.parts), agent=self._agent), cached_tokens, is_final=is_final)
+        self._request(self._asked(), cached_tokens, is_final=is_final)
         self.parts.append(RequestPart(semconv.ASSISTANT, "Let me look further into that. " * 4))
 
     def ask_with_everything_twice(self) -> None:
         """Send the conversation with each message two times in it."""
-        self._request(ModelRequest(list(self.parts), agent=self._agent, doubled=True), 0)
+        self._request(self._asked(doubled=True), 0)
 
     def redefine(self, properties: dict[str, Any]) -> None:
         """Begin with tools of which one has these properties."""
@@ -180,11 +185,23 @@ class Transcript:
         self.parts.append(RequestPart(semconv.TOOL_RESULTS, sent, call_id))
         self.state["messages"].append({"role": "tool", "tool_call_id": call_id, "name": tool, "content": text})
 
+    def exceed(self) -> None:
+        """Send the conversation to a model that refuses it because of its length."""
+        refusal = ValueError(f"This model's maximum context length is {WINDOW} tokens.")
+        visit = handler.enter_model(_MODEL, Invocation(None, (self._asked(),), {}))
+        assert visit is not None
+        with contextlib.suppress(ValueError), visit:
+            raise refusal
+
+    def _asked(self, **more: Any) -> ModelRequest:
+        return ModelRequest(list(self.parts), agent=self._agent, model=MODEL, **more)
+
     def _request(self, request: ModelRequest, cached_tokens: int, *, is_final: bool = False) -> None:
         visit = handler.enter_model(_MODEL, Invocation(None, (request,), {}))
         assert visit is not None
+        tokens = sum(len(_text(part.value)) for part in request.parts) // 4
         with visit:
-            visit.returned({"usage": Usage(cached=cached_tokens), "asks": not is_final})
+            visit.returned({"usage": Usage(tokens, min(cached_tokens, tokens), 40), "asks": not is_final})
 
 
 def _text(result: object) -> str:

@@ -48,10 +48,10 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
     [
         (CHAT, Usage(1000, 768, 200, 150, 40)),
         (RESPONSES, Usage(1000, 768, 200, 150)),
-        (ANTHROPIC, Usage(1000, 768, 200)),
-        (LANGCHAIN, Usage(1000, 768, 200, 150)),
+        (ANTHROPIC, Usage(1000, 768, 200, written=200)),
+        (LANGCHAIN, Usage(1000, 768, 200, 150, written=200)),
         (GEMINI, Usage(1000, 768, 200, 150, 258)),
-        (BEDROCK, Usage(1000, 768, 200)),
+        (BEDROCK, Usage(1000, 768, 200, written=200)),
         ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
     ],
 )

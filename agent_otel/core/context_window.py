@@ -1,0 +1,96 @@
+"""The context window of a model as the cap of its requests: its use, the turns left, and requests above it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel import semconv
+from agent_otel.core.execution_state import context_attributes
+from agent_otel.core.models import models
+from agent_otel.core.plain import fields, text
+from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
+from agent_otel.measure.preview import clean
+
+if TYPE_CHECKING:
+    from agent_otel.core.models import ModelFacts
+    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.telemetry.setup import Telemetry
+
+_CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
+_CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
+_MOST_CHARACTERS: Final = 4_096
+_LOWEST, _HIGHEST = 400, 500
+# Providers without a code: Anthropic, Gemini, Bedrock, Mistral, vLLM and other servers, Ollama and llama.cpp.
+_MESSAGES: Final = re.compile(
+    r"prompt is too long|exceeds? (?:the )?context (?:limit|length|window|size)|exceeds the maximum number of tokens"
+    r"|input is too long for requested model|too large for model with \d+ maximum context|maximum context length"
+    r"|exceeds the available context size",
+    re.IGNORECASE,
+)
+
+
+def used(out: Telemetry, sent: SentRequest, tokens: int, *, is_estimated: bool) -> None:
+    """Record the tokens of a request against its model's window, and the requests that still fit at its growth."""
+    sizes: list[int] = []
+    if sent.conversation is not None:
+        # A new list, because another thread may read the one before.
+        sizes = [*sent.conversation.token_sizes, tokens][-LOOK_BACK:]
+        sent.conversation.token_sizes = sizes
+    more = {semconv.CONTEXT_ESTIMATED: True} if is_estimated else {}
+    models.when_known(sent.model, functools.partial(_record, out, sent, tokens, sizes, more))
+
+
+def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry, sent: SentRequest, tokens: int, sizes: list[int], more: dict[str, bool], facts: ModelFacts
+) -> None:
+    window, turns = facts.window, None
+    if window is not None:
+        out.models.series(sent.model).used(tokens / window, out.settings.payload_near_ratio)
+        turns = turns_to_cap(sizes, window)
+    if sent.execution is not None:
+        sent.execution.context = (tokens, window, turns)
+    if not sent.span.is_recording():
+        return
+    attributes: dict[str, Any] = {**context_attributes(tokens, window, turns), **more}
+    largest, tool = sent.shares.largest_part(), sent.shares.largest_tool()
+    if largest is not None:
+        attributes[semconv.CONTEXT_LARGEST_PART] = largest
+    if tool is not None:
+        attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool[0])
+        attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = tool[1]
+    sent.span.set_attributes(attributes)
+
+
+def rejected(out: Telemetry, sent: SentRequest) -> None:
+    """Count a request that its provider refused because it is longer than the window."""
+    out.models.series(sent.model).rejected.record(1)
+    if sent.span.is_recording():
+        sent.span.set_attribute(semconv.CONTEXT_REJECTED, value=True)
+
+
+def is_rejection(error: BaseException) -> bool:
+    """Return true for the error by which a provider refuses a request that is longer than the context window.
+
+    A provider's code decides. Providers without one have the status of a bad request and a text of their own.
+    """
+    if any(_CLASS in cls.__name__ for cls in type(error).__mro__):
+        return True
+    body = fields(getattr(error, "body", None))
+    inner = fields(body.get("error"))
+    codes = [text(each) for each in (getattr(error, "code", None), body.get("code"), inner.get("code"))]
+    if any(code in _CODES for code in codes):
+        return True
+    response = getattr(error, "response", None)
+    status = _status(error, response)
+    if status is not None and not _LOWEST <= status < _HIGHEST:
+        return False
+    return _MESSAGES.search(str(error)[:_MOST_CHARACTERS]) is not None
+
+
+def _status(error: BaseException, response: object) -> int | None:
+    """Return the HTTP status in an error of an SDK; None where it has none."""
+    metadata = fields(fields(response).get("ResponseMetadata"))  # botocore's
+    found = (getattr(error, "status_code", None), metadata.get("HTTPStatusCode"), getattr(error, "code", None))
+    return next((status for status in found if type(status) is int), None)

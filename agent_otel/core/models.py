@@ -1,0 +1,177 @@
+"""Windows and prices of models: the program's setting, else the table of genai-prices, read when a model is first used.
+
+Another interpreter reads the table, because it takes seconds and memory; a thread waits for it. A program that uses
+genai-prices has the table already.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel import settings
+from agent_otel._internal import errors, fork
+from agent_otel._internal.daemon_pool import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.core.usage import Usage
+
+_MOST_MODELS: Final = 256
+_MOST_WAITING: Final = 256
+_PATIENCE_SECONDS: Final = 120.0
+_TABLE: Final = "genai_prices"
+_PROGRAM: Final = (
+    "import runpy, sys; sys.path[:] = sys.argv[1].split('\\n'); runpy.run_path(sys.argv[2], {}, '__main__')"
+)
+
+
+class Cost(NamedTuple):
+    """US dollars of a request's input and of its output."""
+
+    input: float
+    output: float
+
+
+class ModelFacts(NamedTuple):
+    """The window of a model in tokens, and its prices; None and empty where they are unknown.
+
+    A tier holds the input tokens above which it applies to all tokens, and US dollars for a token that is input, read
+    from the cache, written to it, and output.
+    """
+
+    window: int | None = None
+    tiers: tuple[tuple[float, ...], ...] = ()
+
+    def cost(self, usage: Usage) -> Cost | None:
+        """Return the cost of a request; None for a model without prices."""
+        if not self.tiers:
+            return None
+        tier = self.tiers[0]
+        for each in self.tiers[1:]:
+            if usage.input > each[0]:
+                tier = each
+        _, whole, cached, written, output = tier
+        rest = usage.input - usage.cached - usage.written
+        read = rest * whole + usage.cached * cached + usage.written * written
+        return Cost(max(read, 0.0), usage.output * output)
+
+
+UNKNOWN: Final = ModelFacts()
+
+
+class Models:
+    """Windows and prices of the models in use."""
+
+    def __init__(self) -> None:
+        self._workers = Workers("models", 1)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all models and what waits for them, for a forked child, in which the thread does not run."""
+        self._lock = threading.Lock()
+        self._known: dict[str, ModelFacts] = {}
+        self._waiting: dict[str, list[Callable[[ModelFacts], None]]] = {}
+
+    def when_known(self, model: str | None, use: Callable[[ModelFacts], None]) -> None:
+        """Call ``use`` with the facts of a model: at once if they are known, else in a thread that reads them."""
+        facts = UNKNOWN if model is None else self._known.get(model)
+        if facts is None and model is not None:
+            facts = self._ask(model, use)
+        if facts is not None:
+            use(facts)
+
+    def _ask(self, model: str, use: Callable[[ModelFacts], None]) -> ModelFacts | None:
+        """Return the facts, or None when ``use`` will be called with them."""
+        with self._lock:
+            if model in self._known or len(self._known) >= _MOST_MODELS:
+                return self._known.get(model, UNKNOWN)
+            waiting = self._waiting.get(model)
+            if waiting is not None:
+                if len(waiting) >= _MOST_WAITING:
+                    return UNKNOWN
+                waiting.append(use)
+                return None
+            if not _has_table():
+                self._known[model] = facts = ModelFacts(configured().get(model))
+                return facts
+            self._waiting[model] = [use]
+        self._workers.submit(functools.partial(self._read, model))
+        return None
+
+    def _read(self, model: str) -> None:
+        try:
+            facts = _read(model)
+        except Exception:
+            errors.report_error("models.read")
+            facts = UNKNOWN
+        facts = facts._replace(window=configured().get(model, facts.window))
+        with self._lock:
+            self._known[model] = facts
+            waiting = self._waiting.pop(model, [])
+        for use in waiting:
+            _use(use, facts)
+
+
+@errors.guarded("models.use")
+def _use(use: Callable[[ModelFacts], None], facts: ModelFacts) -> None:
+    use(facts)
+
+
+@functools.lru_cache(maxsize=1)
+def configured() -> dict[str, int]:
+    """Return the windows that the setting gives, by model."""
+    return dict(settings.current().context_windows)
+
+
+@functools.lru_cache(maxsize=1)
+def _has_table() -> bool:
+    """Return true when genai-prices is installed; this loads nothing of it."""
+    from importlib.util import find_spec  # noqa: PLC0415 - for the first request of the first model
+
+    return _TABLE in sys.modules or find_spec(_TABLE) is not None
+
+
+def _read(model: str) -> ModelFacts:
+    """Read the facts of a model from the table, here where the program has loaded it, else in another interpreter."""
+    executable = Path(sys.executable or "").name
+    if f"{_TABLE}.data" in sys.modules or getattr(sys, "frozen", False) or not executable.startswith("python"):
+        from agent_otel._internal import price_table  # noqa: PLC0415 - where the table is read
+
+        found = price_table.read(model)
+    else:
+        found = _ask_other(model)
+    if found is None:
+        return UNKNOWN
+    return ModelFacts(found["window"], tuple(tuple(tier) for tier in found["tiers"]))
+
+
+def _ask_other(model: str) -> dict[str, Any] | None:
+    import subprocess  # noqa: PLC0415 - for the first request of a model
+    from importlib.metadata import version  # noqa: PLC0415
+
+    errors.warn_once(
+        "models table",
+        f"Context windows and prices of models are those of genai-prices {version('genai-prices')}.",
+        level=logging.INFO,
+    )
+    table = Path(__file__).parent.parent / "_internal" / "price_table.py"
+    # Without site, which would switch instrumentation on in that interpreter.
+    command = [sys.executable, "-I", "-S", "-c", _PROGRAM, "\n".join(map(os.path.abspath, sys.path)), str(table), model]
+    done = subprocess.run(  # noqa: S603 - this interpreter
+        command, capture_output=True, check=True, timeout=_PATIENCE_SECONDS, stdin=subprocess.DEVNULL
+    )
+    found: dict[str, Any] | None = json.loads(done.stdout)
+    return found
+
+
+#: The models of this process.
+models = Models()
+fork.after_fork(models.reset)

@@ -1,0 +1,106 @@
+"""The context window through an SDK: its use, the requests that still fit, estimates of streams, and rejections."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.replies import usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.testing.servers.openai import Json, Reply
+    from tests.environments import Environment
+
+ANSWER = "Fine."
+WINDOW = 4000
+_PROGRAM = """
+import json, sys
+import openai, prometheus_client
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+spans = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(spans))
+trace.set_tracer_provider(provider)
+import agent_otel
+from agent_otel._internal import errors
+
+client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+call = {"id": "call-1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+messages = [
+    {"role": "user", "content": "Find it."},
+    {"role": "assistant", "content": None, "tool_calls": [call]},
+    {"role": "tool", "tool_call_id": "call-1", "content": "row " * 500},
+]
+tracer = trace.get_tracer("program")
+def ask(**more):
+    with tracer.start_as_current_span("chat"):
+        try:
+            response = client.chat.completions.create(model="scripted", messages=messages, **more)
+            if more:
+                list(response)
+        except openai.BadRequestError:
+            pass
+
+with agent_otel.execution("run"):
+    for turn in range(5):
+        ask()
+        messages += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
+with agent_otel.execution("stream"):
+    ask(stream=True)
+messages.append({"role": "user", "content": "refuse"})
+ask()
+series = {}
+for family in prometheus_client.REGISTRY.collect():
+    for sample in family.samples:
+        if "model_context" in sample.name and sample.value and not sample.name.endswith(("_bucket", "_created")):
+            series[sample.name] = [sample.labels, sample.value]
+        if "resent" in sample.name and not sample.name.endswith("_created"):
+            series[sample.name] = [sample.labels, sample.value]
+shown = [dict(span.attributes) for span in spans.get_finished_spans() if span.name == "chat"]
+assert errors.errors == {}, errors.errors
+print(json.dumps([shown, series]))
+"""
+
+
+def test_a_growing_conversation_meets_its_window(environment: Callable[[str], Environment]) -> None:
+    def reply(request: Json) -> Reply:
+        if request["messages"][-1]["content"] == "refuse":
+            raise ValueError("This model's maximum context length is 4000 tokens.")
+        return ANSWER
+
+    with OpenAIServer(reply) as model:
+        done = environment("openai-agents").run(
+            _PROGRAM,
+            model.base_url,
+            env={
+                "AGENT_OTEL": "1",
+                "AGENT_OTEL_CONTEXT_WINDOWS": f"scripted={WINDOW}",
+                "AGENT_OTEL_METRICS": "prometheus",
+            },
+            check=True,
+        )
+        counted = [usage(request, ANSWER)[0] for request in model.requests]
+    shown, series = json.loads(done.stdout.splitlines()[-1])
+    *turns, streamed, refused = shown
+    assert [each["agent_otel.context.tokens"] for each in turns] == counted[:5]
+    assert {each["agent_otel.context.window"] for each in turns} == {WINDOW}
+    assert {each["agent_otel.context.largest_part"] for each in turns[:2]} == {"tool_results"}
+    assert {each["agent_otel.context.largest_tool"] for each in turns} == {"search"}
+    assert {each["agent_otel.context.largest_tool_bytes"] for each in turns} == {2000}
+    step = counted[4] - counted[3]
+    assert [each.get("agent_otel.context.turns_to_limit") for each in turns[:2]] == [None, None]
+    left = [(WINDOW - tokens) // step for tokens in counted[2:5]]
+    found = [each["agent_otel.context.turns_to_limit"] for each in turns[2:]]
+    assert all(abs(forecast - real) <= 1 for forecast, real in zip(found, left, strict=True)), (found, left)
+    assert streamed["agent_otel.context.estimated"] is True
+    assert refused["agent_otel.context.rejected"] is True
+    label = {"gen_ai_request_model": "scripted"}
+    assert series["agent_otel_model_context_utilization_count"] == [label, 6]
+    assert series["agent_otel_model_context_rejected_total"] == [label, 1]
+    assert series["agent_otel_tool_result_resent_bytes_total"] == [{"gen_ai_tool_name": "search"}, 2000 * 6]

@@ -1,0 +1,109 @@
+"""The context window: its use, the requests that still fit, and the requests that a provider refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_otel._internal.setting_kinds import WINDOWS
+from agent_otel.core.context_window import is_rejection
+from agent_otel.core.execution_state import Shares
+from agent_otel.core.models import ModelFacts
+from agent_otel.core.request_shares import divided
+from agent_otel.core.usage import Usage
+
+
+class _Error(Exception):
+    """An error of an SDK, with the attributes that it has."""
+
+    def __init__(self, message: str, **attributes: Any) -> None:
+        super().__init__(message)
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+
+class ContextWindowExceededError(_Error):
+    """The error of LiteLLM."""
+
+
+_LONG = "This model's maximum context length is 128000 tokens."
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _Error("too long", code="context_length_exceeded", status_code=400),  # OpenAI
+        _Error("too long", body={"error": {"code": "context_length_exceeded"}}),
+        _Error("400 prompt is too long: 213462 tokens > 200000 maximum", status_code=400),  # Anthropic
+        _Error("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", status_code=400),
+        _Error("The input token count (1050000) exceeds the maximum number of tokens allowed (1048576).", code=400),
+        _Error(
+            "An error occurred (ValidationException) when calling the Converse operation: Input is too long for "
+            "requested model.",
+            response={"ResponseMetadata": {"HTTPStatusCode": 400}},
+        ),
+        _Error("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", status_code=400),
+        _Error(_LONG, status_code=400),  # vLLM
+        ContextWindowExceededError("too long"),
+    ],
+)
+def test_a_request_above_the_window_is_recognised(error: Exception) -> None:
+    assert is_rejection(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        _Error("You have exceeded your quota", code="insufficient_quota", status_code=429),
+        _Error("Invalid schema for function", code="invalid_function_parameters", status_code=400),
+        _Error(_LONG, status_code=500),
+        ValueError("no such page"),
+        _Error("", code=None, body="maximum context length"),
+    ],
+)
+def test_another_error_is_none(error: Exception) -> None:
+    assert not is_rejection(error)
+
+
+def test_the_parts_sum_up_to_the_total() -> None:
+    shares = {("system", ""): 333, ("tool_results", "search"): 333, ("user", ""): 334, ("assistant", ""): 0}
+    assert divided(1001, shares) == {
+        ("system", ""): 333,
+        ("tool_results", "search"): 333,
+        ("user", ""): 335,
+        ("assistant", ""): 0,
+    }
+    assert sum(divided(7, shares).values()) == 7
+    assert divided(7, {}) == {}
+    assert divided(7, {("user", ""): 0}) == {("user", ""): 0}
+
+
+def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:
+    shares = Shares(
+        4, {("user", ""): 90, ("tool_results", "a"): 60, ("tool_results", "b"): 50, ("tool_arguments", "b"): 70}
+    )
+    assert (shares.largest_part(), shares.largest_tool()) == ("tool_results", ("a", 60))
+    assert (Shares(0, {}).largest_part(), Shares(0, {}).largest_tool()) == (None, None)
+
+
+def test_a_tier_applies_above_its_number_of_tokens() -> None:
+    facts = ModelFacts(200_000, ((0, 3e-6, 3e-7, 3.75e-6, 1.5e-5), (200_000, 6e-6, 6e-7, 7.5e-6, 2.25e-5)))
+    cost = facts.cost(Usage(200_000, cached=100_000, output=1000, written=50_000))
+    assert cost == pytest.approx((0.15 + 0.03 + 0.1875, 0.015))
+    above = facts.cost(Usage(200_001, output=1000))
+    assert above == pytest.approx((1.200006, 0.0225))
+    assert ModelFacts().cost(Usage(1000)) is None
+
+
+def test_windows_are_tokens_by_model() -> None:
+    assert WINDOWS.parse("gpt-9=128k, team/model:7=200000,llama3.2:1b=8Ki") == {
+        ("gpt-9", 128_000),
+        ("team/model:7", 200_000),
+        ("llama3.2:1b", 8192),
+    }
+
+
+def test_a_bad_window_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    assert WINDOWS.parse("a=1000,b,=7,c=many,d=0") == {("a", 1000)}
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["AGENT_OTEL_CONTEXT_WINDOWS"] * 4
