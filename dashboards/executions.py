@@ -367,6 +367,7 @@ _REMEDIES = Row(
             "lower the target.",
             [Line(S.events(semconv.CONTEXT_SUMMARIES, by=(semconv.RESULT,)), legend(semconv.RESULT))],
             span=12,
+            states=(semconv.FAILED,),
         ),
     ),
 )

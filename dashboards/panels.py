@@ -50,12 +50,13 @@ COLOURS = {
     "stuck": "purple",
     "ignored": "red",
     "error": "red",
+    "failed": "red",
 }
 
 #: Texts in the place of a missing value.
 NO_DATA = "no data"
 NO_RUNTIME = "no durable runtime seen"
-_GREY = "#8e8e8e"
+GREY = "#8e8e8e"
 
 
 def none_of(state: str) -> Steps:
@@ -119,7 +120,9 @@ def stat_of(  # noqa: PLR0913 - the ways in which tiles differ
         .with_target(query.legend_format(who) if who else query)
     )
     # Prometheus extrapolates: what was counted is not always a whole number.
-    return panel.decimals(0) if unit == COUNT else panel
+    panel = panel.decimals(0) if unit == COUNT else panel
+    # Grafana by itself makes a long name too small to read.
+    return panel.text(common.VizTextDisplayOptions().title_size(_NAME).value_size(_NUMBER)) if who else panel
 
 
 def graph_of(  # noqa: PLR0913 - the ways in which graphs differ
@@ -301,6 +304,8 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
 
 
 REFS = "ABCDEFGHIJKLMNOP"
+#: Pixels of the letters of a tile that names somebody.
+_NAME, _NUMBER = 14, 26
 #: Pixels of the longest bound of a bucket.
 _AXIS = 72
 _LIMIT = [
@@ -318,7 +323,7 @@ def _fixed(color: str) -> list[d.DynamicConfigValue]:
 
 def _missing(text: str) -> d.SpecialValueMap:
     """Show a missing value in grey: without a mapping it has the colour of the lowest threshold."""
-    result = d.ValueMappingResult(text=text, color=_GREY)
+    result = d.ValueMappingResult(text=text, color=GREY)
     return d.SpecialValueMap(d.DashboardSpecialValueMapOptions(match=d.SpecialValueMatch.NULL_AND_NAN, result=result))
 
 

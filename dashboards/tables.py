@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as d
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from grafana_foundation_sdk.models.tempo import SearchTableType
 
-from dashboards.panels import BYTES, COUNT, NO_DATA, PROMETHEUS, REFS, SECONDS, SHARE, TRACES, instant
+from dashboards.panels import BYTES, COUNT, GREY, NO_DATA, PROMETHEUS, REFS, SECONDS, SHARE, TRACES, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,8 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
         panel = panel.with_target(instant(ref, column.expression).format(PromQueryFormat.TABLE))
         panel = panel.override_by_name(column.title, _column(column, is_sorted=column.title in sort_by))
     for name in keys.values():
-        properties = [d.DynamicConfigValue("custom.filterable", True)]
+        # The text of an empty table would stand in the place of an empty label.
+        properties = [d.DynamicConfigValue("custom.filterable", True), d.DynamicConfigValue("noValue", _NOTHING)]
         if given := (links or {}).get(name):
             properties.append(d.DynamicConfigValue("links", [_plain(link) for link in given]))
         panel = panel.override_by_name(name, properties)
@@ -104,6 +105,9 @@ def traces_of(title: str, description: str, query: str) -> Panel:
     )
 
 
+#: In the place of a value that a row does not have. Without the mapping, it has the colour of the lowest threshold.
+_NOTHING = "-"
+_MISSING = {"type": "special", "options": {"match": "null+nan", "result": {"text": _NOTHING, "color": GREY}}}
 #: Pixels. Columns of values are as wide as their titles, so that a dozen fit on a small screen; labels share the rest.
 _KEY_WIDTH = 110
 
@@ -113,9 +117,11 @@ def _plain(link: Link) -> dict[str, str]:
 
 
 def _column(column: Column, *, is_sorted: bool) -> list[d.DynamicConfigValue]:
-    letters = max(len(column.title), 7 if column.unit == COUNT else 10)
+    letters = max(len(column.title), 10 if column.unit == BYTES else 7)
     properties: list[d.DynamicConfigValue] = [
         d.DynamicConfigValue("unit", column.unit),
+        d.DynamicConfigValue("noValue", _NOTHING),
+        d.DynamicConfigValue("mappings", [_MISSING]),
         d.DynamicConfigValue("custom.width", 12 + 8 * letters + (16 if is_sorted else 0)),
     ]
     if column.unit in {BYTES, SHARE, SECONDS}:

@@ -7,13 +7,13 @@ import {
 import { lastValueFrom } from 'rxjs';
 
 type Series = { metric: Record<string, string>; value?: [number, string]; values?: [number, string][] };
-export type Target = { refId: string; legendFormat?: string; format?: string; result?: Series[] };
+export type Target = { refId: string; legendFormat?: string; format?: string; interval?: string; result?: Series[] };
 export type Panel = {
   type: string; title: string; description?: string; options: any; targets: Target[]; transformations?: any[];
   fieldConfig: { defaults: any; overrides: any[] };
   gridPos: { x: number; y: number; w: number; h: number }; collapsed?: boolean;
 };
-export type Board = { title: string; from: number; to: number; step: number; chosen: [string, string][]; panels: Panel[] };
+export type Board = { title: string; from: number; to: number; step: number; theme: string; window: number; chosen: [string, string][]; panels: Panel[] };
 
 export const board: Board = (window as any).board;
 const [from, to] = [dateTime(board.from * 1000), dateTime(board.to * 1000)];
@@ -47,7 +47,8 @@ const registry = new FieldConfigOptionsRegistry(() =>
 
 function configured(frames: DataFrame[], panel: Panel, theme: GrafanaTheme2): DataFrame[] {
   const custom = { ...(panel.type === 'table' ? TABLE : GRAPH), ...panel.fieldConfig.defaults.custom };
-  const fieldConfig = { ...panel.fieldConfig, defaults: { ...panel.fieldConfig.defaults, custom } };
+  // The name of a lone bar is the legend of its query, which each field has.
+  const fieldConfig = { ...panel.fieldConfig, defaults: { ...panel.fieldConfig.defaults, displayName: undefined, custom } };
   return applyFieldOverrides({
     data: frames, fieldConfig, theme, timeZone: 'utc', fieldConfigRegistry: registry, replaceVariables: (text) => text,
   });
@@ -65,12 +66,13 @@ function legend(target: Target, labels: Record<string, string>): string {
   return pairs.length ? `${__name__}{${pairs.join(', ')}}` : __name__ || 'Value';
 }
 
-function series(target: Target): DataFrame[] {
+function series(target: Target, bars: boolean): DataFrame[] {
   return (target.result ?? []).map(({ metric, value, values }) => {
     const points = values ?? [value!];
-    const named = { displayNameFromDS: legend(target, metric) };
+    const name = legend(target, metric);
+    const named = { displayNameFromDS: name, displayName: bars && target.legendFormat ? name : undefined };
     const fields: Field[] = [
-      { name: 'Time', type: FieldType.time, config: { interval: board.step * 1000 }, values: points.map((one) => one[0] * 1000) },
+      { name: 'Time', type: FieldType.time, config: { interval: (target.interval ? board.window : board.step) * 1000 }, values: points.map((one) => one[0] * 1000) },
       { name: 'Value', type: FieldType.number, labels: metric, config: named, values: points.map((one) => number(one[1])) },
     ];
     return { refId: target.refId, fields, length: points.length };
@@ -78,7 +80,7 @@ function series(target: Target): DataFrame[] {
 }
 
 export function graph(panel: Panel, theme: GrafanaTheme2): DataFrame[] {
-  return configured(panel.targets.flatMap(series), panel, theme);
+  return configured(panel.targets.flatMap((target) => series(target, panel.type === 'bargauge')), panel, theme);
 }
 
 export async function table(panel: Panel, theme: GrafanaTheme2): Promise<DataFrame | undefined> {

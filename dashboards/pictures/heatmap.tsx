@@ -5,7 +5,6 @@ import { interpolateOranges } from 'd3-scale-chromatic';
 
 import { board, type Panel } from './frames';
 
-const LEFT = 62;
 const BELOW = 44;
 
 // Cumulative buckets to buckets, the smallest first, as the data source does for the format `heatmap`.
@@ -24,10 +23,12 @@ function buckets(panel: Panel) {
 
 export function Heatmap({ panel, width, height }: { panel: Panel; width: number; height: number }) {
   const theme: GrafanaTheme2 = useTheme2();
+  const LEFT = panel.options.yAxis.axisWidth ?? 62;
   const rows = buckets(panel);
   const least = panel.options.filterValues.le;
   const most = Math.max(...rows.flatMap((row) => row.counts.map(([, count]) => count)), 0);
-  const colour = (share: number) => interpolateOranges(1 - share ** panel.options.color.exponent); // inverted on dark
+  const inked = (share: number) => (theme.isDark ? 1 - share : share);
+  const colour = (share: number) => interpolateOranges(inked(share ** panel.options.color.exponent));
   const unit = getDisplayProcessor({ field: { config: { unit: panel.options.yAxis.unit } }, theme });
   const text = (bound: number) => (Number.isFinite(bound) ? formattedValueToString(unit(bound)) : '+Inf');
   const [inner, tall] = [width - LEFT - 8, (height - BELOW - 8) / rows.length];

@@ -10,7 +10,7 @@ import { board, type Panel } from './frames';
 import { Inner } from './panels';
 
 const [CELL, GAP, EDGE, HEAD] = [30, 8, 16, 88];
-const theme = getThemeById('dark');
+const theme = getThemeById(board.theme);
 const column = (window.innerWidth - 2 * EDGE + GAP) / 24;
 
 function Placed({ panel }: { panel: Panel }) {

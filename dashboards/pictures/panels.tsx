@@ -21,6 +21,8 @@ export const Note = ({ text }: { text: string }) => (
   <div style={{ height: '100%', display: 'grid', placeItems: 'center' }}>{text}</div>
 );
 
+const nothing = (panel: Panel) => panel.fieldConfig.defaults.noValue ?? 'No data';
+
 function displayed(panel: Panel, theme: GrafanaTheme2): FieldDisplay[] {
   const { fieldConfig, options } = panel;
   return getFieldDisplayValues({
@@ -35,7 +37,7 @@ function Stat({ panel, width, height }: Drawn) {
   const [{ display }] = displayed(panel, theme);
   return (
     <BigValue value={display} width={width} height={height} theme={theme} colorMode={options.colorMode}
-      graphMode={options.graphMode} textMode={options.textMode} justifyMode={options.justifyMode} />
+      text={options.text} graphMode={options.graphMode} textMode={options.textMode} justifyMode={options.justifyMode} />
   );
 }
 
@@ -64,7 +66,7 @@ function Bars({ panel, width, height }: Drawn) {
 function Graph({ panel, width, height }: Drawn) {
   const frames = graph(panel, useTheme2());
   if (!frames.length) {
-    return <Note text="No data" />;
+    return <Note text={nothing(panel)} />;
   }
   return (
     <TimeSeries frames={frames} timeRange={timeRange} timeZone="utc" legend={panel.options.legend} width={width} height={height} />
@@ -78,5 +80,5 @@ function Table({ panel, width, height }: Drawn) {
   return frame ? (
     <TableNG data={frame} width={width} height={height} cellHeight={panel.options.cellHeight} sortBy={panel.options.sortBy}
       enableVirtualization={false} timeRange={timeRange} />
-  ) : <Note text="No data" />;
+  ) : <Note text={nothing(panel)} />;
 }

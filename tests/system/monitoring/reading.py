@@ -35,11 +35,13 @@ COLOURS = {
     "stuck": "purple",
     "ignored": "red",
     "error": "red",
+    "failed": "red",
 }
-#: Labels among whose values is a word with a colour.
-_VALUES = {semconv.OUTCOME: "ignored", semconv.RESULT: "error"}
+#: Labels among whose values are words with a colour, of which a series has one.
+_VALUES = {semconv.OUTCOME: ("ignored",), semconv.RESULT: ("error", "failed")}
 #: Labels with so many values that a graph shows the worst of them alone.
 _MANY = {TOOL, AGENT, semconv.COMPONENT}
+_GREY = {"type": "special", "options": {"match": "null+nan", "result": {"text": "-", "color": "#8e8e8e"}}}
 #: Pixels: of a letter of a heading, of what surrounds it, and of the arrow of a sorted column.
 _LETTER, _PADDING, _ARROW = 8, 12, 16
 #: Pixels of a table on a screen of 1366, less the menu and the edges.
@@ -107,6 +109,10 @@ def _table(panel: dict[str, Any]) -> Iterator[str]:
         widths += width
         if width < _PADDING + _LETTER * len(title) + (_ARROW if title in ordered else 0):
             yield f"the heading {title} is cut"
+        if given.get("noValue") != "-":
+            yield f"a missing {title} has the text of an empty table"
+        if "thresholds" in given and _GREY not in given.get("mappings", []):
+            yield f"a missing {title} has the colour of a good or a bad one"
     if widths > _NARROW * panel["gridPos"]["w"] / boards.WIDTH:
         yield f"is {widths} pixels wide"
 
@@ -118,17 +124,22 @@ def _graph(panel: dict[str, Any]) -> Iterator[str]:
     }
     for target in panel["targets"]:
         words, labels = target["legendFormat"].split(" "), re.findall(r"{{(\w+)}}", target["legendFormat"])
-        by_words = {COLOURS[word]: target["refId"] for word in words if word in COLOURS}
-        by_values = {COLOURS[_VALUES[name]]: rf"/\b{_VALUES[name]}\b/" for name in labels if name in _VALUES}
-        for colour, matcher in (by_words | by_values).items():
-            if overrides.get(matcher, {}).get("color") != {"mode": "shades", "fixedColor": colour}:
-                yield f"{target['legendFormat']} has not the colour {colour}"
+        for word in words:
+            if word in COLOURS and not _has_colour(overrides, target["refId"], word):
+                yield f"{word} has not its colour"
+        for values in (_VALUES[name] for name in labels if name in _VALUES):
+            if not any(_has_colour(overrides, rf"/\b{value}\b/", value) for value in values):
+                yield f"{target['legendFormat']} has no colour of {values}"
         many = _MANY & set(labels)
         if many and not re.match(r"(topk|bottomk)\(10, ", target["expr"]):
             yield f"shows each {many}, of which there may be hundreds"
     bars = panel["fieldConfig"]["defaults"]["custom"]["drawStyle"] == "bars"
     if bars != all(target.get("interval") == "$window" for target in panel["targets"]):
         yield "bars are not one for each window: an event is drawn more than once"
+
+
+def _has_colour(overrides: dict[str, dict[str, Any]], matcher: str, word: str) -> bool:
+    return overrides.get(matcher, {}).get("color") == {"mode": "shades", "fixedColor": COLOURS[word]}
 
 
 def _bars(panel: dict[str, Any]) -> Iterator[str]:

@@ -102,6 +102,13 @@ def _titled(board: Board, title: str) -> dict[str, Any]:
     return next(panel for panel in boards.panels(board) if panel["title"].startswith(title))
 
 
+def _leave_out(board: Board, column: str, name: str) -> None:
+    """Take a property of a column of the first table away."""
+    overrides = _first(board, "table")["fieldConfig"]["overrides"]
+    (override,) = (one for one in overrides if one["matcher"]["options"] == column)
+    override["properties"] = [one for one in override["properties"] if one["id"] != name]
+
+
 _MISTAKES: dict[str, Callable[[Board], None]] = {
     "a third open row": lambda board: list(boards.rows(board))[2].update(collapsed=False),
     "more than a screen": lambda board: _first(board, "table")["gridPos"].update(h=20),
@@ -111,6 +118,8 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     "a narrow heading": lambda board: _first(board, "table")["fieldConfig"]["overrides"][0]["properties"].append(
         {"id": "custom.width", "value": 10}
     ),
+    "a missing value in the colour of a bad one": lambda board: _leave_out(board, "p95", "mappings"),
+    "the text of an empty table in a cell": lambda board: _leave_out(board, "Tool", "noValue"),
     "a wide table": lambda board: _first(board, "table")["gridPos"].update(w=12),
     "an unsorted table": lambda board: _first(board, "table")["options"].update(sortBy=[]),
     "any colour": lambda board: _titled(board, "Follow-ups")["fieldConfig"].update(overrides=[]),
