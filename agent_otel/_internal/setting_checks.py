@@ -97,6 +97,13 @@ def corrections(chosen: Mapping[str, Any], explicit: Collection[str]) -> dict[st
                 f"{chosen['claim_check_bytes']} is above AGENT_OTEL_RESULT_CEILING_BYTES, {ceiling}; using {ceiling} "
                 "for both",
             )
+    above, target = chosen["summarize_above_tokens"], chosen["summarize_target_tokens"]
+    if above and target and target >= above:
+        found["summarize_target_tokens"] = None
+        _contradicts(
+            "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS",
+            f"{target} is no less than AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS, {above}; using {above // 2}",
+        )
     if chosen["caps"]:
         _runtimes({runtime for runtime, _, _ in chosen["caps"]})
     return found

@@ -116,17 +116,21 @@ def measured(**variables: str) -> Run:
     return Run(server.requests, done.stdout.splitlines()[-1])
 
 
-def table() -> str:
-    """Return the table of the runs with and without the variables."""
+def runs() -> dict[str, Run]:
+    """Return the runs with and without the variables."""
+    found = {"every message": measured()}
+    for name, value in (SUMMARISING | LIMITED).items():
+        found[f"`{name}={value}`"] = measured(**{name: value})
+    return found
+
+
+def table(found: dict[str, Run]) -> str:
+    """Return the table of runs."""
     rows = [
         "| | requests | tokens of the largest | of the last | of all | of them for summaries |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for name, variables in (
-        ("every message", {}),
-        *((f"`{name}={value}`", {name: value}) for name, value in (SUMMARISING | LIMITED).items()),
-    ):
-        run = measured(**variables)
+    for name, run in found.items():
         sizes, of_summaries = [tokens(request) for request in run.requests], sum(map(tokens, run.summaries))
         largest, last = max(map(tokens, run.of_agent)), tokens(run.of_agent[-1])
         rows.append(f"| {name} | {len(sizes)} | {largest:,} | {last:,} | {sum(sizes):,} | {of_summaries:,} |")
@@ -137,4 +141,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         search_and_answer(*sys.argv[1:])
     else:
-        print(table())
+        print(table(runs()))

@@ -199,6 +199,11 @@ CONFLICTS = {
         {"claim_check": "memory:", "claim_check_bytes": 32768, "result_ceiling_bytes": 32768},
         "AGENT_OTEL_CLAIM_CHECK_BYTES=65536 is above AGENT_OTEL_RESULT_CEILING_BYTES, 32768; using 32768 for both",
     ),
+    "the target of a summary is the size from which on there is one": (
+        {"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "1000", "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS": "1000"},
+        {"summarize_above_tokens": 1000, "summarize_target_tokens": None},
+        "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS=1000 is no less than AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS, 1000; using 500",
+    ),
     "a cap is set for a runtime that nobody knows": (
         {"AGENT_OTEL_CAPS": "temporl.payload=2MiB"},
         {"caps": frozenset({("temporl", "payload", 2097152)})},

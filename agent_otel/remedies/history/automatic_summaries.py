@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
 from agent_otel.messages.exchange import FORMATS
@@ -25,8 +27,7 @@ from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.dialogue import TOOL
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
-from agent_otel.remedies.history import summary_plan, summary_text, summary_view, turns
-from agent_otel.remedies.history.kept_summaries import Kept, KeptSummaries
+from agent_otel.remedies.history import summarizer, summary_plan, summary_view, turns
 from agent_otel.remedies.history.summarizer import Asking
 from agent_otel.remedies.history.summary_plan import weigh
 from agent_otel.remedies.history.summary_view import Summary
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.turns import History
     from agent_otel.settings import Settings
 
+_MOST_CHARACTERS: Final = 32 * 1024 * 1024
+_MOST_SUMMARIES: Final = 4096
 #: Seconds without a further attempt after a failure.
 _PAUSE_SECONDS: Final = 60.0
 #: A summary is worth its request when it removes a tenth of the tokens that are allowed.
@@ -169,8 +172,8 @@ class _Visit:
             return
         try:
             try:
-                text = await summary_text.summary(
-                    ask, summary_text.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
+                text = await summarizer.summary(
+                    ask, summarizer.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
                 )
             except Exception as error:  # of the model, its client, or the program's function
                 self._failed(error)
@@ -193,7 +196,7 @@ class _Visit:
     def _asked(self, text: str) -> Invocation:
         """Return the request that asks the agent's own model for a summary."""
         most = self._plan.summary_tokens if self._plan is not None else 0
-        prompt = PROMPTING[self._form].asking(self._body, summary_text.instructions(most), summary_text.TASK + text)
+        prompt = PROMPTING[self._form].asking(self._body, summarizer.instructions(most), summarizer.TASK + text)
         apart = self._exchange.apart
         if apart is None:
             raise TypeError("the request cannot be sent apart")
@@ -263,3 +266,65 @@ async def _keep(text: str, origin: Origin) -> bool:
 async def _akeep(text: str, origin: Origin) -> bool:
     check = policy.archive()
     return check is not None and await check.akeep_text(text, origin)
+
+
+class Kept(NamedTuple):
+    """The messages that stand for the ``replaced`` messages behind those of the system, opening messages apart."""
+
+    replaced: int
+    opening: int
+    messages: list[Any]
+    characters: int
+
+
+class KeptSummaries:
+    """A bounded cache of summaries."""
+
+    def __init__(self, most_characters: int = _MOST_CHARACTERS, most: int = _MOST_SUMMARIES) -> None:
+        self._most_characters = most_characters
+        self._most = most
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self._characters = 0
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+
+    @property
+    def is_empty(self) -> bool:
+        """True before the first summary."""
+        return not self._kept
+
+    def find(self, group: tuple[str, str], weights: Sequence[Weight]) -> Kept | None:
+        """Return the summary of the most messages; ``weights`` are those of the messages behind the system's.
+
+        ``group`` is a format and an owner, whose summaries no other gets.
+        """
+        found: Kept | None = None
+        with self._lock:
+            for key in _prefixes(group, weights):
+                kept = self._kept.get(key)
+                if kept is not None:
+                    self._kept.move_to_end(key)
+                    found = kept
+        return found
+
+    def keep(self, group: tuple[str, str], weights: Sequence[Weight], kept: Kept) -> None:
+        """Keep the summary of the first messages."""
+        *_, key = _prefixes(group, weights[: kept.replaced])
+        with self._lock:
+            before = self._kept.pop(key, None)
+            self._characters += kept.characters - (before.characters if before is not None else 0)
+            self._kept[key] = kept
+            while self._characters > self._most_characters or len(self._kept) > self._most:
+                self._characters -= self._kept.popitem(last=False)[1].characters
+
+
+def _prefixes(group: tuple[str, str], weights: Sequence[Weight]) -> list[int]:
+    """Return the keys of the first message, of the first two, and so on."""
+    keys, last = [], hash(group)
+    for weight in weights:
+        last = hash((last, weight.hash))
+        keys.append(last)
+    return keys

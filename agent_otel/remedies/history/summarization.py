@@ -14,19 +14,18 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import env, errors
 from agent_otel.messages import build
-from agent_otel.messages.fields import fields
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import compact
+from agent_otel.remedies.history.summary_plan import opening, units
 from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-    from agent_otel.messages.types import Transcript
     from agent_otel.remedies.history.turns import History
 
 CHUNK_TOKENS: Final = 8_000
@@ -34,7 +33,6 @@ CHUNK_TOKENS: Final = 8_000
 
 _MOST_ROUNDS: Final = 5
 _ID_DIGITS: Final = 16
-_SYSTEMS: Final = ("system", "developer")
 
 
 class _Plan(NamedTuple):
@@ -115,7 +113,7 @@ def _plan(messages: Sequence[Any], above_tokens: int, chunk_tokens: int, keep_tu
         return None
     texts = [_text(message) for message in compact(messages)]
     end = _end_of_old(history, keep_turns)
-    first = next((at for at in range(len(messages)) if not _is_opening(messages[at], history.seen[at])), 0)
+    first = opening(history)
     if end <= first or build.shape_of(messages) is None:
         return None
     return _Plan(first, end, messages[first:end], list(_chunks(history, texts, first, end, chunk_tokens)))
@@ -131,7 +129,7 @@ def _end_of_old(history: History, keep_turns: int) -> int:
 def _chunks(history: History, texts: list[str], first: int, end: int, chunk_tokens: int) -> Iterator[str]:
     """Yield the old part as texts of at most ``chunk_tokens``; longer only for a single call with its result."""
     piece, size = list[str](), 0
-    for start, stop in _units(history, first, end):
+    for start, stop in units(history, first, end):
         more = sum(map(tokens, texts[start:stop]))
         if piece and size + more > chunk_tokens:
             yield "\n".join(piece)
@@ -140,22 +138,6 @@ def _chunks(history: History, texts: list[str], first: int, end: int, chunk_toke
         size += more
     if piece:
         yield "\n".join(piece)
-
-
-def _units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of messages that must stay together: a call, its result, and the messages between them."""
-    last = {at: at for at in range(first, end)}
-    for call in history.calls:
-        if call.at in last and call.answer is not None:
-            last[call.at] = max(last[call.at], call.answer.at)
-    start = open_until = first
-    for at in range(first, end):
-        if at > open_until:
-            yield start, at
-            start = at
-        open_until = max(open_until, last[at])
-    if start < end:
-        yield start, end
 
 
 def _too_long(texts: list[str], target_tokens: int, chunk_tokens: int) -> list[str] | None:
@@ -195,12 +177,6 @@ def _tell(removed_bytes: int, old_messages: int) -> None:
     telemetry().metrics.removed(semconv.SUMMARIZE, max(removed_bytes, 0))
     event = {semconv.REMOVED_BYTES: removed_bytes, semconv.REMOVED_MESSAGES: old_messages}
     trace.get_current_span().add_event(semconv.CONTEXT_SUMMARIZE, event)
-
-
-def _is_opening(message: Any, seen: Transcript) -> bool:
-    """Return True for an opening message, which providers want first: a system's, or a user's without results."""
-    known = fields(message)
-    return (known.get("role") or known.get("type")) in _SYSTEMS or (seen.by_user and not seen.answered)
 
 
 def _text(message: Any) -> str:

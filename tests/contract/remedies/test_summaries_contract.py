@@ -45,7 +45,7 @@ print(json.dumps({"said": said, "ran": ran, "metrics": telemetry.metrics(), "mes
                   "errors": dict(errors.errors)}))
 """
 SUMMARISED = (
-    *("openai", "openai, streamed", "openai, responses", "anthropic", "anthropic, streamed", "bedrock"),
+    *("openai", "anthropic", "anthropic, streamed", "bedrock"),
     *("google-genai, streamed", "mistral, streamed", "ollama, streamed", "litellm"),
     *("langgraph, streamed", "openai-agents, responses", "pydantic-ai, streamed"),
 )

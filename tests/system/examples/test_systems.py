@@ -36,7 +36,7 @@ def test_a_long_run_goes_on_from_summaries(environment: Callable[[str], Environm
     table, requests, answer, summaries = _run(
         environment("langchain"),
         SUMMARISED,
-        "[script.table(), *(run := script.measured(**script.SUMMARISING)), len(run.summaries)]",
+        "[script.table(runs := script.runs()), *(run := [*runs.values()][1]), len(run.summaries)]",
     )
     assert table in PAGE
     cells = [[int(cell.replace(",", "")) for cell in row.split("|")[2:7]] for row in table.splitlines()[2:]]

@@ -136,8 +136,13 @@ def test_files_go_on_whole(environment: Callable[[str], Environment]) -> None:
 
 def test_requests_that_no_sdk_sends_keep_their_tools(environment: Callable[[str], Environment]) -> None:
     settings = {"AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": "2", "AGENT_OTEL_TRIM_RESULTS": "1"}
+    settings["AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS"] = "1000"
     child = environment("langchain").run(_OTHER_PROVIDER, env=settings, check=True)
     assert [
+        (
+            "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests through langchain, in this version of it or "
+            "of agent_otel; they go on as they are."
+        ),
         (
             "AGENT_OTEL_TRIM_RESULTS: without effect on calls through langchain, in this version of it or of "
             "agent_otel; they go on whole and unlimited."
