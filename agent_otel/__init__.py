@@ -4,6 +4,8 @@ Set ``AGENT_OTEL=1`` on an unchanged Python agent, and its tool calls become Ope
 metrics. This module imports nothing while the variable is unset, because it may be loaded at every interpreter start;
 its exports are loaded on first use. With the variable set, its import activates the package in programs whose start-up
 files do not run, such as packages on ``PYTHONPATH``, Lambda layers, zip archives and ``python -S``.
+
+pytest would warn that the package of its plugin is imported already: PYTEST_DONT_REWRITE.
 """
 
 import os as _os

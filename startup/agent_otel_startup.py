@@ -1,6 +1,7 @@
 """Start-up of agent-otel on Python 3.15 and later, whose ``.start`` files name a function; see SECURITY.md.
 
-It is a module of its own, so that nothing of the package is imported while the variable is unset.
+It is a module of its own, so that nothing of the package is imported while the variable is unset. pytest would warn
+that a module of its plugin's distribution is imported already: PYTEST_DONT_REWRITE.
 """
 
 import os

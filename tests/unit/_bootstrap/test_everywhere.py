@@ -18,8 +18,8 @@ import importlib, importlib.util, pkgutil, agent_otel
 
 has_cli = importlib.util.find_spec("click") is not None  # the command line is an extra
 for module in pkgutil.walk_packages(agent_otel.__path__, "agent_otel."):
-    # They need opentelemetry-instrumentation and PyInstaller, which load them.
-    if module.name in ("agent_otel._bootstrap.otel_instrumentor", "agent_otel._pyinstaller.hook-agent_otel"):
+    # They need opentelemetry-instrumentation, PyInstaller and pytest, which load them.
+    if module.name.endswith(("_bootstrap.otel_instrumentor", "_pyinstaller.hook-agent_otel", "testing.plugin")):
         continue
     if has_cli or not module.name.startswith(("agent_otel.cli.", "agent_otel.alerts")):
         importlib.import_module(module.name)
