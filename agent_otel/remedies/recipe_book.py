@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 class Recipe(NamedTuple):
     """A failure and its remedy.
 
-    ``variables`` maps the variables to set to example values; the first is enough. ``page`` is the section of
-    docs/remedies.md.
+    ``variables`` maps the variables to set to example values; the first is enough. ``page`` is the page in
+    docs/remedies.
     """
 
     failure: str
@@ -79,14 +79,14 @@ _RECIPES: Final = (
             "A prompt cache ends at the first changed byte: AGENT_OTEL_TRIM_STEP_TURNS moves the cut in steps.",
             "A conversation that the provider keeps (`previous_response_id`) has nothing to trim.",
         ),
-        "views-of-the-history",
+        "views",
     ),
     Recipe(
         "The arguments of completed calls, such as whole files, are sent again with every request.",
         {"AGENT_OTEL_COMPACT_ARGUMENTS": "1"},
         "In requests, long arguments of completed calls become a marker, from the first request with their result on.",
         ("A model that is to see its own arguments again has to read the file.",),
-        "views-of-the-history",
+        "views",
     ),
 )
 

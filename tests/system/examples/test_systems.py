@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "remedies.md").read_text()
+PAGE = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "remedies").glob("*.md"))
 TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
 WEAKEST = "examples.systems.001_weakest_layer"
 LEAN = "examples.systems.000_lean_state"

@@ -48,7 +48,7 @@ class ObjectStore:
         errors.warn_once(
             f"expiry {scheme}",
             f"The claim check's store {scheme}: keeps expired results, unreadable, until a life-cycle rule of the "
-            f"bucket removes them. docs/remedies.md has the rule.",
+            f"bucket removes them. docs/remedies/stored-results.md has the rule.",
         )
 
     def put(self, key: str, data: bytes, ttl: float) -> None:

@@ -265,7 +265,7 @@ def test_objects_say_once_that_they_do_not_expire(
 
     assert [
         f"The claim check's store {scheme}: keeps expired results, unreadable, until a life-cycle rule of the bucket "
-        "removes them. docs/remedies.md has the rule."
+        "removes them. docs/remedies/stored-results.md has the rule."
         for scheme in ("s3", "gs")
     ] == caplog.messages
 
@@ -276,7 +276,7 @@ def test_the_documented_rule_of_a_bucket_is_accepted_and_meets_what_is_stored(
     boto3 = pytest.importorskip("boto3")
     for name, value in bucket.items():
         monkeypatch.setenv(name, value)
-    page = (ROOT / "docs" / "remedies.md").read_text()
+    page = (ROOT / "docs" / "remedies" / "stored-results.md").read_text()
     rules = {rule: json.loads(rule) for rule in re.findall(r"'(\{\"rules?\".*?\})'", page, re.DOTALL | re.IGNORECASE)}
     s3_rule, gs_rule, az_rule = rules.values()
     key = references.key("run", "node", "call")
