@@ -54,7 +54,7 @@ def test_each_python_block_is_a_test_that_passes(pytester: pytest.Pytester, monk
 def test_commands_parse_and_the_script_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     commands = [line.removeprefix("$ ") for block in _blocks("console") for line in block.splitlines()]
     install, *serving = commands
-    assert install == "pip install 'agent-otel[pytest]'"
+    assert install == "pip install '.[pytest]'"
     for command in serving:
         python, m, module, *arguments = shlex.split(command)
         assert [python, m, module] == ["python", "-m", "agent_otel.testing"]
