@@ -36,6 +36,8 @@ _GENAI = "as the GenAI conventions say"
 OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always",
     "`execute_tool`, `invoke_agent` or `invoke_workflow`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
+TOOL_DESCRIPTION: Final = _attribute("gen_ai.tool.description", "string",
+    "when a model request or an MCP server has defined the tool", "the tool's description, its first 256 characters")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
 AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI, "the agent on whose behalf the tool ran")
@@ -43,6 +45,12 @@ CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
     "the framework's thread or session, or the explicit execution")
 TURN: Final = _attribute("agent_otel.conversation.turn", "int", "when model requests are seen",
     "the number of the model request, in its conversation, that came before the call; counted from 1")
+_MCP = "on calls over the Model Context Protocol"
+MCP_METHOD_NAME: Final = _attribute("mcp.method.name", "string", _MCP, "`tools/call`")
+MCP_SESSION_ID: Final = _attribute("mcp.session.id", "string", f"{_MCP}, with a session over HTTP",
+    "the id that the server gave the session")
+NETWORK_TRANSPORT: Final = _attribute("network.transport", "string", f"{_MCP}, where the transport is available",
+    "`pipe` for standard input and output, `tcp` for HTTP")
 TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",
     "compact JSON, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
 TOOL_RESULT: Final = _attribute("gen_ai.tool.call.result", "string", "only with content capture",

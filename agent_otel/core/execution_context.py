@@ -7,12 +7,15 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
+from agent_otel.core import tool_names
 from agent_otel.core.execution_state import Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from opentelemetry.trace import Span
+
+    from agent_otel.core.types import McpCall
 
 
 def text_or_none(value: object) -> str | None:
@@ -192,14 +195,24 @@ def conversation() -> str | None:
     return None if run is None else run.conversation
 
 
-def describe(attributes: dict[str, Any], framework: str | None) -> None:
-    """Add the span attributes of what a call belongs to: conversation, workflow, and the step of a durable runtime.
+def describe(
+    attributes: dict[str, Any], tool: str, framework: str | None, turn: int, over_mcp: McpCall | None = None
+) -> None:
+    """Add the tool's description, the conversation with its turn, the workflow, and the step of a durable runtime.
 
-    The workflow is the one that the program named, else the runtime's, else the run's.
+    ``framework`` is the framework's thread or session. The workflow is the one that the program named, else the
+    runtime's, else the run's.
     """
+    description = tool_names.descriptions.get(tool)
+    if description is not None:
+        attributes[semconv.TOOL_DESCRIPTION] = description
+    if over_mcp is not None:
+        attributes.update(mcp_attributes(over_mcp))
     thread = framework or conversation()
     if thread:
         attributes[semconv.CONVERSATION_ID] = thread
+    if turn:
+        attributes[semconv.TURN] = turn
     step = None if runtime.get() is None else running_step()
     around = explicit.get() or step or outermost.get()
     workflow = None if around is None else around.workflow
@@ -211,6 +224,16 @@ def describe(attributes: dict[str, Any], framework: str | None) -> None:
         attributes[semconv.EXECUTION_ID] = step.execution
     if step is not None and step.attempt > 1:
         attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
+
+
+def mcp_attributes(call: McpCall) -> dict[str, Any]:
+    """Return the attributes of a call over the Model Context Protocol."""
+    attributes = {semconv.MCP_METHOD_NAME: semconv.MCP_METHOD}
+    if call.session:
+        attributes[semconv.MCP_SESSION_ID] = short(call.session)
+    if call.transport is not None:
+        attributes[semconv.NETWORK_TRANSPORT] = call.transport
+    return attributes
 
 
 def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:

@@ -14,14 +14,17 @@ from agent_otel.core import (
     remedy_hooks,
     step_visit,
     switches,
+    tool_names,
 )
 from agent_otel.core import payload as payloads
+from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
+from agent_otel.core.inside_call import Inside
 from agent_otel.core.names import plain_direction, plain_part, plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
-from agent_otel.core.tool_visit import Inside, Visit, enter_tool, is_suppressed, leave_handler, open_span, running
+from agent_otel.core.tool_visit import Visit, enter_tool, is_suppressed, leave_handler, open_span, running
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
 from agent_otel.telemetry.setup import report_integration, telemetry
@@ -59,6 +62,7 @@ __all__ = [
     "enter_step",
     "enter_stream",
     "enter_tool",
+    "execution_began",
     "execution_ended",
     "execution_named",
     "handing_back",
@@ -85,6 +89,7 @@ __all__ = [
     "result_remedies",
     "step_started",
     "text_bytes",
+    "tool_described",
 ]
 
 
@@ -103,6 +108,8 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | No
 def execution_ended(execution_id: str) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
+    if plain_id is not None:
+        durable_runs.ended(plain_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
         named_execution.end(telemetry(), plain_id, execution.workflow, None)
@@ -182,7 +189,7 @@ def enter_step(reader: StepReader, invocation: Invocation) -> step_visit.Wrapped
         return None
     try:
         step = reader.step(invocation)
-        return None if step is None else step_visit.WrappedStep(reader, payloads.named(step), invocation)
+        return None if step is None else step_visit.WrappedStep(reader, payloads.placed(step), invocation)
     except Exception:
         errors.report_error("step.enter")
         return None
@@ -199,7 +206,7 @@ def begin_step(
     """
     if not switches.enabled or switches.muted.get():
         return None
-    visit = step_visit.StepVisit(payloads.named(step), opened_by_handler=opened_by_handler)
+    visit = step_visit.StepVisit(payloads.placed(step), opened_by_handler=opened_by_handler)
     visit.begin(carried)
     return visit
 
@@ -208,6 +215,19 @@ def begin_step(
 def step_started() -> None:
     """Open the step's span: the runtime is about to run the step's code, and all interceptors have opened theirs."""
     step_visit.step_started()
+
+
+@errors.guarded("execution.began")
+def execution_began(execution_id: str, workflow: str, traceparent: str | None = None) -> None:
+    """Report the run of a workflow that begins, or goes on, in this process, which calls `execution_ended` later.
+
+    ``traceparent`` is the W3C header of a span that the runtime itself has propagated to the run.
+    """
+    execution_named(execution_id, workflow)
+    plain_id = execution_context.id_or_none(execution_id)
+    if switches.enabled and plain_id is not None:
+        workflow_name = execution_context.text_or_none(workflow)
+        durable_runs.began(plain_id, workflow_name, execution_context.text_or_none(traceparent))
 
 
 @errors.guarded("execution.named")
@@ -226,7 +246,7 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
     """
     if switches.enabled:
         try:
-            step_visit.payload(payloads.named(step), reading, started_ns, refused)
+            step_visit.payload(payloads.placed(step), reading, started_ns, refused)
         except Exception:
             errors.report_error("payload")
 
@@ -260,7 +280,7 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
 def payload_refused(step: Step, direction: str) -> None:
     """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
     if switches.enabled:
-        payloads.refused(payloads.named(step), direction)
+        payloads.refused(payloads.placed(step), direction)
 
 
 def handler_started(within: Span | None = None) -> None:
@@ -361,6 +381,13 @@ async def aremedied(reader: ToolReader, value: Any, invocation: Invocation) -> A
     if record is None:
         return value
     return await Visit(record, reader, is_outermost=False, opens_span=False).aremedied(value, invocation)
+
+
+@errors.guarded("tool.described")
+def tool_described(name: str, description: object) -> None:
+    """Report a tool's description, which no model request of this process may have."""
+    if switches.enabled:
+        tool_names.note_description(name, description)
 
 
 def _running() -> ToolInvocation | None:

@@ -276,10 +276,9 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, thread: str | None
         semconv.TOOL_CALL_ID: call.result.call_id,
         semconv.AGENT_NAME: agent,
         semconv.TOOL_FOLLOWUP: call.followup,
-        semconv.TURN: turn,
     }
     attributes.update({key: value for key, value in named.items() if value})
-    execution_context.describe(attributes, thread)
+    execution_context.describe(attributes, call.name, thread, turn)
     if out.captures:
         attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings.capture_bytes)
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings.capture_bytes)

@@ -89,6 +89,15 @@ def named(step: Step) -> Step:
     return step
 
 
+def placed(step: Step) -> Step:
+    """Do the same as `named`, and put the step into the execution that the program names around it.
+
+    The calls and model requests there belong to that execution.
+    """
+    step, identity = named(step), execution_context.explicit.get()
+    return step if identity is None else step._replace(execution=identity.id)
+
+
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction = carried.direction

@@ -46,7 +46,8 @@ class RunVisit:
         self.goes_on = goes_on
         self._token: Token[Run | None] | None = None
         agent = text_or_none(begun.agent)
-        self.run = Run(uuid.uuid4().hex, agent, id_or_none(begun.conversation), self)
+        conversation, workflow = id_or_none(begun.conversation), text_or_none(begun.workflow)
+        self.run = Run(uuid.uuid4().hex, agent, conversation, self, workflow)
         self._within = spans.current_span()
         is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
         self._span = None if is_traced else open_span(self._out, self._within, self.run)
@@ -98,7 +99,8 @@ class RunVisit:
                 pass  # the run ends in another context than it began in; that context is no longer used
 
     def _finish(self, error: BaseException | None) -> None:
-        self.finish(None if error is None or isinstance(error, _ENDS) else failures.error_type(error))
+        is_end = isinstance(error, _ENDS) or (self._reader.is_cancelled_at_end and not isinstance(error, Exception))
+        self.finish(None if error is None or is_end else failures.error_type(error))
 
     def finish(self, error_type: str | None = None) -> None:
         """End the run: record its totals, and end its span."""
@@ -112,7 +114,7 @@ class RunVisit:
         totals = run.totals
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
-            self._out.metrics.execution(None, run.agent, *sums)
+            self._out.metrics.execution(run.workflow, run.agent, *sums)
         if run.conversation is None:
             self._forget(run.id)
         acting = result_remedies()
@@ -146,12 +148,16 @@ def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan |
     """Open the span of a run where no span is open; None where there is one, or the setting excludes it."""
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
-    attributes = {semconv.OPERATION_NAME: semconv.INVOKE_AGENT, semconv.EXECUTION_ID: run.id}
+    operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
+    attributes = {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: run.id}
+    if run.workflow is not None:
+        attributes[semconv.WORKFLOW_NAME] = run.workflow
     if run.agent is not None:
         attributes[semconv.AGENT_NAME] = run.agent
     if run.conversation is not None:
         attributes[semconv.CONVERSATION_ID] = run.conversation
-    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_AGENT, run.agent or "", attributes)
+    name = run.workflow or run.agent or ""
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
 
 
 def enter_run(reader: RunReader, invocation: Invocation) -> RunVisit | None:

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
+from agent_otel import semconv
 from agent_otel._internal import errors, failures
 from agent_otel.core import execution_context
 from agent_otel.core import payload as payloads
+from agent_otel.core.durable_runs import durable_runs
+from agent_otel.core.executions import executions
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
@@ -62,14 +65,27 @@ class StepVisit:
         out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
             attributes = payloads.step_attributes(self.step)
+            self._describe(attributes)
             mode, name = out.settings.spans, self.step.activity or ""
-            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current)
+            around = functools.partial(durable_runs.around, out, self.step)
+            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
+            if self.span is not None:
+                durable_runs.opened(self.step, self.span.span)
         if self.span is not None:
             if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
                 self.span.write(self.weighed.attributes(), None, None)
             if self._carrier.let_go is None:
                 self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
             self.span.attach()
+
+    def _describe(self, attributes: dict[str, Any]) -> None:
+        """Add the conversation and the number of its last model request."""
+        conversation = execution_context.conversation()
+        if conversation:
+            attributes[semconv.CONVERSATION_ID] = conversation
+        state = None if self.step.execution is None else executions.known(self.step.execution)
+        if state is not None and state.turn:
+            attributes[semconv.TURN] = state.turn
 
     def weigh(self, carried: Payload) -> None:
         """Measure a payload of the step, and keep the one that is nearer to its cap."""
@@ -185,8 +201,14 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
     # No span for a retry: some runtimes retry a rejected payload a dozen times a second.
     if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
         name = step.activity or step.workflow or ""
-        span = spans.open_payload_span(out.tracer, name, payloads.step_attributes(step), started_ns)
+        parent, links = (None, ()) if _has_span() else durable_runs.around(out, step)
+        span = spans.open_payload_span(out.tracer, name, payloads.step_attributes(step), started_ns, parent, links)
+        durable_runs.opened(step, span.span)
     payloads.finish(out, step, span, weighed, None, refused=refused is not None)
+
+
+def _has_span() -> bool:
+    return trace.get_current_span().get_span_context().is_valid
 
 
 def _rank(weighed: MeasuredPayload) -> tuple[float, int]:

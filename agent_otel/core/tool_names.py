@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.core.plain import fields, listed, text
+from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +24,13 @@ _seen: dict[str, None] = {}
 #: Names of tools that adapters have called; read for each call, so without a function.
 called: dict[str, None] = {}
 _definitions: dict[int, None] = {}
+#: The beginnings of the tools' descriptions, as the last request or MCP server with another definition had them.
+descriptions: dict[str, str] = {}
 
 
 def reset() -> None:
     """Forget all names."""
-    for names in (_seen, called, _definitions):
+    for names in (_seen, called, _definitions, descriptions):
         names.clear()
 
 
@@ -64,8 +67,18 @@ def note_definitions(definitions: object, fingerprint: int) -> None:
     _definitions[fingerprint] = None
     if len(_definitions) > _MOST_DEFINITIONS:
         _drop_first(_definitions)
-    for name, _ in definitions_in(definitions):
+    for name, definition in definitions_in(definitions):
         note(name)
+        note_description(name, definition.get("description"))
+
+
+def note_description(name: str, description: object) -> None:
+    """Remember the description of a tool, if it has one."""
+    plain = text(description)
+    if plain:
+        descriptions[clean(name)] = clean(plain)
+        if len(descriptions) > _MOST:
+            _drop_first(descriptions)
 
 
 def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -82,5 +95,5 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
                 yield from definitions_in(known[key], depth - 1)
 
 
-def _drop_first(names: dict[Any, None]) -> None:
+def _drop_first(names: dict[Any, Any]) -> None:
     names.pop(next(iter(names), None), None)

@@ -18,11 +18,12 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, setting_checks
 from agent_otel.core import switches, tool_definitions
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+from agent_otel.core.inside_call import Inside
 from agent_otel.core.remedy_hooks import askipped, atake_turn, completed, result_remedies, skipped, take_turn
 from agent_otel.core.stage_comparison import show
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
-from agent_otel.core.types import LEFT_ALONE, PRODUCED
+from agent_otel.core.types import PRODUCED
 from agent_otel.telemetry import setup, spans
 
 if TYPE_CHECKING:
@@ -272,53 +273,6 @@ def _show_cut(record: ToolInvocation) -> None:
         show(tracer, record.span.span, record.name, record.produced.bytes, later, layer, why)
 
 
-class Inside:
-    """A wrapped function that the body of a running tool calls; it is no tool call, and its value is not the result."""
-
-    __slots__ = ("record",)
-
-    def __init__(self, record: ToolInvocation) -> None:
-        self.record = record
-
-    def __enter__(self) -> Self:
-        self.record.depth += 1
-        return self
-
-    def returned(self, value: Any) -> None:
-        """Ignore the value: it is not the result of the running tool."""
-
-    def skipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
-        """Return LEFT_ALONE: limits and the policy apply to the running tool call, not to a part of it."""
-        return LEFT_ALONE
-
-    def take_turn(self) -> None:
-        """Do nothing: the running tool call has its slot."""
-
-    async def atake_turn(self) -> None:
-        """Do nothing."""
-
-    async def askipped(self, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
-        """Return LEFT_ALONE."""
-        return LEFT_ALONE
-
-    def remedied(self, value: Any, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
-        """Return the value unchanged: the tool's own code reads it."""
-        return value
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:  # noqa: ARG002 - the signature of Visit
-        """Return the value unchanged."""
-        return value
-
-    def raised(self, error: Exception, invocation: Invocation) -> None:
-        """Ignore an exception: the tool's own code may handle it."""
-
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Ignore an exception."""
-
-    def __exit__(self, *_: object) -> None:
-        self.record.depth -= 1
-
-
 def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
     """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
     if not switches.enabled or switches.muted.get():
@@ -368,7 +322,7 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
         return _begin(reader, call)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
         # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
-        return Inside(current)
+        return Inside(current, call)
     return _begin(reader, call)
 
 

@@ -46,13 +46,20 @@ class Invocation:
             self.kwargs = {**self.kwargs, name: value}
 
 
+class McpCall(NamedTuple):
+    """A call over the Model Context Protocol: the id of the session, and the network transport, where available."""
+
+    session: str | None = None
+    transport: str | None = None
+
+
 class ToolCall(NamedTuple):
     """A tool call that a framework is about to make.
 
     ``execution`` is the framework's thread or session. ``call_id`` is the id that the model gave the call.
     ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent. ``host``
     is the name of the MCP client that a server of the program answers, ``announced`` the number of characters up to
-    which the tool's definition asks that client to pass a result on.
+    which the tool's definition asks that client to pass a result on. ``mcp`` is set for a call over that protocol.
     """
 
     name: str
@@ -64,6 +71,7 @@ class ToolCall(NamedTuple):
     is_agent: bool = False
     host: str | None = None
     announced: int | None = None
+    mcp: McpCall | None = None
 
 
 class ToolResult(NamedTuple):
@@ -215,8 +223,7 @@ class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
     ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
-    agent's name and ``execution`` the framework's thread, session or run id, where the wrapped function has them.
-    ``model`` is the model's name.
+    agent's name and ``execution`` the framework's thread, session or run id.
     ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
@@ -229,14 +236,12 @@ class ModelRequest(NamedTuple):
 
 
 class AgentRun(NamedTuple):
-    """A run of an agent that a framework begins: the agent's name, and the framework's thread or session.
-
-    ``traces`` is true when the framework, or another instrumentation of it, opens a span for the run.
-    """
+    """A run of an agent, or of a ``workflow`` of several; ``traces`` is true when another span for it is opened."""
 
     agent: str | None = None
     conversation: str | None = None
     traces: bool = False
+    workflow: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,13 +249,14 @@ class RunReader:
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
-    function has returned, or None. ``also_traced_by`` names instrumentors (``module:name``) that open a span for the
-    run.
+    function has returned, or None. ``also_traced_by`` names instrumentors (``module:name``) that open a span for it.
+    ``is_cancelled_at_end`` is true where the framework itself cancels the function when the run is over.
     """
 
     run: Callable[[Invocation], AgentRun | None]
     goes_on: Callable[[Any], Any] | None = None
     also_traced_by: tuple[str, ...] = ()
+    is_cancelled_at_end: bool = False
 
 
 class ResponseVisit(Protocol):

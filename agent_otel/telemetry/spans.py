@@ -13,11 +13,11 @@ from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextvars import Token
 
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span, SpanContext, Tracer
+    from opentelemetry.trace import Link, Span, SpanContext, Tracer
 
 _INVALID = trace.INVALID_SPAN
 DESCRIPTION_CHARACTERS = 8 * 1024
@@ -147,9 +147,18 @@ def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
 
 
 def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+    tracer: Tracer,
+    mode: str,
+    name: str,
+    attributes: dict[str, Any],
+    start_ns: int,
+    current: Span,
+    around: Callable[[], tuple[Span | None, Sequence[Link]]],
 ) -> OpenSpan | None:
-    """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step."""
+    """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step.
+
+    ``around`` returns the parent and the links of the span where none is current.
+    """
     if mode != "own":
         if current is not _INVALID and _is_step_span(current, name):
             current.set_attributes(attributes)
@@ -157,26 +166,43 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
         if mode == "enrich":
             return None
     title = f"{semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
-    return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+    parent, links = (None, ()) if current.get_span_context().is_valid else around()
+    within = None if parent is None else trace.set_span_in_context(parent)
+    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
 
 
-def open_run_span(tracer: Tracer, mode: str, operation: str, name: str, attributes: dict[str, Any]) -> OpenSpan | None:
+def open_run_span(  # noqa: PLR0913 - the fields of a span
+    tracer: Tracer,
+    mode: str,
+    operation: str,
+    name: str,
+    attributes: dict[str, Any],
+    *,
+    start_ns: int | None = None,
+    within: Context | None = None,
+) -> OpenSpan | None:
     """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
     if mode == "enrich":
         return None
     for key, value in attributes.items():
         attributes[key] = clean(value)
     title = f"{operation} {clean(name)}".rstrip()
-    return OpenSpan(tracer.start_span(title, None, SpanKind.INTERNAL, attributes), foreign=False)
+    span = tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns)
+    return OpenSpan(span, foreign=False)
 
 
-def open_payload_span(
-    tracer: Tracer, name: str, attributes: dict[str, Any], start_ns: int | None, parent: Span | None = None
+def open_payload_span(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer,
+    name: str,
+    attributes: dict[str, Any],
+    start_ns: int | None,
+    parent: Span | None = None,
+    links: Sequence[Link] = (),
 ) -> OpenSpan:
     """Open the span of a payload that is measured after its step or belongs to no step; it does not become current."""
     title = f"{semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     within = trace.set_span_in_context(parent) if parent is not None else None
-    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns), foreign=False)
+    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
 
 
 def _is_step_span(span: Span, name: str) -> bool:

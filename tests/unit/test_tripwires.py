@@ -395,11 +395,16 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     ),
     "langchain_callbacks.ending": lambda value: (None, (value,), {}),
     "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
+    "mcp_connections.beginning": lambda _: (_WithoutCode(), (), {}),
+    "mcp_connections.piping": lambda _: (None, (), {}),
+    "mcp_connections.requesting": lambda _: (_WithoutCode(), (), {}),
+    "mcp_connections.serving": lambda _: (None, (), {}),
+    "mcp_connections.subscribing": lambda _: (None, (), {}),
     "mcp.listing": lambda value: (
         _WithoutCode(),
         (),
         {},
-        _space(tools=[_space(name="t", inputSchema={"properties": value})]),
+        _space(tools=[_space(name="t", inputSchema={"properties": value}, description=value)]),
         None,
     ),
     "strands.returned": lambda value: (
@@ -464,6 +469,11 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
     "crewai.agent_run": lambda value: [Invocation(_space(role=value), (), {})],
+    "claude_agent_sdk.agent_run": lambda _: [Invocation(None, (), {})],
+    "crewai.flow_run": lambda value: [
+        Invocation(_space(name=value, stream=False), (), {}),
+        Invocation(_space(name="a", stream=value), (), {}),
+    ],
     "crewai.crew_run": lambda value: [
         Invocation(_space(name=value, stream=False), (), {}),
         Invocation(_space(name="a", stream=value), (), {}),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
-from agent_otel.core.types import PRODUCED, RequestPart, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
@@ -25,6 +25,7 @@ ENTRY = Integration(
     tested="0.2.186 with the program that comes with it",
     sites=(
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),
+        Candidate("claude_agent_sdk._internal.query", Wrap("Query._read_messages", "agent_run")),
         Candidate("claude_agent_sdk._internal.message_parser", Wrap("parse_message", "parsing")),
         # The same function under the name by which it was imported; it is wrapped by now, unless activation was late.
         Candidate("claude_agent_sdk._internal.client", Wrap("parse_message", "parsing")),
@@ -40,7 +41,8 @@ def _call(invocation: Invocation) -> ToolCall | None:
         return None
     parameters = fields(message["params"])
     arguments, call_id = parameters.get("arguments"), fields(parameters.get("_meta")).get(_CALL_ID)
-    return ToolCall(parameters["name"], {} if is_empty(arguments) else arguments, call_id, type="extension")
+    arguments = {} if is_empty(arguments) else arguments
+    return ToolCall(parameters["name"], arguments, call_id, type="extension", mcp=McpCall())
 
 
 def _result(response: Any) -> ToolResult | None:
@@ -89,3 +91,11 @@ def _parsing(invocation: Invocation) -> None:
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)
 parsing = Hook(_parsing)
+
+
+def _run(_: Invocation) -> AgentRun:
+    """Read a run: the reading of what the program sends, which asks for the tools, until it is disconnected."""
+    return AgentRun()
+
+
+agent_run = RunReader(_run, is_cancelled_at_end=True)

@@ -36,7 +36,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ ENTRY = Integration(
             Wrap("CrewStructuredTool.ainvoke", "invoke"),
         ),
         Candidate("crewai.crew", Wrap("Crew.kickoff", "crew_run"), Wrap("Crew.akickoff", "crew_run")),
+        Site(
+            Candidate("crewai.flow.runtime", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
+            Candidate("crewai.flow.flow", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
+        ),
         Candidate("crewai.agent.core", Wrap("Agent.kickoff", "agent_run"), Wrap("Agent.akickoff", "agent_run")),
     ),
 )
@@ -207,5 +211,14 @@ def _agent_run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(invocation.instance, "role", None)))
 
 
+def _flow_run(invocation: Invocation) -> AgentRun | None:
+    """Read a run of a flow, whose crews run inside of it; one that streams calls the same function again."""
+    flow = invocation.instance
+    if getattr(flow, "stream", False) is True:
+        return None
+    return AgentRun(workflow=text(getattr(flow, "name", None)) or type(flow).__name__)
+
+
+flow_run = RunReader(_flow_run)
 crew_run = RunReader(_crew_run)
 agent_run = RunReader(_agent_run)

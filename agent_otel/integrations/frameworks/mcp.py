@@ -14,8 +14,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.mcp_connections import of_client
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -36,6 +38,20 @@ ENTRY = Integration(
             Wrap("ClientSession.call_tool", "session"),
             Wrap("ClientSession.list_tools", "listing"),
         ),
+        Site(
+            Candidate("mcp.client.session", Wrap("ClientSession.__init__", "beginning")),
+            adapter="frameworks.mcp_connections",
+        ),
+        Site(
+            Candidate("mcp.client.stdio", Wrap("_create_platform_compatible_process", "piping")),
+            adapter="frameworks.mcp_connections",
+        ),
+        Site(
+            Candidate("mcp.client.streamable_http", Wrap("StreamableHTTPTransport.__init__", "requesting")),
+            adapter="frameworks.mcp_connections",
+        ),
+        Site(Candidate("mcp.client.sse", Wrap("sse_client", "subscribing")), adapter="frameworks.mcp_connections"),
+        Site(Candidate("mcp.server.stdio", Wrap("stdio_server", "serving")), adapter="frameworks.mcp_connections"),
         # Clients that may go through the session several times for one call.
         Site(Candidate("mcp.client.client", Wrap("Client.call_tool", "client")), minimum="2.0"),
         Site(
@@ -99,7 +115,8 @@ def _call(invocation: Invocation) -> ToolCall:
         if len(_called) > _MOST_CALLED:
             _called.pop(next(iter(_called), ""), None)
     arguments = invocation.arg(1, "arguments")
-    return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension")
+    connection = of_client(invocation.instance)
+    return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension", mcp=connection)
 
 
 def result(answer: Any) -> ToolResult | None:
@@ -171,6 +188,7 @@ def _listing(invocation: Invocation, listed: Any, error: BaseException | None) -
             offered = fields(tool)
             schema = fields(offered.get("inputSchema", offered.get("input_schema")))
             known[tool.name] = tuple(fields(schema.get("properties")))
+            handler.tool_described(tool.name, offered.get("description"))
 
 
 def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:

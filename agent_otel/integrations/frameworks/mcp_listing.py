@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel import settings
+from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, listed, number, text
 from agent_otel.core.result_budget import MOST_ANNOUNCED
 
@@ -36,6 +37,8 @@ def _announced_tool(tool: Any, characters: int | None) -> Any:
     known = fields(tool)
     name, meta = text(known.get("name")), fields(known.get("meta"))
     own = number(meta.get(_ANNOUNCEMENT))
+    if name is not None:
+        handler.tool_described(name, known.get("description"))
     if name is not None and (name in parameters or len(parameters) < _MOST_TOOLS):
         schema = fields(known.get("inputSchema", known.get("input_schema")))
         parameters[name] = tuple(fields(schema.get("properties")))

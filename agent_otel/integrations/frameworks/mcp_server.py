@@ -21,8 +21,17 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks import mcp, mcp_listing
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    Invocation,
+    McpCall,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.frameworks import mcp, mcp_connections, mcp_listing
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.semconv import TOOL_ERROR
 
@@ -35,6 +44,8 @@ _METHOD = "tools/call"
 _LISTING = "tools/list"
 #: The name by which the client of a request has introduced itself, such as ``claude-code``.
 _host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
+#: The connection over which a request came.
+_connection: ContextVar[McpCall | None] = ContextVar("agent_otel_mcp_over", default=None)
 #: The tool of the request that is measured in this context.
 _measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=None)
 
@@ -44,7 +55,8 @@ def _call(name: object, arguments: object) -> ToolCall | None:
     call = None
     if named is not None and not mcp.is_called(named):
         arguments, announced = {} if is_empty(arguments) else arguments, mcp_listing.announced.get(named)
-        call = ToolCall(named, arguments, type="extension", host=_host.get(), announced=announced)
+        host, connection = _host.get(), _connection.get()
+        call = ToolCall(named, arguments, type="extension", host=host, announced=announced, mcp=connection)
     _measured.set(None if call is None else named)
     return call
 
@@ -53,8 +65,9 @@ def _is_fastmcp(server: object) -> bool:
     return type(server).__module__.partition(".")[0] == "fastmcp"
 
 
-def _introduce(session: object) -> None:
-    """Remember the client's name for the request; a stateless server has none."""
+def _introduce(session: object, message: object) -> None:
+    """Remember the client's name and its connection for the request; a stateless server has no name."""
+    _connection.set(mcp_connections.of_server(message))
     params = fields(fields(session).get("_client_params"))
     client = fields(params.get("clientInfo", params.get("client_info")))
     _host.set(text(client.get("name")))
@@ -69,7 +82,7 @@ def _handled(invocation: Invocation) -> ToolCall | None:
     known = fields(asked)
     if text(known.get("method")) != _METHOD:
         return None
-    _introduce(invocation.arg(2, "session"))
+    _introduce(invocation.arg(2, "session"), invocation.arg(0, "message"))
     if _is_fastmcp(invocation.instance):
         return None
     given = fields(known.get("params"))
@@ -107,7 +120,7 @@ def _request(invocation: Invocation) -> ToolCall | None:
     if text(method) != _METHOD:
         return None
     runner = fields(invocation.instance)
-    _introduce(runner.get("connection"))
+    _introduce(runner.get("connection"), invocation.arg(0, "dctx"))
     if _is_fastmcp(runner.get("server")):
         return None
     given = fields(invocation.arg(2, "params"))

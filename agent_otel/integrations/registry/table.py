@@ -27,6 +27,9 @@ INTEGRATIONS = (
             Candidate('claude_agent_sdk._internal.query', Wrap('Query._handle_sdk_mcp_request', 'request')),
             adapter='frameworks.claude_agent_sdk'),
         Site(
+            Candidate('claude_agent_sdk._internal.query', Wrap('Query._read_messages', 'agent_run')),
+            adapter='frameworks.claude_agent_sdk'),
+        Site(
             Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')),
             adapter='frameworks.claude_agent_sdk'),
         Site(
@@ -51,6 +54,10 @@ INTEGRATIONS = (
             adapter='frameworks.crewai'),
         Site(
             Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')),
+            adapter='frameworks.crewai'),
+        Site(
+            Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
+            Candidate('crewai.flow.flow', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
             adapter='frameworks.crewai'),
         Site(
             Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')),
@@ -99,6 +106,21 @@ INTEGRATIONS = (
         Site(
             Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')),
             adapter='frameworks.mcp'),
+        Site(
+            Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning')),
+            adapter='frameworks.mcp_connections'),
+        Site(
+            Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')),
+            adapter='frameworks.mcp_connections'),
+        Site(
+            Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')),
+            adapter='frameworks.mcp_connections'),
+        Site(
+            Candidate('mcp.client.sse', Wrap('sse_client', 'subscribing')),
+            adapter='frameworks.mcp_connections'),
+        Site(
+            Candidate('mcp.server.stdio', Wrap('stdio_server', 'serving')),
+            adapter='frameworks.mcp_connections'),
         Site(
             Candidate('mcp.client.client', Wrap('Client.call_tool', 'client')),
             adapter='frameworks.mcp', minimum='2.0'),

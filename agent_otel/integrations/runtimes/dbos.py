@@ -170,7 +170,7 @@ def _started(invocation: Invocation, result: Any, error: Any) -> None:
     if error is not None and refused is None:
         return
     workflow_id = status["workflow_uuid"]
-    handler.execution_named(workflow_id, status["name"])
+    handler.execution_began(workflow_id, status["name"])
     variant = _variant(invocation.instance)
     if workflow_id in _resumed:
         _resumed.discard(workflow_id)
@@ -182,7 +182,7 @@ def _started(invocation: Invocation, result: Any, error: Any) -> None:
 def _dequeued(invocation: Invocation) -> None:
     _variant(invocation.arg(0, "dbos")._sys_db)
     status = invocation.arg(1, "status")
-    handler.execution_named(status["workflow_uuid"], status["name"])
+    handler.execution_began(status["workflow_uuid"], status["name"])
 
 
 def _resumes(invocation: Invocation) -> None:
@@ -192,9 +192,12 @@ def _resumes(invocation: Invocation) -> None:
 def _ended(invocation: Invocation, written: Any, error: Any) -> None:
     """Report the outcome of a workflow after it was written, unless another process has the workflow now."""
     text, refused = invocation.kwargs.get("output"), _refusal(error)
-    if text is None or written is False or (error is not None and refused is None):
+    if written is False or (error is not None and refused is None):
         return
     workflow_id = invocation.arg(0, "workflow_id")
+    if text is None:
+        handler.execution_ended(workflow_id)
+        return
     step = Step(_RUNTIME, execution=workflow_id, variant=_variant(invocation.instance))
     handler.payload(step, _carried(OUTPUT, text), refused=refused)
     if refused is None:

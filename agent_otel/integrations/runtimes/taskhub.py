@@ -110,7 +110,8 @@ class TaskHub:
             return
         run.committed = len(old_events)
         run.was_told = False
-        handler.execution_named(instance_id, start.executionStarted.name)
+        started = start.executionStarted
+        handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
         if any(event.HasField("executionStarted") for event in new_events):
             self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
         actions = result.actions if error is None else ()

@@ -144,6 +144,7 @@ def _activating(invocation: Invocation) -> None:
         if job.HasField("initialize_workflow"):
             started = job.initialize_workflow
             run = _run(activation.run_id, started.workflow_type)
+            observer.execution_began(activation.run_id, started.workflow_type)
             if not activation.is_replaying:
                 _report(_of(activation, run), payload_of(INPUT, started.arguments, again=run.again(INPUT)))
         elif job.HasField("remove_from_cache") and job.remove_from_cache.reason == _WORKFLOW_ENDED:

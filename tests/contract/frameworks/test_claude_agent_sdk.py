@@ -40,10 +40,13 @@ class TestClaudeAgentSDK(Delivery):
     integrations: ClassVar = {
         "claude-agent-sdk": [
             "claude_agent_sdk._internal.query:Query._handle_sdk_mcp_request",
+            "claude_agent_sdk._internal.query:Query._read_messages",
             "claude_agent_sdk._internal.message_parser:parse_message",
             "claude_agent_sdk._internal.client:parse_message",
         ],
     }
+    has_runs = True
+    run_span = "invoke_agent"
     server = AnthropicServer
     decide = staticmethod(decide)
     seconds = 240

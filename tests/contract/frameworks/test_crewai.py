@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import KEY, Case, Cut, Record, looked_up
 from tests.contract.delivery import LARGE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
-    from agent_otel.testing.servers.openai import OpenAIServer
+    from collections.abc import Callable
+
+    import pytest
+
     from agent_otel.testing.servers.scripted import ScriptedServer
+    from tests.environments import Environment
 
 # g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
 SHORTENED = Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk"))
@@ -27,6 +33,7 @@ class TestCrewAI(Delivery):
         "crewai": [
             "crewai.agent.core:Agent.kickoff",
             "crewai.crew:Crew.kickoff",
+            "crewai.flow.runtime:Flow.kickoff",
             "crewai.agents.agent_executor:AgentExecutor._execute_single_native_tool_call",
             "crewai.agents.step_executor:execute_single_native_tool_call",
             "crewai.tools.structured_tool:CrewStructuredTool.invoke",
@@ -100,3 +107,50 @@ class TestCrewAIInText(TestCrewAI):
 
 
 del Delivery
+
+#: A flow of two crews, each of which calls a tool.
+FLOW = """
+import json, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+from crewai.flow.flow import Flow, listen, start
+from tests.contract import script, toolbox
+from tests.contract.agents import crewai
+
+def work(call_id):
+    prompt = script.prompt((call_id, "lookup", {{"key": "a"}}))
+    return str(crewai.make({base_url!r}, [toolbox.lookup], prompt, "").kickoff().raw)
+
+class Review(Flow):
+    @start()
+    def first(self):
+        return work("call_1")
+
+    @listen(first)
+    def second(self, _):
+        return work("call_2")
+
+Review().kickoff()
+print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics()}}))
+"""
+
+
+def test_a_flow_is_one_run_and_one_trace(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    with OpenAIServer(script.decide) as server:
+        program = FLOW.format(root=str(request.config.rootpath), base_url=server.base_url)
+        env = {**TestCrewAI.variables, "AGENT_OTEL": "1"}
+        done = environment("crewai").run(program, env=env, timeout=240, check=True)
+    report = json.loads(done.stdout.splitlines()[-1])
+
+    ours = [span for span in report["spans"] if span["scope"] == "agent_otel"]
+    (root,) = (span for span in ours if span["parent"] is None)
+    assert root["name"] == "invoke_workflow Review"
+    assert len({span["trace"] for span in ours}) == 1
+    calls = [span["attributes"] for span in ours if span["name"] == "execute_tool lookup"]
+    assert [call["gen_ai.workflow.name"] for call in calls] == ["Review", "Review"]
+    (totals,) = (metric for metric in report["metrics"] if metric["name"] == "agent_otel.execution.tool_calls")
+    assert (totals["count"], totals["sum"]) == (1, 2)
+    assert totals["attributes"]["gen_ai.workflow.name"] == "Review"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,7 +11,12 @@ from tests.contract.suite import Contract
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
     from tests.contract.suite import Runs
+    from tests.environments import Environment
 
 
 class Client(Contract):
@@ -89,3 +95,31 @@ class TestFastMcp(TestMcp2):
 
 
 del Client, Contract
+
+#: A tool of the program's own, which asks a server on the way.
+_NESTED = """
+import asyncio, json, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+import agent_otel
+from tests.contract.agents import mcp_client
+
+@agent_otel.tool
+async def outer(key: str) -> str:
+    async with mcp_client.connect("session") as session:
+        return (await session.call_tool("lookup", {{"key": key}})).content[0].text
+
+asyncio.run(outer("a"))
+print(json.dumps(telemetry.spans()))
+"""
+
+
+def test_a_call_inside_a_tool_is_on_the_tool_s_span(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    program = _NESTED.format(root=str(request.config.rootpath))
+    done = environment("mcp-1").run(program, env={"AGENT_OTEL": "1"}, check=True)
+    (span,) = (span for span in json.loads(done.stdout.splitlines()[-1]) if "tool.args_hash" in span["attributes"])
+
+    assert (span["name"], span["attributes"]["mcp.method.name"]) == ("execute_tool outer", "tools/call")

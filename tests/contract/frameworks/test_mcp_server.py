@@ -159,6 +159,7 @@ def test_each_call_over_standard_input_and_output(
     assert is_structured == ("tool.result.structured_bytes" in attributes["lookup"])
     assert "cut_json" == attributes["cut"]["tool.result.truncation.reason"]
     assert attributes["broken"]["error.type"]
+    assert {("tools/call", "pipe")} == {connection(span)[:2] for span in ours}  # FastMCP has ids without HTTP
     large = {
         metric["attributes"]["gen_ai.tool.name"]: metric["sum"]
         for metric in report["metrics"]
@@ -196,11 +197,16 @@ def test_a_client_and_a_server_over_http_count_a_call_once_each(
     assert ([], {}) == (called["messages"], called["errors"])
 
     tools = ["lookup", "big", "cut", "broken", "lookup"]
+    connections = set()
     for report, span, of in ((served, span_name, scope), (called, "execute_tool {tool}", "agent_otel")):
         ours = [one for one in report["spans"] if "tool.args_hash" in one["attributes"]]
         assert [(span.format(tool=tool), of) for tool in tools] == [(one["name"], one["scope"]) for one in ours]
+        connections |= {connection(one) for one in ours}
         assert {"big": (1, 20_000), "cut": (1, 10_000)} == {tool: sizes(report)[tool] for tool in ("big", "cut")}
         assert {"lookup": 1} == counts(report, "agent_otel.tool.invalid_arguments")
+    ((method, transport, session_id),) = connections
+    assert (method, transport) == ("tools/call", "tcp")
+    assert session_id
     # The host passes 10,000 bytes on to its model. Its own process knows no limit.
     budgets = [
         {
@@ -212,6 +218,12 @@ def test_a_client_and_a_server_over_http_count_a_call_once_each(
     ]
     assert [{(10_000, "host")}, {(16_000, "default")}] == budgets
     assert {"big": 1} == counts(served, "agent_otel.tool.results.over_budget", layer="host")
+
+
+def connection(span: Json) -> tuple[str | None, ...]:
+    """Return what the span of a call tells of its connection."""
+    names = ("mcp.method.name", "network.transport", "mcp.session.id")
+    return tuple(span["attributes"].get(name) for name in names)
 
 
 def counts(report: Json, name: str, **labels: str) -> dict[str, int]:

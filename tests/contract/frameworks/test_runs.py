@@ -49,6 +49,14 @@ class Runs:
         runs = [span for name in ("thread", "thread again") for span in _runs(found[name])]
         assert len({span["attributes"]["workflow.execution.id"] for span in runs}) == 2
 
+    @pytest.mark.parametrize(("case", "turn"), [("plain", 1), ("thread", 1), ("thread again", 3)])
+    def test_a_call_has_its_turn_and_its_tool_s_description(self, found: Json, case: str, turn: int) -> None:
+        calls = [span["attributes"] for span in _ours(found[case]) if span["name"] == "execute_tool lookup"]
+        assert calls
+        for call in calls:
+            assert call["agent_otel.conversation.turn"] == turn
+            assert call["gen_ai.tool.description"] == "Look a record up."
+
     @pytest.mark.parametrize(
         ("case", "runs"),
         [("plain", 1), ("thread", 1), ("fails", 1), ("cancelled", 1), ("streamed", 1), ("at_once", 3)],

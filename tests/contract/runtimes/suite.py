@@ -91,6 +91,8 @@ class RuntimeContract:
     error_type: ClassVar[str] = "BrokenError"
     #: Cases that this runtime's program has not.
     without: ClassVar[tuple[str, ...]] = ()
+    #: Whether the runtime reports both ends of a workflow in the process of its steps: the run has a span then.
+    has_runs: ClassVar[bool] = False
     span: ClassVar[str] = "execute_activity {activity}"
     scope: ClassVar[str] = "agent_otel"
     #: How a step's input reaches it: True when as the one argument, JSON-encoded.
@@ -275,6 +277,16 @@ class RuntimeContract:
         (step,) = self.steps(runs, "tool")
         assert tool["parent"] == step["name"]
         assert tool["attributes"]["workflow.execution.id"] == step["attributes"]["workflow.execution.id"]
+
+    @pytest.mark.parametrize("name", ["sync", "tool", "turns"])
+    def test_a_run_is_one_trace(self, runs: Runs, name: str) -> None:
+        spans = [span for span in runs.on["cases"][name]["spans"] if span["scope"] == "agent_otel"]
+        if self.has_runs and self.scope == "agent_otel":
+            roots = [span["name"] for span in spans if span["parent"] is None]
+            assert roots == [f"invoke_workflow {self.cases()[name].workflow}"]
+            assert len({span["trace"] for span in spans}) == 1
+        for tool in (span for span in spans if span["name"].startswith("execute_tool")):
+            assert tool["attributes"]["gen_ai.workflow.name"] == self.cases()[name].workflow
 
     def test_turns_to_the_cap_are_known_from_the_third_on(self, runs: Runs) -> None:
         consumed = [s for s in self.steps(runs, "turns") if s["attributes"]["workflow.activity"] == "consume"]

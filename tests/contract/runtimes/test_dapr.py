@@ -18,6 +18,7 @@ class TestDapr(test_durabletask.TestDurabletask):
     program = "dapr"
     environment = "dapr-1.19"
     runtime = "dapr"
+    has_runs = True
     integrations: ClassVar = {"dapr": ["dapr.ext.workflow._durabletask.worker:_ActivityExecutor.execute"]}
     without: ClassVar[tuple[str, ...]] = ()
     span = "activity: {activity}"  # its own tracing

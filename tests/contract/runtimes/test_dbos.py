@@ -32,6 +32,7 @@ class TestDBOS(RuntimeContract):
     program = "dbos"
     environment = "dbos"
     runtime = "dbos"
+    has_runs = True
     stores_inputs = False
     integrations: ClassVar = {
         "dbos": [

@@ -25,6 +25,7 @@ class TestDurabletask(RuntimeContract):
     program = "durabletask"
     environment = "durabletask"
     runtime = "durabletask"
+    has_runs = True
     integrations: ClassVar = {"durabletask": ["durabletask.worker:_ActivityExecutor.execute"]}
     without: ClassVar[tuple[str, ...]] = ("async",)  # its activities are functions
     span = "activity:{activity}"  # its own tracing

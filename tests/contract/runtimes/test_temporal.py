@@ -49,6 +49,7 @@ class TemporalContract(RuntimeContract):
     program = "temporal"
     environment = "temporal"
     runtime = "temporal"
+    has_runs = True
     integrations: ClassVar[dict[str, list[str]]] = {
         "temporal": [
             "temporalio.worker._activity:_ActivityWorker._handle_start_activity_task",

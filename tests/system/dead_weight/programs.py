@@ -47,6 +47,16 @@ def files(url: str) -> None:
 
 def artifacts(url: str) -> None:
     """Run LangChain's agent with a tool whose artifact is for the program alone."""
+    _agent_with_artifacts(url).invoke({"messages": [("user", NOTES)]}, CONFIG)
+
+
+def named(url: str) -> None:
+    """Run the same in an execution that the program names."""
+    with agent_otel.execution("job-1"):
+        artifacts(url)
+
+
+def _agent_with_artifacts(url: str) -> Any:
     from langchain.agents import create_agent
     from langchain_core.tools import tool
     from langgraph.checkpoint.memory import InMemorySaver
@@ -57,11 +67,10 @@ def artifacts(url: str) -> None:
         found = rows(number)
         return json.dumps(found[:10]), found
 
-    agent = create_agent(_model(url), [query], checkpointer=InMemorySaver())
-    agent.invoke({"messages": [("user", NOTES)]}, CONFIG)
+    return create_agent(_model(url), [query], checkpointer=InMemorySaver())
 
 
-AGENTS: dict[str, Callable[[str], None]] = {"files": files, "artifacts": artifacts}
+AGENTS: dict[str, Callable[[str], None]] = {"files": files, "artifacts": artifacts, "named": named}
 
 
 def main() -> None:

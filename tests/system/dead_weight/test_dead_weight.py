@@ -68,11 +68,12 @@ def test_a_file_of_which_a_model_read_a_part(environment: Callable[[str], Enviro
     assert report["messages"] == []
 
 
+@pytest.mark.parametrize("program", ["artifacts", "named"])
 @pytest.mark.shows("000.unread")
-def test_an_artifact_beside_the_rows_that_a_model_gets(environment: Callable[[str], Environment]) -> None:
+def test_an_artifact_beside_the_rows_that_a_model_gets(environment: Callable[[str], Environment], program: str) -> None:
     script = Script(*(("query", {"number": number}) for number in (1, 2, 3)))
     report = report_of(
-        "tests.system.dead_weight.programs", "artifacts", environment("langchain"), "openai:OpenAIServer", script
+        "tests.system.dead_weight.programs", program, environment("langchain"), "openai:OpenAIServer", script
     )
     # When the payload is analysed the model has got ten rows of each of the first two tables.
     by_hand = sum(

@@ -1,0 +1,149 @@
+"""Runs of durable workflows: one trace each where no span is open around their steps.
+
+A runtime that reports both ends of a run in this process has a span around its steps, ``invoke_workflow``, which is
+opened for the first step that needs it. In other processes, and with other runtimes, the steps are roots, or children
+of what the runtime's own instrumentation propagates; a root is linked to the run's first span in its process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from agent_otel import semconv
+from agent_otel._internal import errors, fork
+from agent_otel.telemetry import spans
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.types import Step
+    from agent_otel.telemetry.setup import Telemetry
+
+_MOST = 1_024
+
+
+class _Run:
+    """A run of a workflow: its first span here, and the span around its steps where the runtime reports both ends."""
+
+    __slots__ = ("began_ns", "first", "parent", "span", "workflow")
+
+    def __init__(self) -> None:
+        #: The time of the run's begin in epoch nanoseconds, 0 where the runtime has not reported it.
+        self.began_ns = 0
+        self.workflow: str | None = None
+        #: The span that the runtime itself has propagated.
+        self.parent: SpanContext | None = None
+        self.first: SpanContext | None = None
+        self.span: spans.OpenSpan | None = None
+
+
+class DurableRuns:
+    """The runs of this process; the least recently used is dropped first, and its span ends then."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Drop all runs and renew the lock, for a forked child; the parent ends the spans."""
+        self._lock = threading.RLock()
+        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._ends_at_exit = False
+
+    def began(self, execution_id: str, workflow: str | None, traceparent: str | None) -> None:
+        """Record the begin of a run whose end will be reported; ``traceparent`` is what the runtime has propagated."""
+        with self._lock:
+            run = self._run(execution_id)
+            if not run.began_ns:
+                run.began_ns, run.workflow = time.time_ns(), workflow
+                run.parent = _sampled(traceparent)
+
+    def ended(self, execution_id: str) -> None:
+        """End the span of a run."""
+        with self._lock:
+            run = self._runs.pop(execution_id, None)
+        _end(run)
+
+    def around(self, out: Telemetry, step: Step) -> tuple[Span | None, Sequence[Link]]:
+        """Return the parent and the links of a step's span, where no span is open."""
+        if step.execution is None:
+            return None, ()
+        with self._lock:
+            run = self._run(step.execution)
+            if run.span is None and run.began_ns:
+                run.span = self._opened(out, step.execution, run)
+            if run.span is not None:
+                return run.span.span, ()
+            return None, () if run.first is None else (Link(run.first),)
+
+    def opened(self, step: Step, span: Span) -> None:
+        """Remember the first span of a run in this process, to which later roots are linked."""
+        if step.execution is not None:
+            with self._lock:
+                run = self._run(step.execution)
+                if run.first is None:
+                    run.first = span.get_span_context()
+
+    def _run(self, execution_id: str) -> _Run:
+        run = self._runs.get(execution_id)
+        if run is None:
+            run = self._runs[execution_id] = _Run()
+            if len(self._runs) > _MOST:
+                _end(self._runs.popitem(last=False)[1])
+        else:
+            self._runs.move_to_end(execution_id)
+        return run
+
+    def _opened(self, out: Telemetry, execution_id: str, run: _Run) -> spans.OpenSpan | None:
+        if out.tracer is None:
+            return None
+        attributes: dict[str, Any] = {
+            semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
+            semconv.EXECUTION_ID: execution_id,
+        }
+        if run.workflow is not None:
+            attributes[semconv.WORKFLOW_NAME] = run.workflow
+        if not self._ends_at_exit:
+            # Registered after the provider's own, this runs before it.
+            atexit.register(self.end_all)
+            self._ends_at_exit = True
+        within = None if run.parent is None else trace.set_span_in_context(NonRecordingSpan(run.parent))
+        mode, name = out.settings.spans, run.workflow or ""
+        return spans.open_run_span(
+            out.tracer, mode, semconv.INVOKE_WORKFLOW, name, attributes, start_ns=run.began_ns, within=within
+        )
+
+    @errors.guarded("run.exit")
+    def end_all(self) -> None:
+        """End all spans, when the interpreter exits."""
+        with self._lock:
+            runs, self._runs = self._runs, OrderedDict()
+        for run in runs.values():
+            _end(run)
+
+
+def _end(run: _Run | None) -> None:
+    if run is not None and run.span is not None:
+        run.span.end()
+
+
+def _sampled(traceparent: str | None) -> SpanContext | None:
+    """Return the context of a propagated span that is sampled; below another one no span would be recorded."""
+    if not traceparent:
+        return None
+    found = TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+    context = trace.get_current_span(found).get_span_context()
+    return context if context.is_valid and context.trace_flags.sampled else None
+
+
+durable_runs = DurableRuns()
+fork.after_fork(durable_runs.reset)

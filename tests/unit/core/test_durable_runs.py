@@ -1,0 +1,104 @@
+"""Spans of durable runs: around the steps where both ends are reported, and links between roots where they are not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.telemetry.conftest import CALL
+from tests.unit.telemetry.test_spans import PROVIDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_REMOTE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
+#: ``report`` runs after everything else that runs at exit.
+_STEPS = """
+import atexit
+from agent_otel.core import handler
+from agent_otel.core.types import Step
+
+def report():
+    finished = sorted(exporters["theirs"].get_finished_spans(), key=lambda span: span.start_time)
+    ids = {span.context.span_id: span.name for span in finished}
+    print(json.dumps([
+        {
+            "name": span.name,
+            "parent": span.parent and ids.get(span.parent.span_id, format(span.parent.span_id, "016x")),
+            "trace": format(span.context.trace_id, "032x"),
+            "links": [ids[link.context.span_id] for link in span.links],
+            "attributes": dict(span.attributes),
+        }
+        for span in finished
+    ]))
+
+atexit.register(report)
+provide()
+
+def step(name, execution="run-1"):
+    handler.begin_step(Step("mine", name, "review", execution)).finish()
+"""
+
+
+def _spans(environment: Environment, program: str) -> list[dict[str, Any]]:
+    child = environment.run(CALL + PROVIDERS + _STEPS + program, env={"AGENT_OTEL": "1"}, check=True)
+    assert child.stderr == ""
+    found: list[dict[str, Any]] = json.loads(child.stdout)
+    return found
+
+
+def test_later_roots_are_linked_to_the_first_of_their_run(environment: Callable[[str], Environment]) -> None:
+    program = 'step("first")\nstep("other", "run-2")\nstep("second")\nstep("third")'
+    found = _spans(environment("bare"), program)
+
+    assert [(span["name"], span["parent"], span["links"]) for span in found] == [
+        ("execute_activity first", None, []),
+        ("execute_activity other", None, []),
+        ("execute_activity second", None, ["execute_activity first"]),
+        ("execute_activity third", None, ["execute_activity first"]),
+    ]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_run_whose_ends_are_reported_is_one_trace(environment: Callable[[str], Environment], *, ends: bool) -> None:
+    """A run that is open when the interpreter exits ends there."""
+    program = 'handler.execution_began("run-1", "review")\nstep("first")\nstep("second")\n'
+    root, *steps = _spans(environment("bare"), program + ('handler.execution_ended("run-1")' if ends else ""))
+
+    assert (root["name"], root["parent"]) == ("invoke_workflow review", None)
+    assert root["attributes"] == {
+        "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.workflow.name": "review",
+        "workflow.execution.id": "run-1",
+    }
+    assert [(span["parent"], span["links"]) for span in steps] == [("invoke_workflow review", [])] * 2
+
+
+@pytest.mark.parametrize(("flags", "parent"), [("01", "b7ad6b7169203331"), ("00", None)])
+def test_a_run_is_below_what_its_runtime_has_propagated(
+    environment: Callable[[str], Environment], flags: str, parent: str | None
+) -> None:
+    """A parent that is not sampled would keep the spans of the run from being recorded."""
+    program = f'handler.execution_began("run-1", "review", "{_REMOTE}{flags}")\nstep("first")'
+    root, step = _spans(environment("bare"), program)
+
+    assert (root["parent"], step["parent"]) == (parent, "invoke_workflow review")
+    assert (root["trace"] == "0af7651916cd43dd8448eb211c80319c") == (parent is not None)
+
+
+def test_a_step_in_a_span_has_no_other_parent(environment: Callable[[str], Environment]) -> None:
+    program = """
+handler.execution_began("run-1", "review")
+with trace.get_tracer("theirs").start_as_current_span("request"):
+    step("first")
+"""
+    found = _spans(environment("bare"), program)
+
+    assert [(span["name"], span["parent"]) for span in found] == [
+        ("request", None),
+        ("execute_activity first", "request"),
+    ]
