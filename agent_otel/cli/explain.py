@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import click
 from rich.text import Text
@@ -30,22 +30,35 @@ _BRANCHES: Final = 6
 @click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
 @click.option("--all", "everything", is_flag=True, help="Print all runtimes and all paths.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
-def command(file: str, thread: str | None, *, everything: bool, as_json: bool) -> None:
+@click.option("--html", "page", metavar="PAGE", type=click.File("w", "utf-8", lazy=True), help="Write an HTML page.")
+def command(file: str, thread: str | None, *, everything: bool, as_json: bool, page: TextIO | None) -> None:
     """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
 
     It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, Temporal
     histories (temporal workflow show --output json) and LangGraph's SQLite checkpoints. Sizes are bytes. Nothing leaves
-    this machine.
+    this machine. The page of --html has a flame graph of the turns, and loads nothing from a network.
     """
     try:
         with opened(file, thread) as source:
             found = explain(file, source)
     except SourceError as error:
         raise Failure(str(error)) from error
+    if page is not None:
+        _write(page, found)
     if as_json:
         click.echo(json.dumps(as_data(found)))
-        return
-    _print(found, everything=everything)
+    elif page is None:
+        _print(found, everything=everything)
+
+
+def _write(page: TextIO, found: Explanation) -> None:
+    from agent_otel.explain import page as pages  # noqa: PLC0415 - needs an extra
+
+    try:
+        text = pages.page(found)
+    except ImportError as error:
+        raise Failure('the page needs plotly: pip install "agent-otel[html]"') from error
+    page.write(text)  # opens the file
 
 
 def as_data(found: Explanation) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
 from agent_otel.measure.size import Size, size, text_bytes
-from agent_otel.remedies.claim_check.policy import view
+from agent_otel.remedies.claim_check.policy import view_text
 from agent_otel.remedies.claim_check.references import DIGEST_DIGITS, SEAL_DIGITS, Reference, key
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import turns
@@ -163,8 +163,8 @@ class Turns:
             return 0
         place = key("0" * 32, "agent", result.answered.id or "call")
         reference = Reference(place, full, "0" * DIGEST_DIGITS, "0" * SEAL_DIGITS)
-        made = view(result.name or "", text, Size(full, exact=True), str(reference), limit)
-        return max(0, full - made.bytes)
+        shown = view_text(result.name or "", text, Size(full, exact=True), str(reference), limit)
+        return max(0, full - text_bytes(shown))
 
 
 def _is_prompt(message: Message) -> bool:

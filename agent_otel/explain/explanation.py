@@ -139,6 +139,8 @@ def _rooms(source: Source, size: int, sizes: list[int]) -> list[Room]:
     for row in payload_caps():
         if row.cumulative or row.boundary not in _PAYLOADS or (source.runtime and row.runtime != source.runtime):
             continue
+        if source.variant and row.variant != source.variant:
+            continue
         cap = cap_for(row.runtime, row.boundary, variant=row.variant or None)
         runtime = f"{row.runtime} ({row.variant})" if row.variant else row.runtime
         if cap is None or (runtime in found and found[runtime].cap_bytes <= cap.bytes):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel.core.execution_state import ReadTexts
 from agent_otel.measure.breakdown.json_reader import Reader
 from agent_otel.measure.breakdown.json_window import PLAIN, Form, Window, unescaped
-from agent_otel.measure.breakdown.passages import LONGEST, passages, prints
+from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.remedies.history.turns import transcript
 
@@ -296,7 +296,6 @@ def _is_message(value: dict[str, Any]) -> bool:
 def _hash(texts: ReadTexts, text: str) -> str:
     """Add the passages of a text up to the last one, which may go on; return its rest, aligned to a block."""
     *whole, last = passages(text)
-    texts.add(prints(whole))
     done = len(last) // LONGEST * LONGEST
-    texts.add(prints((last[:done],)))
+    texts.add(hashes([*whole, last[:done]]))
     return last[done:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 SHORTEST: Final = 16
 """Characters from which a passage is hashed."""
@@ -41,11 +41,15 @@ def prints(texts: Iterable[str]) -> set[int]:
     """Return the hashes of the passages of texts."""
     found: set[int] = set()
     for text in texts:
-        if len(text) < SHORTEST:
-            continue
-        pieces = passages(text)
-        found.update([hash(piece) & MASK for piece in pieces if SHORTEST <= len(piece) <= LONGEST])
-        for piece in pieces:
-            if len(piece) > LONGEST:
-                found.update([hash(block) & MASK for block in blocks(piece) if len(block) >= SHORTEST])
+        if len(text) >= SHORTEST:
+            found |= hashes(passages(text))
+    return found
+
+
+def hashes(pieces: Sequence[str]) -> set[int]:
+    """Return the hashes of passages, and of the blocks of long ones."""
+    found = {hash(piece) & MASK for piece in pieces if SHORTEST <= len(piece) <= LONGEST}
+    for piece in pieces:
+        if len(piece) > LONGEST:
+            found.update([hash(block) & MASK for block in blocks(piece) if len(block) >= SHORTEST])
     return found

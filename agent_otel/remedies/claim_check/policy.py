@@ -190,6 +190,22 @@ def view(  # noqa: PLR0913 - the parts of a view
     Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit.
     """
     rest = _about_rest(ref, names_tool=names_tool)
+    shown, said = _shown(tool, text, size, rest, limit_bytes)
+    data = _data(shown, size, ref, rest)
+    over_bytes = text_bytes(json.dumps(data, ensure_ascii=False)) - limit_bytes
+    if over_bytes > 0:  # by the escapes of JSON
+        data = _data(head(shown, max(text_bytes(shown) - over_bytes, 0)), size, ref, rest)
+    claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
+    return View(Replacement(said, data, claim=claim), text_bytes(said), ref)
+
+
+def view_text(tool: str, text: str, size: Size, ref: str, limit_bytes: int) -> str:
+    """Return the text of the same view."""
+    return _shown(tool, text, size, _about_rest(ref, names_tool=True), limit_bytes)[1]
+
+
+def _shown(tool: str, text: str | None, size: Size, rest: str, limit_bytes: int) -> tuple[str, str]:
+    """Return the beginning of a result, and the beginning with the line about the rest."""
     whole = f"{'' if size.exact else 'more than '}{size.bytes} bytes"
 
     def line(shown: str) -> str:
@@ -198,13 +214,7 @@ def view(  # noqa: PLR0913 - the parts of a view
     # No number of shown bytes has more digits than the limit.
     line_bytes = text_bytes(line("")) + len(str(limit_bytes))
     shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
-    said = f"{shown}\n{line(shown)}" if shown else line(shown)
-    data = _data(shown, size, ref, rest)
-    over_bytes = text_bytes(json.dumps(data, ensure_ascii=False)) - limit_bytes
-    if over_bytes > 0:  # by the escapes of JSON
-        data = _data(head(shown, max(text_bytes(shown) - over_bytes, 0)), size, ref, rest)
-    claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
-    return View(Replacement(said, data, claim=claim), text_bytes(said), ref)
+    return shown, f"{shown}\n{line(shown)}" if shown else line(shown)
 
 
 def _about_rest(ref: str | None, *, names_tool: bool) -> str:

@@ -6,9 +6,9 @@ import re
 from typing import Final
 
 #: A string, up to the text's end if it is truncated, or a character between values.
-_MARK: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
+_MARK: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
 #: The same in Python's writing, whose strings have quotation marks of either kind.
-_PYTHON: Final = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|" + _MARK.pattern, re.DOTALL)
+_PYTHON: Final = re.compile(r"'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|" + _MARK.pattern, re.DOTALL)
 _OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
 #: Boundaries in the first eighth are ignored: they would lose more than a value that is split.
 _LATEST: Final = 8

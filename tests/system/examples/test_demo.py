@@ -1,28 +1,25 @@
-"""``scripts/demo`` as a user starts it: what it prints and keeps is what the repository's bytes say."""
+"""``scripts/demo`` as a user starts it: an agent answers from a fragment and dies, and lives with one variable more."""
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from examples.repository_agent.readings import Scrape
-from examples.repository_agent.tools import Repository
-from tests.system.examples.repositories import empty, three_commits
+from tests.system.examples.repositories import commit, empty
 
 DEMO = Path(__file__).resolve().parents[3] / "scripts" / "demo"
-NO_SUCH_BRANCH = "git ls-tree failed: fatal: Not a valid object name main"
+WIDTH = 100
+FILES = 40
 
 
-def start(*arguments: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """Start the demo on a wide terminal, with none of our own settings."""
+def start(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Start the demo with none of our own settings."""
     ours = ("OPENAI_", "OTEL_", "AGENT_OTEL")
     environ = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    environ |= {"COLUMNS": "160", **env}
     return subprocess.run((str(DEMO), *arguments), cwd=cwd, env=environ, capture_output=True, text=True, check=False)
 
 
@@ -33,52 +30,49 @@ def _environment_made() -> None:
     assert made.returncode == 0, made.stderr
 
 
-def test_the_numbers_are_the_repositorys(tmp_path: Path) -> None:
-    folder, output = tmp_path / "repository", tmp_path / "output"
-    folder.mkdir()
-    _, large, newest = three_commits(empty(folder))
-    shown = start(str(folder), "--output", str(output), OTEL_TRACES_EXPORTER="none", AGENT_OTEL_SPANS="off")
+def rows(text: str) -> list[list[list[str]]]:
+    """Return the cells of both tables."""
+    tables: list[list[list[str]]] = []
+    for line in text.splitlines():
+        if line.startswith("turn  "):
+            tables.append([])
+        elif tables and re.match(r" +\d+  ", line):
+            tables[-1].append([cell for cell in line.split("  ") if cell.strip()])
+    return tables
+
+
+@pytest.mark.skipif("sys.version_info < (3, 11)", reason="sqlite3 cannot limit a connection")
+def test_the_agent_answers_from_fragments_and_dies_and_with_one_variable_it_lives(tmp_path: Path) -> None:
+    folder, page = empty(tmp_path), tmp_path / "page.html"
+    for number in range(8):
+        text = "".join(f"line {line} of commit {number}\n" for line in range(100))
+        commit(folder, f"Change {number}", **{f"module_{number}_{name}": text for name in range(FILES)})
+    shown = start(str(folder), "--html", str(page))
     assert shown.returncode == 0, shown.stdout + shown.stderr
-
-    tools = Repository(folder)
-    turns = [
-        [("list_commits", tools.list_commits())],
-        [("get_commit", tools.get_commit(newest)), ("list_changed_files", tools.list_changed_files(newest))],
-        [("get_repository_tree", NO_SUCH_BRANCH)],
-        [("get_repository_tree", tools.get_repository_tree(newest))],
-        [("search_code", "")],
-        [("get_commit", tools.get_commit(large))],
-        [("get_commit", tools.get_commit(newest))],
-    ]
-    returned = [(tool, size(text)) for turn in turns for tool, text in turn if text != NO_SUCH_BRANCH]
-    recorded = json.loads((output / "spans.json").read_text())
-    assert [span["name"] for span in recorded if span["name"].startswith("invoke_agent")] == ["invoke_agent"]
-    spans: list[dict[str, Any]] = [span["attributes"] for span in recorded if "tool.name" in span["attributes"]]
-    failed = [span for span in spans if "error.type" in span]
-    assert [(span["tool.name"], span.get("tool.result.bytes")) for span in failed] == [("get_repository_tree", None)]
-    succeeded = [span for span in spans if span not in failed]
-    assert sorted((s["tool.name"], s["tool.result.bytes"]) for s in succeeded) == sorted(returned)
-    cut = [span for span in spans if span.get("tool.result.truncated")]
-    assert [span["tool.result.bytes"] for span in cut] == [size(tools.get_commit(large))]
-    assert [span["tool.result.truncation.reason"] for span in cut] == ["marker"]
-
-    metrics = Scrape((output / "metrics.txt").read_text())
-    assert {tool: count for tool, count in metrics.repeats.items() if count} == {"get_commit": 1}
-    sent = [sum(size(text) for _, text in turn) for turn in turns]
-    assert metrics.request_bytes["tool_results"] == sum(sum(sent[:turn]) for turn in range(len(turns) + 1))
-
-    p50, largest = f"{size(tools.get_commit(newest)):,}", f"{size(tools.get_commit(large)):,}"
-    rows = [line.replace("│", " ").split() for line in shown.stdout.splitlines()]
-    assert ["get_commit", "3", p50, largest, largest, "1", "(marker)", "1", "0"] in rows
-    assert "Teach the engine to stop" in shown.stdout
-    assert sorted(path.name for path in folder.iterdir()) == [".git", "engine.py", "large.py"]
+    assert max(map(len, shown.stdout.splitlines())) <= WIDTH
+    before, after = rows(shown.stdout)
+    # 40 files of 2.5 KB in each commit: the model gets 40,000 characters of 110 KB, and cannot count the files.
+    answers = [row[-1].strip() for row in before]
+    assert "none: the state is refused" == answers[-1]
+    assert 3 <= len(answers) < 8
+    assert all(answer.endswith(f"files; git: {FILES}") for answer in answers[:-1])
+    assert {f"{FILES} files"} == {row[-1].strip() for row in after}
+    assert 8 == len(after)
+    assert "sqlite3.DataError: string or blob too big" in shown.stdout
+    assert "messages[].artifact" in shown.stdout
+    assert "the database takes" in page.read_text(encoding="utf-8")
 
 
-def size(text: str) -> int:
-    return len(text.encode())
-
-
-def test_a_folder_without_a_repository_is_an_error(tmp_path: Path) -> None:
+def test_a_repository_with_one_small_commit(tmp_path: Path) -> None:
+    commit(empty(tmp_path), "Begin", engine="def start() -> None: ...\n")
     shown = start(cwd=tmp_path)
-    assert shown.returncode == 1
-    assert "scripts/demo: git rev-parse failed: fatal: not a git repository" in shown.stdout
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    before, after = rows(shown.stdout)
+    assert {"1 files"} == {row[-1].strip() for row in (*before, *after)}
+
+
+def test_what_is_no_repository_or_has_no_commit_is_an_error(tmp_path: Path) -> None:
+    shown = start(cwd=tmp_path)
+    assert (1, "scripts/demo: fatal: not a git repository") == (shown.returncode, shown.stdout[:41])
+    shown = start(str(empty(tmp_path)))
+    assert (1, "scripts/demo: fatal: your current branch") == (shown.returncode, shown.stdout[:40])

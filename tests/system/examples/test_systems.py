@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
+import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "remedies").glob("*.md"))
 TRIMMED, COMPACTED = "examples.systems.003_trimmed_history", "examples.systems.004_compacted_arguments"
 WEAKEST = "examples.systems.001_weakest_layer"
-LEAN = "examples.systems.000_lean_state"
+LEAN, COPIES = "examples.systems.000_lean_state", "examples.systems.000_two_copies"
 SUMMARISED = "examples.systems.002_summarised_history"
 SLOW = 600
 """Seconds that a script may take on a busy machine."""
@@ -95,6 +98,34 @@ def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Envi
     assert 4_000 <= before[1] == after[1]
     # A tenth of the system prompt, two results, 37 lines.
     assert 400 + 2 * 800 + 37 * 45 <= after[2] <= 400 + 2 * 800 + 37 * 60
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="sqlite3 cannot limit a connection")
+@pytest.mark.shows("000.model_view")
+def test_a_state_with_two_copies_is_refused_and_with_one_variable_it_is_not(
+    environment: Callable[[str], Environment],
+) -> None:
+    before, after = _run(
+        environment("langchain-sqlite"),
+        COPIES,
+        "[script.measured(), script.measured(AGENT_OTEL_CLAIM_CHECK='memory:')]",
+    )
+    states, requests, end = before
+    # Three results of 200,000 bytes and their cuts of 32 KiB: two turns fit into 2 MiB, the third does not.
+    assert [3 * 232_000 * turn <= size <= 3 * 236_000 * turn for turn, size in enumerate(states[1:], 1)] == [True] * 2
+    assert "DataError: string or blob too big" == end
+    states, requests, end = after
+    assert "The agent has read it all." == end
+    # The view of 32 KiB with its mark, three times a turn, and twice in the state while there is room.
+    grown = [size - previous for previous, size in itertools.pairwise(requests)]
+    assert all(size <= 3 * (32 * 1024 + 1024) for size in grown)
+    assert all(3 * 32_000 <= size for size in grown[:4])
+    assert max(states) < 2 * 1024 * 1024 * 0.7
+    for turn, (state, request) in enumerate(zip(states[1:5], requests[1:5], strict=True), 2):
+        row = re.search(rf"^\| {turn} \|.*\| ([\d,]+) \| ([\d,]+) \|$", PAGE, re.MULTILINE)
+        assert row is not None
+        # Ids differ by some bytes from run to run.
+        assert [state, request] == pytest.approx([int(cell.replace(",", "")) for cell in row.groups()], rel=0.01)
 
 
 @pytest.mark.shows("000.lean_record")
