@@ -53,7 +53,7 @@ _TOOL_COLUMNS: Final = (
     _count("large", "large"),
     _count("cut", "truncated", is_bad=True),
     _count("repeats", "repeats"),
-    _count("partial answers", "incomplete_answers", is_bad=True),
+    _count("partial", "incomplete_answers", is_bad=True),
 )
 _WORKFLOW_COLUMNS: Final = (
     _Column("workflow", lambda row: row.workflow or "-", lambda row: row.workflow),

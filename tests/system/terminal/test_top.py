@@ -71,6 +71,17 @@ def test_tools_by_bytes_and_workflows_by_room(agent: Agent) -> None:
         screen.becomes([workflow], lambda: _lines(screen, "triage"))
 
 
+def test_eighty_columns_hold_both_tables(agent: Agent) -> None:
+    with terminal(PROGRAM, "top", agent.address, "--interval", "1", columns=80) as screen:
+        screen.shows("fetch_page", "refused")
+        screen.press("/")
+        screen.shows("part of a name")
+        screen.press("fetch")  # the other name is longer than most
+        screen.lacks("search")
+        heads = ["tool", "calls", "/min", "bytes", "v", "largest", "large", "cut", "repeats", "partial"]
+        screen.becomes([heads], lambda: _lines(screen, "tool"))
+
+
 def test_keys(agent: Agent) -> None:
     names = ("fetch", "search", "read")
     with terminal(PROGRAM, "top", agent.address, "--interval", "1") as screen:
@@ -82,7 +93,7 @@ def test_keys(agent: Agent) -> None:
         screen.shows("repeats v")
         screen.becomes([NAME], lambda: [line[0] for line in _lines(screen, *names)[:1]])
         screen.press("s")
-        screen.shows("partial answers v")
+        screen.shows("partial v")
         screen.press("S")
         screen.shows("repeats v")
         screen.press("/")
