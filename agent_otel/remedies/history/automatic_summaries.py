@@ -95,17 +95,18 @@ _NO_ROOM: Final = (
 )
 
 
-class _Request(NamedTuple):
-    """Messages of a request, parsed and weighed."""
+class _Request:
+    """Messages of a request, weighed, and parsed where that is needed."""
 
-    history: History
-    weights: list[Weight]
-    sizes: list[int]
+    def __init__(self, messages: Sequence[Any], weights: list[Weight] | None = None) -> None:
+        self.messages = messages
+        self.weights = weights if weights is not None else [weigh(message) for message in messages]
+        self.sizes = summary_plan.request_tokens(self.weights, messages)
 
-    @classmethod
-    def read(cls, messages: Sequence[Any]) -> _Request:
-        weights = [weigh(message) for message in messages]
-        return cls(turns.read(messages), weights, summary_plan.request_tokens(weights, messages))
+    @functools.cached_property
+    def history(self) -> History:
+        """The parsed messages."""
+        return turns.read(self.messages)
 
 
 class _Visit:
@@ -125,13 +126,16 @@ class _Visit:
         self._key = key = FORMATS[self._form].messages
         self._fixed = weigh({name: value for name, value in self._body.items() if name != key}).tokens
         #: The messages of the program, and the same with an earlier summary.
-        self._own = self._now = _Request.read(self._body[key])
+        self._own = self._now = _Request(self._body[key])
         #: Tokens of the tool that is offered in a request with a summary.
         self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
-        self._systems = summary_plan.systems(self._own.history)
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
         self._plan: Plan | None = None
+
+    @functools.cached_property
+    def _systems(self) -> int:
+        return summary_plan.systems(self._own.messages)
 
     def is_long(self) -> bool:
         """Return True when the request may need a summary."""
@@ -213,9 +217,11 @@ class _Visit:
     @functools.cached_property
     def _owner(self) -> str:
         """The execution that the originals belong to; empty where none is found."""
-        ids = (result.answered.id for result in self._own.history.results)
         owner = current_owner() or model_request.around().execution
-        return owner or executions.owner(call_id for call_id in ids if call_id is not None) or ""
+        if owner is not None:
+            return owner
+        ids = (result.answered.id for result in self._own.history.results)
+        return executions.owner(call_id for call_id in ids if call_id is not None) or ""
 
     def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
         """Put a new summary into the request, and keep it for later ones."""
@@ -243,15 +249,14 @@ class _Visit:
 
     def _use(self, kept: Kept) -> None:
         """Put a summary into the request."""
-        own = self._own.history.messages
+        own, weights = self._own.messages, self._own.weights
         opening, end = self._systems + kept.opening, self._systems + kept.replaced
         messages = [*own[:opening], *kept.messages, *own[end:]]
         self._body = {**self._body, self._key: messages}
         self._exchange.put(self._invocation, self._body)
-        before = sum(one.characters for one in self._own.weights)
-        self._now = _Request.read(messages)
+        self._now = _Request(messages, [*weights[:opening], *map(weigh, kept.messages), *weights[end:]])
         self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
-        removed = before - sum(one.characters for one in self._now.weights)
+        removed = sum(one.characters for one in weights) - sum(one.characters for one in self._now.weights)
         telemetry().metrics.removed(semconv.SUMMARIZE, max(removed, 0))
 
     def _tokens(self) -> int:

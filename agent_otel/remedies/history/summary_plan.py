@@ -7,7 +7,7 @@ results become marks. Before those, the summary alone is left, with a mark for e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.messages.fields import fields, is_list, text
@@ -47,8 +47,7 @@ _LONG: Final = 256
 _BINARY_CHARACTERS: Final = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Weight:
+class Weight(NamedTuple):
     """The characters of a message and a hash of its content, equal for an equal message in a later request."""
 
     characters: int
@@ -200,17 +199,16 @@ def _first_open(history: History) -> int:
 def opening(history: History) -> int:
     """Return the number of opening messages, which providers want first: systems', and users' without results."""
     count = len(history.seen)
-    return next((at for at in range(count) if not (_is_system(history, at) or _is_user(history, at))), count)
+    return next((at for at in range(count) if not (_is_system(history.messages[at]) or _is_user(history, at))), count)
 
 
-def systems(history: History) -> int:
+def systems(messages: Sequence[Any]) -> int:
     """Return the number of leading messages of a system."""
-    count = len(history.seen)
-    return next((at for at in range(count) if not _is_system(history, at)), count)
+    return next((at for at, message in enumerate(messages) if not _is_system(message)), len(messages))
 
 
-def _is_system(history: History, at: int) -> bool:
-    known = fields(history.messages[at])
+def _is_system(message: Any) -> bool:
+    known = fields(message)
     return (known.get("role") or known.get("type")) in _SYSTEMS
 
 
