@@ -15,8 +15,10 @@ from agent_otel.semconv_types import (
     DURATION_BUCKETS,
     GAUGE,
     HISTOGRAM,
+    MONEY_BUCKETS,
     SHARE_BUCKETS,
     SIZE_BUCKETS,
+    TOKEN_BUCKETS,
     UTILIZATION_BUCKETS,
     Attributes,
     Metrics,
@@ -128,6 +130,17 @@ CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "str
     "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
 CONTEXT_REJECTED: Final = _attribute("agent_otel.context.rejected", "bool", "only when true",
     "the provider refused the request because it is longer than the context window")
+
+_RUN = "on the span of an execution, when providers report tokens"
+EXECUTION_REQUESTS: Final = _attribute("agent_otel.execution.model_requests", "int", _RUN,
+    "model requests whose response had tokens")
+EXECUTION_INPUT_TOKENS: Final = _attribute("agent_otel.execution.input_tokens", "int", _RUN, "tokens of the requests")
+EXECUTION_CACHED_TOKENS: Final = _attribute("agent_otel.execution.cached_tokens", "int", _RUN,
+    "those of them that were read from the provider's cache")
+EXECUTION_OUTPUT_TOKENS: Final = _attribute("agent_otel.execution.output_tokens", "int", _RUN,
+    "tokens of the responses")
+EXECUTION_COST: Final = _attribute("agent_otel.execution.cost", "double", "when a price is known",
+    "US dollars of the model requests")
 
 _STEP = "on a runtime's step"
 _ANALYSED = "from the warn ratio up, when the payload could be read"
@@ -255,6 +268,16 @@ CONTEXT_NEAR: Final = _metric("agent_otel.model.context.near", COUNTER, "{reques
     "Requests of AGENT_OTEL_PAYLOAD_NEAR_RATIO of the context window or more.")
 CONTEXTS_REJECTED: Final = _metric("agent_otel.model.context.rejected", COUNTER, "{request}", _MODEL,
     "Requests that the provider refused because they are longer than the context window.")
+_CARRIED = (GEN_AI_TOOL_NAME, REQUEST_MODEL, PART)
+CONTEXT_TOKENS_OF: Final = _metric("agent_otel.tool.context.tokens", COUNTER, "{token}", _CARRIED,
+    "Input tokens of model requests, divided among their parts by bytes; without a tool where the part has none. "
+    "The part `media` is what the provider counts as images and audio, `_other` what stands in no part.")
+CONTEXT_COST: Final = _metric("agent_otel.tool.context.cost", COUNTER, "{USD}", _CARRIED,
+    "US dollars of the same, where the model has a price.")
+EXECUTION_TOKENS: Final = _metric("agent_otel.execution.tokens", HISTOGRAM, "{token}", (WORKFLOW_NAME, AGENT_NAME),
+    "Input and output tokens of a finished execution, where providers report them.", TOKEN_BUCKETS)
+EXECUTION_PRICE: Final = _metric("agent_otel.execution.cost", HISTOGRAM, "{USD}", (WORKFLOW_NAME, AGENT_NAME),
+    "US dollars of the model requests of a finished execution, where the model has a price.", MONEY_BUCKETS)
 HISTORY_LOST: Final = _metric("agent_otel.model.history.lost", COUNTER, "{request}", (AGENT_NAME,),
     "Requests from the second turn on that have none of the earlier turns' messages.")
 HISTORY_DOUBLED: Final = _metric("agent_otel.model.history.doubled", COUNTER, "{request}", (AGENT_NAME,),

@@ -20,6 +20,8 @@ DURATION_BUCKETS: Final = (
 )  # fmt: skip
 UTILIZATION_BUCKETS: Final = (0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1.0, 1.1, 1.25, 1.5, 2.0)
 SHARE_BUCKETS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+TOKEN_BUCKETS: Final = tuple(4.0**power for power in range(4, 14))
+MONEY_BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
 COUNT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 
 HISTOGRAM: Final = "histogram"

@@ -26,6 +26,8 @@ TOOL_CALL_ARGUMENTS: Final = "tool_arguments"
 TOOL_RESULTS: Final = "tool_results"
 REQUEST_PARTS: Final = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOOL_RESULTS)
 
+MEDIA: Final = "media"  # of a request's tokens
+
 LAYER_TOOL: Final = "tool"
 LAYER_FRAMEWORK: Final = "framework"
 LAYER_MODEL_REQUEST: Final = "model_request"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB
 from agent_otel.semconv_types import prometheus_label
 from dashboards.frame import Row
-from dashboards.panels import BYTES_A_SECOND, SHARE, Line, events_of, graph_of
-from dashboards.queries import TOOL, WINDOW, Scope, legend, top
+from dashboards.panels import BYTES_A_SECOND, COUNT, SHARE, Line, events_of, graph_of
+from dashboards.queries import AGENT, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, top
+
+if TYPE_CHECKING:
+    from agent_otel.semconv_types import Metric
 
 S = Scope({JOB: "job"})
 
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
+MONEY = "currencyUSD"
 _NEAR = ((None, "green"), (0.8, "orange"), (1, "red"))
 
 CONTEXT = Row(
@@ -51,6 +57,58 @@ CONTEXT = Row(
             ],
             BYTES_A_SECOND,
             span=8,
+        ),
+    ),
+)
+
+
+def _p95(metric: Metric) -> str:
+    return S.quantile(0.95, metric, by=(WORKFLOW, AGENT), over=WINDOW)
+
+
+def _by(metric: Metric, *labels: str) -> str:
+    return top(S.sum(metric, by=labels, over=WINDOW))
+
+
+CARRYING = Row(
+    "Cost of carrying",
+    (
+        graph_of(
+            "Money by tool, in $window",
+            "US dollars of the input tokens that a tool's results and arguments take in model requests, each time that "
+            "they are sent. Empty: no model has a price; install agent-otel[prices].",
+            [Line(_by(semconv.CONTEXT_COST, TOOL), legend(TOOL))],
+            MONEY,
+            span=8,
+        ),
+        graph_of(
+            "Tokens by tool, in $window",
+            "Input tokens that a tool's results and arguments take in model requests. Far above its own results: old "
+            "results are sent again in each turn; trim them (AGENT_OTEL_TRIM_RESULTS).",
+            [Line(_by(semconv.CONTEXT_TOKENS_OF, TOOL), legend(TOOL))],
+            COUNT,
+            span=8,
+        ),
+        graph_of(
+            "Money by model and part, in $window",
+            "US dollars of input tokens by model and part of the request. tools on top: each request offers too many.",
+            [Line(_by(semconv.CONTEXT_COST, _MODEL, semconv.PART), legend(_MODEL, semconv.PART))],
+            MONEY,
+            span=8,
+        ),
+        graph_of(
+            "Tokens of an execution, p95",
+            "5 % of the executions take more tokens than this, by workflow and agent. A rise without more tool calls: "
+            "the results became larger, or the history is trimmed no more.",
+            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(WORKFLOW, AGENT))],
+            COUNT,
+        ),
+        graph_of(
+            "Money of an execution, p95",
+            "5 % of the executions cost more than this, by workflow and agent. Their traces have "
+            "agent_otel.execution.cost on the outermost span.",
+            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(WORKFLOW, AGENT))],
+            MONEY,
         ),
     ),
 )

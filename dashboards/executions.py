@@ -429,7 +429,7 @@ DASHBOARD = Frame(
     uid=links.EXECUTIONS,
     title="Agents: executions",
     description="The cost of an agent's run, the parts of its requests, and its limits and remedies.",
-    rows=(_GLANCE, _RUNS, _COST, _REQUEST, carrying.CONTEXT, _REMEDIES, _CLAIM),
+    rows=(_GLANCE, _RUNS, _COST, _REQUEST, carrying.CONTEXT, carrying.CARRYING, _REMEDIES, _CLAIM),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),
         "agent": (semconv.EXECUTION_TOOL_CALLS, semconv.AGENT_NAME),

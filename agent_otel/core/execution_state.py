@@ -187,12 +187,14 @@ _MOST_COPIES = 8
 
 
 class Tokens:
-    """Tokens of the responses of one execution, as the providers reported them."""
+    """Tokens of the responses of one execution, as the providers reported them, and their price in US dollars."""
 
-    __slots__ = ("cached", "input", "output", "reasoning", "requests")
+    __slots__ = ("cached", "cost", "input", "output", "reasoning", "requests")
 
     def __init__(self) -> None:
         self.requests = 0
+        #: None before a request with a price.
+        self.cost: float | None = None
         self.input = 0
         self.cached = 0
         self.output = 0
@@ -205,6 +207,18 @@ class Tokens:
         self.cached += usage.cached
         self.output += usage.output
         self.reasoning += usage.reasoning
+
+    def attributes(self) -> dict[str, int | float]:
+        """Return the span attributes of an execution's tokens and price."""
+        found: dict[str, int | float] = {
+            semconv.EXECUTION_REQUESTS: self.requests,
+            semconv.EXECUTION_INPUT_TOKENS: self.input,
+            semconv.EXECUTION_CACHED_TOKENS: self.cached,
+            semconv.EXECUTION_OUTPUT_TOKENS: self.output,
+        }
+        if self.cost is not None:
+            found[semconv.EXECUTION_COST] = self.cost
+        return found
 
 
 class Totals:

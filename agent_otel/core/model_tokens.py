@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from agent_otel._internal import fork
-from agent_otel.core import context_window
+from agent_otel.core import carrying_cost, context_window
 from agent_otel.core.execution_state import Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_visit import running
@@ -44,6 +44,7 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
             sent.conversation.input_tokens, sent.conversation.bytes = usage.input, sent.bytes
         if state is not None and usage.input:
             state.last_requests = {**(state.last_requests or {}), sent.is_inside: (usage.input, sent.bytes)}
+    carrying_cost.responded(out, sent, totals, usage)
     if usage.input:
         context_window.used(out, sent, usage.input, is_estimated=False)
 

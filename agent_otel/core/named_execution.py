@@ -46,7 +46,9 @@ class NamedExecution:
         """End the span, and record the totals; an execution without tool calls or payloads has none."""
         if self._span is not None:
             self._span.leave(self._within, is_torn_off=error is not None)
-            self._span.write({}, _type_of(error), None)
+            state = executions.known(self._identity.id)
+            spent = None if state is None else state.tokens
+            self._span.write({} if spent is None else {**spent.attributes()}, _type_of(error), None)
             self._span.end()
         end(telemetry(), self._identity.id, self._identity.workflow, self._identity.agent)
 
@@ -80,6 +82,7 @@ def end(out: Telemetry, execution_id: str, workflow: str | None, agent: str | No
             out.metrics.followed(tool, semconv.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(workflow, agent, *totals)
+        out.models.execution(workflow, agent, finished.tokens)
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
+    from agent_otel.core.execution_state import Totals
     from agent_otel.core.types import AgentRun, Invocation, RunReader
     from agent_otel.telemetry.setup import Telemetry
 
@@ -109,12 +110,13 @@ class RunVisit:
             return
         run.is_over = True
         if self._span is not None:
-            self._span.write({}, error_type, None)
+            self._span.write(_attributes(run.totals), error_type, None)
             self._span.end()
         totals = run.totals
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
+        self._out.models.execution(run.workflow, run.agent, totals.tokens)
         if run.conversation is None:
             self._forget(run.id)
         acting = result_remedies()
@@ -142,6 +144,10 @@ class RunVisit:
             for tool in list(state.followed):
                 if executions.ignored(state, tool):
                     self._out.metrics.followed(tool, semconv.IGNORED)
+
+
+def _attributes(totals: Totals) -> dict[str, Any]:
+    return {} if totals.tokens is None else {**totals.tokens.attributes()}
 
 
 def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:

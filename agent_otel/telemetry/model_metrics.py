@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from agent_otel import semconv
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_otel.semconv_types import Metric
+    from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.tool_metrics import Metrics
+
+
+class Tokens(Protocol):
+    """The tokens of an execution, and their price; None where there is none."""
+
+    input: int
+    output: int
+    cost: float | None
 
 
 class ModelSeries:
@@ -38,12 +48,47 @@ class ModelMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._series: dict[str | None, ModelSeries] = {}
+        self._parts: dict[tuple[str, str | None, tuple[str, str]], Series] = {}
 
     def resent(self, tools: Mapping[str, int]) -> None:
         """Count the bytes of results, by tool, that a request holds again."""
         for tool, again_bytes in tools.items():
             name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)
             self._metrics.series(semconv.RESULT_RESENT, (name,)).record(again_bytes)
+
+    def tokens(self, model: str | None, shares: Mapping[tuple[str, str], int]) -> None:
+        """Count the tokens of a request by part and tool."""
+        for key, tokens in shares.items():
+            if tokens:
+                self._of(semconv.CONTEXT_TOKENS_OF, model, key).record(tokens)
+
+    def costs(self, model: str | None, shares: Mapping[tuple[str, str], int], price: float) -> None:
+        """Count the US dollars of a request by part and tool; ``price`` is that of a token."""
+        for key, tokens in shares.items():
+            if tokens:
+                self._of(semconv.CONTEXT_COST, model, key).record(tokens * price)
+
+    def execution(self, workflow: str | None, agent: str | None, tokens: Tokens | None) -> None:
+        """Record the tokens and the price of a finished execution."""
+        if tokens is None:
+            return
+        limit = self._metrics.limit
+        names = (limit(semconv.WORKFLOW_NAME, workflow), limit(semconv.AGENT_NAME, agent))
+        self._metrics.series(semconv.EXECUTION_TOKENS, names).record(tokens.input + tokens.output)
+        if tokens.cost is not None:
+            self._metrics.series(semconv.EXECUTION_PRICE, names).record(tokens.cost)
+
+    def _of(self, metric: Metric, model: str | None, key: tuple[str, str]) -> Series:
+        """Return the series of a part and tool."""
+        found = self._parts.get((metric.name, model, key))
+        if found is None:
+            part, tool = key
+            limit = self._metrics.limit
+            names = (limit(semconv.GEN_AI_TOOL_NAME, tool), limit(semconv.REQUEST_MODEL, model), part)
+            found = self._metrics.series(metric, names)
+            if semconv.OTHER not in names[:2]:
+                self._parts[metric.name, model, key] = found
+        return found
 
     def series(self, model: str | None) -> ModelSeries:
         """Return the series of a model."""

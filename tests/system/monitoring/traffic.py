@@ -20,7 +20,7 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.core import handler
+from agent_otel.core import handler, models
 from agent_otel.core.types import Invocation, ModelReader
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
@@ -30,7 +30,7 @@ from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
 from agent_otel.telemetry.setup import telemetry
 from tests.system.monitoring.exposing import Samples, Target
 from tests.system.monitoring.simulated import DAPRD, PROCESSES, RESEARCH, START, STEP_SECONDS, SUPPORT
-from tests.system.monitoring.transcript import Transcript
+from tests.system.monitoring.transcript import MODEL, WINDOW, Transcript
 
 #: What goes on over some steps: it is continued once in each.
 Work: TypeAlias = Iterator[None]
@@ -291,6 +291,8 @@ def run(number: int, file: Path) -> None:
     for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR):
         prometheus_client.REGISTRY.unregister(collector)
     telemetry().metrics.set(semconv.PROCESS_START, (), started)
+    # As the table of genai-prices has it: another process would read it, in a time of its own.
+    models.models._known[MODEL] = models.ModelFacts(WINDOW, ((0, 2.5e-6, 1.25e-6, 2.5e-6, 1e-5),))
     targets = [Target(prometheus_client.REGISTRY, process.job, process.instance, started)]
     going: list[tuple[contextvars.Context, Work]] = []
     if process.job == SUPPORT:

@@ -1,0 +1,81 @@
+"""The cost of the parts of requests: the parts sum up to what the provider counts, and to genai-prices' own price."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.replies import usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.testing.servers.openai import Json, Reply
+    from tests.environments import Environment
+
+ANSWER = "Fine."
+_PROGRAM = """
+import json, sys, threading
+import openai, prometheus_client
+import genai_prices, genai_prices.data
+import agent_otel
+from agent_otel._internal import errors
+from agent_otel.core.models import models
+
+ready = threading.Event()
+models.when_known("gpt-4o", lambda facts: ready.set())
+assert ready.wait(120)
+client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+call = {"id": "call-1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+messages = [
+    {"role": "user", "content": "Find it."},
+    {"role": "assistant", "content": None, "tool_calls": [call]},
+    {"role": "tool", "tool_call_id": "call-1", "content": "row " * 500},
+]
+read = written = 0
+with agent_otel.execution("run", workflow="answer"):
+    for turn in range(4):
+        told = client.chat.completions.create(model="gpt-4o", messages=messages).usage
+        read, written = read + told.prompt_tokens, written + told.completion_tokens
+        messages += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
+price = genai_prices.calc_price(genai_prices.Usage(input_tokens=read, output_tokens=written), "gpt-4o")
+found = {}
+for family in prometheus_client.REGISTRY.collect():
+    for sample in family.samples:
+        if sample.name.startswith(("agent_otel_tool_context", "agent_otel_execution_cost", "agent_otel_execution_tok")):
+            if not sample.name.endswith(("_bucket", "_created")):
+                found.setdefault(sample.name, []).append([sample.labels, sample.value])
+assert errors.errors == {}, errors.errors
+print(json.dumps([found, read, written, float(price.input_price), float(price.total_price)]))
+"""
+
+
+def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callable[[str], Environment]) -> None:
+    def reply(_: Json) -> Reply:
+        return ANSWER
+
+    with OpenAIServer(reply) as model:
+        done = environment("pydantic-ai").run(
+            _PROGRAM,
+            model.base_url,
+            env={"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"},
+            check=True,
+            timeout=240,
+        )
+        counted = [usage(request, ANSWER) for request in model.requests]
+    found, read, written, input_price, total_price = json.loads(done.stdout.splitlines()[-1])
+    assert (read, written) == (sum(tokens for tokens, _ in counted), sum(tokens for _, tokens in counted))
+    tokens, costs = found["agent_otel_tool_context_tokens_total"], found["agent_otel_tool_context_cost_total"]
+    assert sum(value for _, value in tokens) == read
+    assert sum(value for _, value in costs) == pytest.approx(input_price, abs=1e-9)
+    assert max(tokens, key=lambda each: each[1])[0] == {
+        "gen_ai_tool_name": "search",
+        "gen_ai_request_model": "gpt-4o",
+        "part": "tool_results",
+    }
+    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": ""}
+    assert found["agent_otel_execution_tokens_sum"] == [[labels, read + written]]
+    assert found["agent_otel_execution_cost_sum"] == [[labels, pytest.approx(total_price, abs=1e-9)]]
