@@ -1,0 +1,79 @@
+"""Side effects of tools in a workflow that a real Temporal server has replayed and retried."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.suite import QUIET
+from tests.system.engines import starting, temporal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+    from tests.system.engines.temporal import Temporal
+
+_STORE = {"AGENT_OTEL_CLAIM_CHECK": "memory:", "AGENT_OTEL_CLAIM_CHECK_KEY": "k" * 32}
+_REMEDIES = {
+    **_STORE,
+    "AGENT_OTEL_RESULT_CEILING_BYTES": "auto",
+    "AGENT_OTEL_MAX_TOOL_CALLS": "100",
+    "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS": "1",
+}
+#: The second step is tried twice, and its tools were called in both attempts.
+_BY_TEMPORAL = ["charge a", "charge b", "mail b", "charge b", "mail b", "charge c"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Temporal]:
+    with starting.or_skip(temporal.server()) as running:
+        yield running
+
+
+def _report(environment: Environment, server: Temporal, **settings: str) -> Json:
+    done = environment.run(
+        "import sys; from tests.system.replay.program import main; main(*sys.argv[1:])",
+        server.address,
+        env={**QUIET, **settings},
+        check=True,
+    )
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    assert report["by the replay"] == []
+    assert report["messages"] == []
+    return report
+
+
+@pytest.mark.shows("000.replay")
+@pytest.mark.parametrize(
+    "settings", [{}, {"AGENT_OTEL": "1"}, {"AGENT_OTEL": "1", **_REMEDIES}], ids=["off", "on", "remedies"]
+)
+def test_a_replay_calls_no_tool_and_a_retry_those_of_its_step(
+    environment: Callable[[str], Environment], server: Temporal, settings: dict[str, str]
+) -> None:
+    report = _report(environment("temporal"), server, **settings)
+    assert report["effects"] == _BY_TEMPORAL
+    assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 6 of c.."]
+
+
+@pytest.mark.shows("000.replay")
+def test_a_call_of_a_retried_step_is_marked(environment: Callable[[str], Environment], server: Temporal) -> None:
+    calls = _report(environment("temporal"), server, AGENT_OTEL="1")["calls"]
+    hashes = [call["tool.args_hash"] for call in calls]
+    a, b, c = hashes[0], hashes[1], hashes[5]
+    assert hashes == [a, b, b, b, b, c]
+    assert len({a, b, c}) == 3
+    assert [call.get("workflow.activity.attempt") for call in calls] == [None, None, None, 2, 2, None]
+
+
+@pytest.mark.shows("000.replay")
+def test_a_call_of_a_retried_step_is_answered_from_the_store(
+    environment: Callable[[str], Environment], server: Temporal
+) -> None:
+    settings = {"AGENT_OTEL": "1", **_STORE, "AGENT_OTEL_ANSWER_RETRIES": "on"}
+    report = _report(environment("temporal"), server, **settings)
+    assert report["effects"] == ["charge a", "charge b", "mail b", "charge c"]
+    assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 4 of c.."]
