@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal import errors
 from agent_otel.core.plain import fields, is_named, text
 from agent_otel.core.types import Invocation
 from agent_otel.integrations.generators import watched
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.core.types import ResponseVisit
 
 _RAW = "X-Stainless-Raw-Response"
@@ -47,18 +51,21 @@ def apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invo
 def plain_model(value: Any) -> Any:
     """Return a response, or an item of a stream, with the fields that the provider sent."""
     if is_named(value, *_RESPONSES):
-        value = value.parse()
+        return _json_of(value)
     dump = getattr(type(value), "model_dump", None)
     return value if dump is None else dump(value, mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
 def watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put an open visit around the generator of a stream, also of one in a raw response; return the response."""
-    stream = response
-    if is_named(response, "LegacyAPIResponse") and getattr(response, "_stream", False):
-        stream = response.parse()  # which the response keeps for the program
-    if is_named(stream, "Stream", "AsyncStream"):
-        stream._iterator = watched(stream._iterator, visit)
+    """Put an open visit around what a response brings: a stream's steps, or the body of a raw one; return it."""
+    if not is_named(response, *_RESPONSES):
+        return _watch_stream(response, visit)
+    if _is_stream(response):
+        _follow(response, "parse", lambda stream: _watch_stream(stream, visit))
+    elif response.http_response.is_closed:
+        visit.returned(_json_of(response))
+    else:  # every way to the whole body passes ``read``
+        _follow(response, "read", lambda _: _visit_body(response, visit))
     return response
 
 
@@ -66,5 +73,49 @@ def stream_of(response: Any) -> Any:
     """Return the stream of a response, raw or not, or an awaitable of it; None for a whole response."""
     if is_named(response, *_RESPONSES):
         # The response keeps the parsed stream, which the program gets, too; nothing is read from it yet.
-        return response.parse() if getattr(response, "_is_sse_stream", getattr(response, "_stream", False)) else None
+        return response.parse() if _is_stream(response) else None
     return response if is_named(response, "Stream", "AsyncStream") else None
+
+
+def _is_stream(response: Any) -> bool:
+    return bool(getattr(response, "_is_sse_stream", getattr(response, "_stream", False)))
+
+
+def _json_of(response: Any) -> Any:
+    """Return the JSON of a raw response whose body has been read; None for another body."""
+    try:
+        return response.http_response.json()
+    except ValueError:
+        return None
+
+
+def _watch_stream(stream: Any, visit: ResponseVisit) -> Any:
+    if is_named(stream, "Stream", "AsyncStream"):
+        stream._iterator = watched(stream._iterator, visit)
+    return stream
+
+
+def _visit_body(response: Any, visit: ResponseVisit) -> None:
+    with visit.step():
+        visit.returned(_json_of(response))
+
+
+def _follow(response: Any, name: str, see: Callable[[Any], object]) -> None:
+    """Call a function with the first value that a method of this response returns."""
+    method = getattr(response, name)
+
+    def seen(value: Any) -> Any:
+        response.__dict__.pop(name, None)
+        try:
+            see(value)
+        except Exception:
+            errors.report_error("model_request.response")
+        return value
+
+    def follow(*args: Any, **kwargs: Any) -> Any:
+        return seen(method(*args, **kwargs))
+
+    async def follow_async(*args: Any, **kwargs: Any) -> Any:
+        return seen(await method(*args, **kwargs))
+
+    response.__dict__[name] = follow_async if inspect.iscoroutinefunction(method) else follow
