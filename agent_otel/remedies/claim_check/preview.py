@@ -10,6 +10,14 @@ _MARK: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[,\[\]{}]', re.DO
 #: The same in Python's writing, whose strings have quotation marks of either kind.
 _PYTHON: Final = re.compile(r"'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|" + _MARK.pattern, re.DOTALL)
 _OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
+#: The beginning of JSON, and not of a log's ``[2026-11-22 10:00] started`` or a page's ``[link](...)``.
+_DOCUMENT: Final = re.compile(
+    r"""\s*[\[{]\s*(?:['"\[{}]|\]\s*$|-?\d[\d.eE+-]*\s*(?:,|\]\s*$)|(?:true|false|null)\b)""", re.MULTILINE
+)
+#: Between the fields of a table's row.
+_DELIMITERS: Final = (",", ";", "\t")
+#: A quoted field of CSV, with its last quotation mark if the text has it.
+_QUOTED: Final = re.compile(r'(?:\A|[,;\t\n])"(?:[^"]+|"")*("?)')
 #: Boundaries in the first eighth are ignored: they would lose more than a value that is split.
 _LATEST: Final = 8
 
@@ -18,22 +26,33 @@ def head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
 
     JSON ends after a whole element, and not inside a row: a row without its last field reads like another row. Lines
-    end after a whole line, other text between two characters. The boundary is searched in the last seven eighths of
-    the limit. Where a single element takes more than that, the search goes on among the elements inside of it; without
-    any boundary, the text ends at the limit.
+    end after a whole line, rows of CSV behind their quoted fields, other text between two characters. The boundary is
+    searched in the last seven eighths of the limit. Where a single element takes more than that, the search goes on
+    among the elements inside of it; without any boundary, the text ends at the limit.
     """
     encoded = text[:limit_bytes].encode("utf-8", "replace")
     if len(encoded) <= limit_bytes and len(text) <= limit_bytes:
         return text
     kept = encoded[:limit_bytes].decode("utf-8", "ignore")
     earliest = max(len(kept) // _LATEST, 1)
-    end = _element_end(kept, earliest) if text.lstrip()[:1] in ("{", "[") else -1
+    end = _element_end(kept, earliest) if _DOCUMENT.match(kept) else -1
     if end < earliest:
-        end = kept.rfind("\n") + 1
+        end = _line_end(kept, earliest)
     if end < earliest:  # a document behind a sentence, in one line
         opening = _OPENING.search(kept)
         end = -1 if opening is None else _element_end(kept, earliest, opening.start())
     return kept[:end] if end >= earliest else kept
+
+
+def _line_end(kept: str, earliest: int) -> int:
+    """Return the end of the last line; of a table, of the last one that does not end inside of a quoted field."""
+    last = kept.rfind("\n") + 1
+    first = kept[: kept.find("\n") + 1]
+    if '"' not in kept or not any(each in first for each in _DELIMITERS):
+        return last
+    begins = next((match.start() for match in _QUOTED.finditer(kept, 0, last) if not match[1]), None)
+    end = last if begins is None else kept.rfind("\n", 0, begins + 1) + 1
+    return end if end >= earliest else last
 
 
 def _element_end(kept: str, earliest: int, start: int = 0) -> int:

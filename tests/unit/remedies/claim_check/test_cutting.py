@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 
 import pytest
@@ -32,6 +34,19 @@ from agent_otel.remedies.claim_check.preview import head
         ("[{'a': 1, 'b': ']'}, {'a': 1, 'b': 2}]", 34, "[{'a': 1, 'b': ']'}"),  # as Python writes it
         ('2 found: [{"a": 1, "b": 2}, {"a": 1, "b": 2}]', 39, '2 found: [{"a": 1, "b": 2}'),
         ('{"a": 1}\n{"a": 1, "b": 2}', 20, '{"a": 1}'),
+        ("id,name\n1,one\n2,two\n", 17, "id,name\n1,one\n"),
+        ('id,text\n1,"a\nb"\n2,"c\nd, e"\n', 24, 'id,text\n1,"a\nb"\n'),  # not inside of the second row
+        ('id,inch\n1,3"\n2,4\n3,5', 19, 'id,inch\n1,3"\n2,4\n'),  # a mark that quotes nothing
+        (
+            "| id | name |\n| --- | --- |\n| 1 | one, two |\n| 2 | two |",
+            55,
+            "| id | name |\n| --- | --- |\n| 1 | one, two |\n",
+        ),
+        ("[10:00:00] a, b\n[10:00:01] c, d\n[10:00:02] e, f", 45, "[10:00:00] a, b\n[10:00:01] c, d\n"),
+        ("[1] one, two\n[2] three, four", 20, "[1] one, two\n"),
+        ("[a](http://x), b\n[c](http://y), d", 30, "[a](http://x), b\n"),
+        ("[1.5, -2, 3e4, 5]", 14, "[1.5, -2, 3e4"),
+        ("[1]\n[2]\n[3]", 9, "[1]\n[2]"),
     ],
 )
 def test_a_text_ends_where_a_reader_would_end_it(text: str, limit_bytes: int, kept: str) -> None:
@@ -48,6 +63,17 @@ def test_rows_are_whole_at_every_length(limit_bytes: int) -> None:
         assert json.loads(
             kept.rstrip(", ") + ("" if kept.endswith("]") else "}]" if kept.count("{") > kept.count("}") else "]")
         )
+
+
+@pytest.mark.parametrize("limit_bytes", range(200, 900, 13))
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_rows_of_a_table_are_whole_at_every_length(limit_bytes: int, delimiter: str) -> None:
+    rows = [["id", "note", "is_late"], *([str(number), 'two\nlines, "quoted"; ß', "true"] for number in range(40))]
+    written = io.StringIO()
+    csv.writer(written, delimiter=delimiter).writerows(rows)
+    kept = list(csv.reader(io.StringIO(head(written.getvalue(), limit_bytes)), delimiter=delimiter))
+    assert kept == rows[: len(kept)]
+    assert len(kept) > 1
 
 
 def test_half_a_surrogate_is_no_reason_to_fail() -> None:
