@@ -108,6 +108,9 @@ HISTORY_DROPPED_TURNS: Final = _attribute("agent_otel.history.dropped_turns", "i
 TASK_IS_DROPPED: Final = _attribute("agent_otel.history.task_dropped", "bool",
     "only when true, on the span around the request and on the event",
     "the first of the user's messages, the task, is among them")
+HISTORY_IS_SUMMARIZED: Final = _attribute("agent_otel.history.summarized", "bool",
+    "only when true, on the span around the request",
+    "a summary, or a provider's compaction, is new in the request, in the place of earlier messages")
 TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on a call after a truncated result or a page of its tool",
     "`paginated`, `narrowed` or `repeated`; on the event `answer_incomplete`, `ignored`")
 RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",

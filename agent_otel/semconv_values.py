@@ -74,6 +74,8 @@ TOKENS_BEFORE: Final = "tokens.before"
 TOKENS_AFTER: Final = "tokens.after"
 MADE: Final = "made"
 FAILED: Final = "failed"
+#: The name of a part of a request that holds a provider's own summary.
+COMPACTION: Final = "compaction"
 CLEARED: Final = "cleared"
 OFFLOADED: Final = "offloaded"
 PAGINATED: Final = "paginated"

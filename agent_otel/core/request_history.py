@@ -73,6 +73,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         elif conversation is not None:
             _stable(out, conversation, parts, sized, messages_now)
             if not continues:
+                _tell_summarized(conversation, sized)
                 _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
@@ -205,8 +206,8 @@ def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) ->
 
 
 def is_summary(one: Sized) -> bool:
-    """Return true when a part begins as a summary of earlier turns, or as the request for one."""
-    return "summar" in beginning(one.part.value).lower()
+    """Return true when a part begins as a summary of earlier turns, or as the request for one, or is a compaction."""
+    return one.part.name == semconv.COMPACTION or "summar" in beginning(one.part.value).lower()
 
 
 def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: dict[int, int]) -> bool:
@@ -233,6 +234,20 @@ def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelive
             ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
             names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
             span.set_attribute(semconv.HISTORY_UNDELIVERED_CALLS, names)
+
+
+def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:
+    """Show on the current span that a new summary stands in the place of earlier messages."""
+    span = trace.get_current_span()
+    if not span.is_recording():
+        return
+    before, now = conversation.parts.prints, {one.print for one in sized}
+    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
+    if all(print_ in now for print_ in before) or not any(map(is_summary, messages)):
+        return
+    seen = set(before)
+    if any(one.print not in seen for one in messages if is_summary(one)):
+        span.set_attribute(semconv.HISTORY_IS_SUMMARIZED, True)
 
 
 def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) -> None:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import importlib
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.contract.suite import QUIET
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.testing.servers.openai import Decider
     from tests.contract.cases import Json
     from tests.environments import Environment
 
 
-def report_of(module: str, argument: str, environment: Environment, server: str, decide: Decider) -> Json:
+def report_of(
+    module: str, argument: str, environment: Environment, server: str | Callable[[Decider], Any], decide: Decider
+) -> Json:
     """Return the report that the module prints in its last line; it gets the argument and the server's address.
 
-    ``server`` is the module and the class of the model server, as ``openai:OpenAIServer``.
+    ``server`` is a model server's class, or its module and name, as ``openai:OpenAIServer``.
     """
-    servers, _, kind = server.partition(":")
-    with getattr(importlib.import_module(f"agent_otel.testing.servers.{servers}"), kind)(decide) as running:
+    if isinstance(server, str):
+        servers, _, kind = server.partition(":")
+        make = getattr(importlib.import_module(f"agent_otel.testing.servers.{servers}"), kind)
+    else:
+        make = server
+    with make(decide) as running:
         done = environment.run(
             f"import runpy; runpy.run_module({module!r}, run_name='__main__')",
             argument,

@@ -14,6 +14,8 @@ import json
 import sys
 from typing import Any
 
+from opentelemetry import trace
+
 import agent_otel
 from tests.contract.child import Messages, Telemetry
 
@@ -127,6 +129,69 @@ def langgraph(url: str) -> None:
         compiled.invoke({"messages": [("user", f"q{number}".ljust(20))]}, {"configurable": {"thread_id": "chat"}})
 
 
+def langchain_summary(url: str) -> None:
+    """Run an agent of LangChain that replaces old messages by a summary."""
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import SummarizationMiddleware
+    from langchain_core.tools import tool
+    from langchain_openai import ChatOpenAI
+
+    @tool
+    def read_page(page: int) -> str:
+        """Read a page."""
+        return page_of(page)
+
+    model = ChatOpenAI(model="scripted", base_url=url, api_key="scripted", max_retries=0)
+    summary = SummarizationMiddleware(model, trigger=("messages", 9), keep=("messages", 2))
+    agent = create_agent(model, [read_page], system_prompt="Be kind.", middleware=[summary])
+    agent.invoke({"messages": [("user", TASK)]}, {"recursion_limit": 100})
+
+
+def agents_compaction(url: str) -> None:
+    """Run three questions in a session of the Agents SDK that the provider compacts behind the second."""
+    _in_session(url, _compacted)
+
+
+def agents_window(url: str) -> None:
+    """Run three questions in a session of the Agents SDK that keeps all, and hands on the last four items."""
+    from agents.memory import SessionSettings
+
+    _in_session(url, lambda store, _: store, SessionSettings(limit=4))
+
+
+def _compacted(store: Any, client: Any) -> Any:
+    from agents.memory import OpenAIResponsesCompactionSession
+
+    return OpenAIResponsesCompactionSession(
+        "chat",
+        store,
+        client=client,
+        compaction_mode="input",
+        should_trigger_compaction=lambda context: len(context["compaction_candidate_items"]) >= TURNS,
+    )
+
+
+def _in_session(url: str, made: Any, settings: Any = None) -> None:
+    from agents import Agent, OpenAIResponsesModel, RunConfig, Runner, SQLiteSession, function_tool
+    from openai import AsyncOpenAI
+
+    @function_tool
+    def read_page(page: int) -> str:
+        """Read a page."""
+        return page_of(page)
+
+    async def chat() -> None:
+        client = AsyncOpenAI(base_url=url, api_key="scripted", max_retries=0)
+        session = made(SQLiteSession("chat"), client)
+        model = OpenAIResponsesModel("gpt-scripted", client)
+        agent = Agent("reader", "Be kind.", tools=[read_page], model=model)
+        config = RunConfig(tracing_disabled=True, session_settings=settings)
+        for number in range(3):
+            await Runner.run(agent, f"q{number}".ljust(20), session=session, run_config=config)
+
+    asyncio.run(chat())
+
+
 def autogen(url: str) -> None:
     """Run an agent of AutoGen with a buffered context."""
     from autogen_agentchat.agents import AssistantAgent
@@ -158,7 +223,8 @@ def main(name: str, url: str) -> None:
     if name == "langgraph":
         langgraph(url)
     else:
-        with agent_otel.execution("run", agent="reader"):
+        span = trace.get_tracer("program").start_as_current_span("agent")
+        with span, agent_otel.execution("run", agent="reader"):
             globals()[name](url)
     prefix = "agent_otel.model.history."
     counted = {
@@ -166,7 +232,9 @@ def main(name: str, url: str) -> None:
         for metric in telemetry.metrics()
         if metric["name"].startswith(prefix)
     }
-    print(json.dumps({"counted": counted, "messages": messages.take()}))
+    is_summarized = any("agent_otel.history.summarized" in span["attributes"] for span in telemetry.spans())
+    summarized = {"summarized": True} if is_summarized else {}
+    print(json.dumps({"counted": counted, **summarized, "messages": messages.take()}))
 
 
 if __name__ == "__main__":
