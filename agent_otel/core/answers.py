@@ -2,7 +2,8 @@
 
 Everything is read from one request and its response. The request holds the results on which the answer is built, so
 that branches, sub-agents and requests for a title concern only the results that they hold themselves. A result is
-followed up when a later request brings the result of a further call of the same tool.
+followed up when a later request brings the result of a further call of the same tool, or of another tool that got
+the page's cursor.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel.core import execution_context
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.request_history import is_summary
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
@@ -35,21 +37,38 @@ _MOST_EVENTS = 16
 class PendingAnswer:
     """A request with fragments, until its response shows whether the model asks for more calls."""
 
-    __slots__ = ("_execution", "_fragments", "_out", "_span")
+    __slots__ = ("_calls", "_execution", "_fragments", "_must_call", "_out", "_span", "_totals")
 
     def __init__(
-        self, out: Telemetry, execution: ExecutionState | None, fragments: list[tuple[SeenCall, str | None, Fragment]]
+        self,
+        out: Telemetry,
+        execution: ExecutionState | None,
+        fragments: list[tuple[SeenCall, str | None, Fragment]],
+        *,
+        must_call: bool,
     ) -> None:
         self._out = out
         self._execution = execution
         self._fragments = fragments
         self._span = trace.get_current_span()
+        self._totals = _totals(execution)
+        #: True when even an answer is a tool call; the calls of the execution by then.
+        self._must_call = must_call
+        self._calls = -1
 
     def responded(self, *, asks: bool) -> None:
-        """Count a final answer for each fragment that is still open; a response that asks for calls is none."""
+        """Count a final answer for each fragment that is still open; a response that asks for calls is none.
+
+        Where the model may only call tools, that is open until a tool runs, or the run ends without one.
+        """
+        if not asks:
+            self._count()
+        elif self._must_call and self._totals is not None:
+            self._calls = self._totals.tool_calls
+            self._totals.unsettled = self
+
+    def _count(self) -> None:
         fragments, self._fragments = self._fragments, []
-        if asks:
-            return
         shown = 0
         for call, call_id, fragment in fragments:
             if not fragment.is_open:
@@ -61,6 +80,11 @@ class PendingAnswer:
             if shown < _MOST_EVENTS:
                 shown += 1
                 self._show(call.tool, call_id, fragment)
+
+    def ended(self, calls: int) -> None:
+        """Count the response as the final answer when its execution has ended after so many calls, none of them new."""
+        if calls == self._calls:
+            self._count()
 
     def _show(self, tool: str, call_id: str | None, fragment: Fragment) -> None:
         """Add an event to the request's span; where none records, a child span to the tool's span."""
@@ -87,6 +111,12 @@ class PendingAnswer:
         return next((span for span in candidates if span.is_recording()), None)
 
 
+def _totals(execution: ExecutionState | None) -> Totals | None:
+    """Return where the calls of the running execution are counted."""
+    run = execution_context.current_run()
+    return execution if run is None else run.totals
+
+
 def follow_up(calls: Collection[SeenCall]) -> None:
     """Close the fragments of an earlier request that the new results among the calls of a request follow up."""
     fresh = [call for call in calls if call.delivered < 0 <= call.produced]
@@ -96,7 +126,8 @@ def follow_up(calls: Collection[SeenCall]) -> None:
         fragment = call.fragment
         if fragment is not None and fragment.is_open and call.delivered >= 0:
             is_elsewhere = fragment.reason == semconv.OFFLOADED
-            fragment.is_open = not any(is_elsewhere or later.tool == call.tool for later in fresh)
+            tools = (call.tool, fragment.followed_by)
+            fragment.is_open = not any(is_elsewhere or later.tool in tools for later in fresh)
 
 
 def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -106,12 +137,16 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
     calls: Mapping[int, SeenCall],
     sized: Sequence[Sized],
     new: Collection[SeenCall],
-    undelivered: Sequence[SeenCall],
+    alone: Sequence[SeenCall],
 ) -> PendingAnswer | None:
     """Return what an answer to this request would be built on; None where that is whole or unknown.
 
-    ``new`` are the calls whose results no earlier request held, ``undelivered`` those that this one should hold.
+    ``new`` are the calls whose results no earlier request held, ``alone`` those whose results this one
+    should hold, or has in the text of another part.
     """
+    totals = _totals(execution)
+    if totals is not None:
+        totals.unsettled = None
     if request.continued:  # the provider has the earlier messages
         return None
     parts = [one.part for one in sized]
@@ -127,8 +162,11 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
             found.append((call, parts[at].call_id, fragment))
     if found and not _is_answerable(sized, has_new=bool(new)):
         found = []
-    found += [(call, None, _never_delivered(call)) for call in undelivered]
-    return PendingAnswer(out, execution, found) if found else None
+    for call in alone:
+        fragment = _never_delivered(call) if call.delivered < 0 else call.fragment
+        if fragment is not None and fragment.is_open:
+            found.append((call, None, fragment))
+    return PendingAnswer(out, execution, found, must_call=request.must_call) if found else None
 
 
 def _is_twice(parts: Sequence[RequestPart], call_id: str | None) -> bool:

@@ -58,8 +58,10 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
         model_calls.record(out, request, call, execution_id)
     undelivered: Sequence[SeenCall] = ()
     conversation, before = None, NO_SHARES
+    quoted: Sequence[SeenCall] = ()
     if execution is not None:
-        _probe(out, execution, sized)
+        found = _probe(out, execution, sized)
+        quoted = found if sizes[semconv.TOOLS] else ()  # without tools, an agent may read calls from the texts
         undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new)
         _pass_by(out, execution)
     shares, again = request_shares.add(before, sized, known, new)
@@ -70,7 +72,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     out.models.series(request.model)
     if not (executions.has_fragments or undelivered):
         return sent, None
-    return sent, answers.pending(out, request, execution, known, sized, new, undelivered)
+    return sent, answers.pending(out, request, execution, known, sized, new, [*undelivered, *quoted])
 
 
 def take_result(out: Telemetry, part: RequestPart) -> None:
@@ -207,15 +209,16 @@ def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanC
         show(out.tracer, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
 
 
-def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> None:
-    """Search the new texts of a request for results that have neither a call id nor a part of their own."""
+def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:
+    """Search the new texts of a request for results without a call id and a part of their own; return their calls."""
     waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
     if not waiting:
-        return
+        return ()
     seen = {one for stream in (execution.streams or {}).values() for one in stream.parts.prints}
     new = [said for one in sized if one.print not in seen for said in texts(one.part.value)]
     for noted in waiting:
         _look_for(out, noted, new)
+    return [noted for noted in waiting if noted.delivered >= 0]
 
 
 def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agent_otel import semconv
 
@@ -23,7 +23,7 @@ class Fragment:
     it. ``is_inside`` is true when an agent inside a tool sent the request that delivered it.
     """
 
-    __slots__ = ("__weakref__", "is_inside", "is_open", "reason", "shown", "span", "whole")
+    __slots__ = ("__weakref__", "followed_by", "is_inside", "is_open", "reason", "shown", "span", "whole")
 
     def __init__(
         self, reason: str, shown: int, whole: int = -1, span: SpanContext | None = None, *, is_open: bool = True
@@ -34,6 +34,8 @@ class Fragment:
         self.span = span
         self.is_open = is_open
         self.is_inside = False
+        #: Another tool, which was called with a value that this page gave for the next one.
+        self.followed_by: str | None = None
 
 
 #: Of a call whose results cannot be matched: no answer counts as built on it.
@@ -221,10 +223,17 @@ class Tokens:
         return found
 
 
+class Unsettled(Protocol):
+    """A response that is the final answer if its execution ends without a further call."""
+
+    def ended(self, calls: int) -> None:
+        """Conclude from the number of calls at the execution's end."""
+
+
 class Totals:
     """Totals of one execution: calls, bytes and tokens, and hashes of the calls, by which repeats are found."""
 
-    __slots__ = ("asked", "payload_bytes", "result_bytes", "tokens", "tool_calls")
+    __slots__ = ("asked", "payload_bytes", "result_bytes", "tokens", "tool_calls", "unsettled")
 
     def __init__(self) -> None:
         self.tool_calls = 0
@@ -233,6 +242,7 @@ class Totals:
         #: None before a response has shown its tokens.
         self.tokens: Tokens | None = None
         self.asked: dict[int, None] = {}
+        self.unsettled: Unsettled | None = None
 
     def began(self, key: int, most_keys: int) -> bool:
         """Count a call; return true when the call with this hash repeats an earlier one."""
@@ -261,6 +271,7 @@ class ExecutionState(Totals):
         "carries",
         "context",
         "copies",
+        "cursors",
         "few_turns",
         "followed",
         "forgotten",
@@ -308,6 +319,8 @@ class ExecutionState(Totals):
         self.undelivered: deque[SeenCall] | None = None
         self.streams: dict[int, Conversation] | None = None
         self.followed: dict[str, int] | None = None
+        #: Hashes of the values that name a next page, with the tool and the result that has them.
+        self.cursors: dict[int, tuple[str, Fragment | None]] | None = None
         self.tracks: dict[str, PayloadHistory] | None = None
         self.workflow: str | None = None
         self.read: ReadTexts | None = None

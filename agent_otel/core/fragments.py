@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
+from agent_otel.measure.truncation.cursors import cursors, next_page
 from agent_otel.measure.truncation.paging import asks_for_a_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.core.execution_state import SeenCall
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
 
+#: Values of next pages that an execution keeps.
+_MOST_CURSORS = 16
 #: The fragments of stored results by their references.
 _stored: weakref.WeakValueDictionary[str, Fragment] = weakref.WeakValueDictionary()
 
@@ -38,10 +41,37 @@ def note(
     return reason
 
 
-def outcome(arguments: object, *, repeated: bool) -> str:
-    """Return how a call follows up an earlier result of its tool."""
-    narrowed = semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED
-    return semconv.REPEATED if repeated else narrowed
+def cursors_of(value: object) -> tuple[int, ...]:
+    """Return hashes of the values by which a page names the next one."""
+    return tuple(map(hash, cursors(value)))
+
+
+def invite(state: ExecutionState, tool: str, next_pages: Iterable[int] | None, fragment: Fragment | None) -> None:
+    """Record that a result invites a further call: of its tool, or of another one with a value of the next page."""
+    executions.follow(state, tool)
+    for each in next_pages or ():
+        offered = state.cursors = state.cursors or {}
+        offered[each] = (tool, fragment)
+        if len(offered) > _MOST_CURSORS:
+            offered.pop(next(iter(offered)), None)
+
+
+def follow_up(state: ExecutionState, tool: str, arguments: object, *, repeated: bool) -> tuple[str | None, str | None]:
+    """Return how a call follows up an earlier result, and the tool of that result; None and None where it does not."""
+    offered = state.cursors
+    named_page = next((each for each in map(hash, next_page(arguments)) if each in offered), None) if offered else None
+    if offered and named_page is not None:
+        earlier, fragment = offered.pop(named_page)
+        is_expected = executions.followed(state, earlier)
+        if fragment is not None and earlier != tool:
+            fragment.followed_by = tool
+        if is_expected:
+            return semconv.PAGINATED, earlier
+    if not executions.followed(state, tool):
+        return None, None
+    if repeated:
+        return semconv.REPEATED, tool
+    return (semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED), tool
 
 
 def reread(reference: str) -> None:

@@ -66,7 +66,8 @@ class ModelCall(NamedTuple):
     repeated: bool
     followup: str | None
     seen: SeenCall
-    invites: bool
+    invites: tuple[int, ...] | None
+    follows: str | None
 
 
 def find(
@@ -115,9 +116,9 @@ def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id:
     if call.repeated:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
-        out.metrics.followed(name, call.followup)
-    if call.invites and execution_id is not None:
-        executions.follow(executions.touched(execution_id), call.name)
+        out.metrics.followed(call.follows or name, call.followup)
+    if call.invites is not None and execution_id is not None:
+        fragments.invite(executions.touched(execution_id), call.name, call.invites, call.seen.fragment)
 
 
 def _is_first_of(carrier: execution_context.Carrier) -> bool:
@@ -176,13 +177,13 @@ def _shown(
     if part.call_id is not None and seen is None and executions.is_an_adapters(part.call_id):
         return None
     measured = size(part.value)
-    repeated, followup = False, None
+    repeated, followup, follows = False, None, None
     if execution_id is not None:
         run = execution_context.current_run()
         totals = None if run is None else run.totals
         execution, repeated = executions.began(execution_id, name, digest.digest, call_id, totals)
-        if executions.followed(execution, name):
-            followup = fragments.outcome(call.value, repeated=repeated)
+        if execution.followed:
+            followup, follows = fragments.follow_up(execution, name, call.value, repeated=repeated)
         seen = executions.produced(execution, name, measured.bytes, call_id, totals)
     else:
         seen = executions.shown_by_nobody(name, call_id or "")
@@ -197,7 +198,8 @@ def _shown(
     kept = reason if is_cut else semconv.PAGE if left else None
     if kept is not None:
         executions.partly_shown(seen, Fragment(kept, measured.bytes))
-    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites=kept is not None)
+    invites = None if kept is None else fragments.cursors_of(part.value) if left else ()
+    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows)
 
 
 def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:

@@ -50,7 +50,8 @@ class NamedExecution:
             spent = None if state is None else state.tokens
             self._span.write({} if spent is None else {**spent.attributes()}, _type_of(error), None)
             self._span.end()
-        end(telemetry(), self._identity.id, self._identity.workflow, self._identity.agent)
+        named = self._identity
+        end(telemetry(), named.id, named.workflow, named.agent, has_failed=error is not None)
 
 
 def _type_of(error: BaseException | None) -> str | None:
@@ -74,10 +75,14 @@ def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans
     return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
 
 
-def end(out: Telemetry, execution_id: str, workflow: str | None, agent: str | None) -> None:
+def end(
+    out: Telemetry, execution_id: str, workflow: str | None, agent: str | None, *, has_failed: bool = False
+) -> None:
     """Record the totals of an execution that has ended, and forget it; one without state records nothing."""
     finished = executions.finish(execution_id)
     if finished is not None:
+        if finished.unsettled is not None and not has_failed:
+            finished.unsettled.ended(finished.tool_calls)
         for tool in finished.followed or ():
             out.metrics.followed(tool, semconv.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)

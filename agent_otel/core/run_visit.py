@@ -38,13 +38,15 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 class RunVisit:
     """A wrapped function that runs an agent, as a context manager around the user's call."""
 
-    __slots__ = ("__weakref__", "_out", "_reader", "_span", "_token", "_within", "goes_on", "run")
+    __slots__ = ("__weakref__", "_is_paused", "_out", "_reader", "_span", "_token", "_within", "goes_on", "run")
 
     def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
         self._out = telemetry()
         self._reader = reader
         #: True when the run does not end where its context is left, unless an exception ends it.
         self.goes_on = goes_on
+        #: True when the run waits for somebody outside, and will be resumed.
+        self._is_paused = False
         self._token: Token[Run | None] | None = None
         agent = text_or_none(begun.agent)
         conversation, workflow = id_or_none(begun.conversation), text_or_none(begun.workflow)
@@ -65,6 +67,7 @@ class RunVisit:
 
     def returned(self, value: Any) -> None:
         """Find the task in which the run goes on."""
+        self.item(value)
         try:
             task = None if self._reader.goes_on is None else self._reader.goes_on(value)
             if task is not None:
@@ -109,10 +112,12 @@ class RunVisit:
         if run.is_over:
             return
         run.is_over = True
+        totals = run.totals
+        if totals.unsettled is not None and error_type is None and not self._is_paused:
+            totals.unsettled.ended(totals.tool_calls)
         if self._span is not None:
             self._span.write(_attributes(run.totals), error_type, None)
             self._span.end()
-        totals = run.totals
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
@@ -128,7 +133,12 @@ class RunVisit:
         return self
 
     def item(self, value: Any) -> None:
-        """Ignore an item of a generator: events of a run are no results."""
+        """Read whether a result, or an item of a generator, pauses the run; other events are no results."""
+        try:
+            if self._reader.pauses is not None and self._reader.pauses(value):
+                self._is_paused = True
+        except Exception:
+            errors.report_error("run.item")
 
     def abandon(self) -> None:
         """End the run of a generator that its consumer stopped reading."""

@@ -69,10 +69,11 @@ class ToolInvocation:
     failure: str | None = None
     finished = False
     followup: str | None = None
+    follows: str | None = None  # the tool whose result the call follows up
     handed: int | None = None
     #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
     injected: dict[str, Any] | None = None
-    invites = False
+    invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
     #: True when the limits have counted the call; a retry of it is no further call.
     is_counted = False
     #: True when the result of an earlier attempt of the step answers the call.
@@ -152,8 +153,9 @@ class ToolInvocation:
             self.state, self.repeated = began
             around = current.get()
             self.turn = self.state.turn if around is None else around.turn_inside
-            if self.state.followed and executions.followed(self.state, self.name):
-                self.followup = fragments.outcome(arguments, repeated=self.repeated)
+            if self.state.followed:
+                found = fragments.follow_up(self.state, self.name, arguments, repeated=self.repeated)
+                self.followup, self.follows = found
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings.capture_bytes)
 
@@ -186,22 +188,19 @@ class ToolInvocation:
         self.characters = len(value) if type(value) is str else self.produced.bytes
         if (value[:1] in BEGINNINGS if type(value) is str else value is not None) or result.structured is not None:
             self.change = None if result.error_type else drift.note(self.name, value, result.structured)
-        left = 0
-        if self.execution is not None or self.call.call_id is not None:
-            left = further(value, self.call.arguments)
-            self.invites = bool(left)
-            if self.call.call_id is None:
-                self.probe = ends(value, self.out.settings.probe_bytes)
+        is_followed = self.execution is not None or self.call.call_id is not None
+        left = further(value, self.call.arguments) if is_followed else 0
+        self.invites = fragments.cursors_of(value) if left else None
+        if is_followed and self.call.call_id is None:
+            self.probe = ends(value, self.out.settings.probe_bytes)
         if result.structured is not None:
             self.structured = size(result.structured)
         cut = find_cut(value, self.produced.bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
-        may_be_full = type(value) is not str or (FEWEST < self.characters <= LONGEST and "\n" in value)
-        if (
-            cut is None
-            and may_be_full
-            and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash)
-        ):
+        may_be_full = cut is None and (
+            type(value) is not str or (FEWEST < self.characters <= LONGEST and "\n" in value)
+        )
+        if may_be_full and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash):
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.out.captures:
             self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings.capture_bytes)
@@ -352,7 +351,7 @@ def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | No
     if call.repeated:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
-        call.out.metrics.followed(call.name, call.followup)
+        call.out.metrics.followed(call.follows or call.name, call.followup)
     if call.is_refused:
         series.invalid_arguments.record(1, exemplar)
     if call.change is not None:
@@ -380,13 +379,14 @@ def keep(call: ToolInvocation) -> None:
     seen.probe = call.probe
     if call.span is not None:
         seen.span = call.span.span.get_span_context()
-    cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if call.invites and not call.reads_on else call.cuts
+    is_page = call.invites is not None
+    cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page and not call.reads_on else call.cuts
     reference = call.remedied and call.remedied.ref
     reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, reference) if cuts else None
     if reason is not None:
         call.out.metrics.incomplete(call.name, reason, 0)
-    if call.state is not None and (call.invites or reason is not None):
-        executions.follow(call.state, call.name)
+    if call.state is not None and (is_page or reason is not None):
+        fragments.invite(call.state, call.name, call.invites, seen.fragment)
 
 
 def _seen(call: ToolInvocation, result_bytes: int) -> SeenCall | None:

@@ -223,7 +223,8 @@ class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
     ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
-    agent's name and ``execution`` the framework's thread, session or run id.
+    agent's name and ``execution`` the framework's thread, session or run id. ``must_call`` is true when the request
+    leaves the model no answer but a tool call.
     ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
@@ -233,6 +234,7 @@ class ModelRequest(NamedTuple):
     execution: str | None = None
     doubled: bool = False
     model: str | None = None
+    must_call: bool = False
 
 
 class AgentRun(NamedTuple):
@@ -249,24 +251,29 @@ class RunReader:
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
-    function has returned, or None. ``also_traced_by`` names instrumentors (``module:name``) that open a span for it.
+    function has returned, or None. ``pauses`` returns true for a result, or an item of a generator, with which the run
+    waits to be resumed. ``also_traced_by`` names instrumentors (``module:name``) that open a span for it.
     ``is_cancelled_at_end`` is true where the framework itself cancels the function when the run is over.
     """
 
     run: Callable[[Invocation], AgentRun | None]
     goes_on: Callable[[Any], Any] | None = None
+    pauses: Callable[[Any], bool] | None = None
     also_traced_by: tuple[str, ...] = ()
     is_cancelled_at_end: bool = False
 
 
 class ResponseVisit(Protocol):
-    """The visit of a model request, around each step of the stream that answers it."""
+    """The visit of a model request, around each step of the stream that answers it, or a body that is read later."""
 
     def step(self) -> AbstractContextManager[object]:
         """Return the context manager around the stream's next step."""
 
     def item(self, value: Any) -> None:
         """Read an item of the stream."""
+
+    def returned(self, value: Any) -> None:
+        """Read a whole response."""
 
     def abandon(self) -> None:
         """End the visit when the consumer abandons the stream."""

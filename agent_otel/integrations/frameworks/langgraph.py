@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, text
@@ -37,4 +37,10 @@ def _run(invocation: Invocation) -> AgentRun | None:
     return AgentRun(agent)
 
 
-run = RunReader(_run, also_traced_by=_ALSO_TRACED_BY)
+def _pauses(value: Any) -> bool:
+    """Return true for a state, or an item of a stream, with an interrupt; with several modes, an item is a tuple."""
+    states = value if type(value) is tuple else (value,)
+    return any(type(state) is dict and "__interrupt__" in state for state in states)
+
+
+run = RunReader(_run, pauses=_pauses, also_traced_by=_ALSO_TRACED_BY)

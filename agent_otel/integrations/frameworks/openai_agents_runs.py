@@ -34,4 +34,4 @@ def _goes_on(result: Any) -> Any:
     return getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None)
 
 
-run = RunReader(_run, _goes_on, _ALSO_TRACED_BY)
+run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)

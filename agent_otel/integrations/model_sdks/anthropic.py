@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -21,7 +22,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     watch,
 )
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -70,7 +71,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     thread = fields(fields(body).get("thread"))
     is_continued = text(thread.get("type")) == "continue"
-    return ModelRequest(messages(body), continued=is_continued, model=fields(body).get("model"))
+    must_call = text(fields(fields(body).get("tool_choice")).get("type")) in ("any", "tool")
+    return ModelRequest(messages(body), continued=is_continued, model=fields(body).get("model"), must_call=must_call)
 
 
 def messages(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -104,6 +106,8 @@ def _blocks(part: str, blocks: list[Any]) -> Iterator[RequestPart]:
             yield RequestPart(TOOL_RESULTS, block.get("content"))
         elif kind.endswith("tool_use"):
             yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), text(block.get("id")), text(block.get("name")))
+        elif kind == COMPACTION:
+            yield RequestPart(ASSISTANT, block.get("content"), name=COMPACTION)
         else:
             said.append(each)
     if said:
@@ -166,8 +170,9 @@ def _asks(response: Any) -> bool | None:
     delta = fields(known.get("delta"))
     if "pause_turn" in (text(known.get("stop_reason")), text(delta.get("stop_reason"))):
         return True
-    kinds = [text(fields(block).get("type")) for block in (*listed(known.get("content")), known.get("content_block"))]
-    return True if "tool_use" in kinds else False if "text" in kinds else None
+    blocks = [fields(block) for block in (*listed(known.get("content")), known.get("content_block"))]
+    asked = [text(block.get("name")) or "tool_use" for block in blocks if text(block.get("type")) == "tool_use"]
+    return asks_for(asked) if asked else False if any(text(block.get("type")) == "text" for block in blocks) else None
 
 
 def _ends(item: Any) -> bool:

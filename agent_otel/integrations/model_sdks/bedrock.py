@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -118,7 +119,9 @@ def _asks(response: Any) -> bool | None:
     known = fields(response)
     if "output" in known:
         blocks = dictionaries(fields(fields(known["output"]).get("message")).get("content"))
-        return any("type" not in fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse")))
+        asked = [fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse"))]
+        names = [text(call.get("name")) or "toolUse" for call in asked if "type" not in call]
+        return asks_for(names) or False
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
     if kind != "messageStop" or type(payload) is not bytes:
         return None

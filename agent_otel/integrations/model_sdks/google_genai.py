@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -51,7 +52,7 @@ ENTRY = Integration(
 _PATHS = (":generateContent", ":streamGenerateContent")
 _ENVELOPES = ({"result"}, {"output"})
 # A quotation of it in a text has a backslash before the quotation mark.
-_CALL = re.compile(r'(?<!\\)"functionCall"\s*:')
+_CALL = re.compile(r'(?<!\\)"functionCall"\s*:\s*\{?(?:\s*"id"\s*:\s*"[^"]*"\s*,)?(?:\s*"name"\s*:\s*"([^"]*)")?')
 _USAGE = re.compile(r'(?<!\\)"usageMetadata"\s*:\s*(?=\{)')
 _MODEL = re.compile(r"models/([^/:?]+):")
 
@@ -146,11 +147,14 @@ def _asks(response: Any) -> bool | None:
     known = fields(response)
     body = known.get("body")
     if type(body) is str:
-        return True if _CALL.search(body) else False if '"candidates"' in body else None
+        names = [call.group(1) or "tool" for call in _CALL.finditer(body)]
+        return asks_for(names) if names else False if '"candidates"' in body else None
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
-    return any("functionCall" in part for content in contents for part in dictionaries(content.get("parts")))
+    parts = [part for content in contents for part in dictionaries(content.get("parts"))]
+    calls = [fields(part["functionCall"]) for part in parts if "functionCall" in part]
+    return asks_for(text(call.get("name")) or "tool" for call in calls) or False
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:

@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, identity, is_empty, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -115,6 +116,9 @@ def _answer(response: Any) -> Mapping[str, Any]:
     return fields(fields(generations[0]).get("message")) if generations else known
 
 
+_ASKED = ("tool_calls", "tool_call_chunks", "invalid_tool_calls")
+
+
 def _asks(response: Any) -> bool | None:
     """Return whether a result, or a chunk of a stream, asks for a tool call, or to go on after a pause."""
     known = _answer(response)
@@ -122,7 +126,8 @@ def _asks(response: Any) -> bool | None:
         return None
     if text(fields(known.get("response_metadata")).get("stop_reason")) == "pause_turn":
         return True
-    return any(not is_empty(known.get(key)) for key in ("tool_calls", "tool_call_chunks", "invalid_tool_calls"))
+    calls = [call for key in _ASKED for call in listed(known.get(key))]
+    return asks_for(text(fields(call).get("name")) for call in calls) if calls else False
 
 
 def _answered(_: Invocation) -> None:

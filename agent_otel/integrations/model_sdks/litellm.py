@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
@@ -117,7 +118,8 @@ def _asks(response: Any) -> bool | None:
     if not is_named(response, "ModelResponseStream"):
         return asks(response)
     deltas = [choice.delta for choice in response.choices]
-    return any(getattr(delta, "tool_calls", None) for delta in deltas) if deltas else None
+    calls = [call for delta in deltas for call in getattr(delta, "tool_calls", None) or ()]
+    return asks_for(call.function.name for call in calls) if calls else False if deltas else None
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -199,7 +200,8 @@ def _asks(response: Any) -> bool | None:
     """Return whether a response, or an event of a stream, asks for a tool call; a field may be the SDK's sentinel."""
     choices = [fields(choice) for choice in listed(fields(_item(response)).get("choices"))]
     messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
-    return any(listed(message.get("tool_calls")) for message in messages) if messages else None
+    calls = [fields(fields(call).get("function")) for message in messages for call in listed(message.get("tool_calls"))]
+    return asks_for(text(call.get("name")) for call in calls) if calls else False if messages else None
 
 
 def _ends(event: Any) -> bool:

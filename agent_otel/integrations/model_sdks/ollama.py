@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -90,7 +91,10 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 def _asks(response: Any) -> bool | None:
     """Return whether a response, or a part of a stream, asks for a tool call."""
     known = fields(response)
-    return not is_empty(fields(known["message"]).get("tool_calls")) if "message" in known else None
+    if "message" not in known:
+        return None
+    calls = [fields(fields(call).get("function")) for call in listed(fields(known["message"]).get("tool_calls"))]
+    return asks_for(text(call.get("name")) or "tool" for call in calls) or False
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -21,7 +22,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     watch,
 )
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,7 +62,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
-        return ModelRequest(chat(body), model=fields(body).get("model"))
+        return ModelRequest(chat(body), model=fields(body).get("model"), must_call=_must_call(fields(body)))
     return responses(body) if path.endswith("/responses") else None
 
 
@@ -112,7 +113,13 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
         _responses(body, items),
         continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
         model=body.get("model"),
+        must_call=_must_call(body),
     )
+
+
+def _must_call(body: Mapping[str, Any]) -> bool:
+    choice = body.get("tool_choice")
+    return is_dict(choice) or text(choice) == "required"
 
 
 def _responses(body: Mapping[str, Any], items: list[Any]) -> Iterator[RequestPart]:
@@ -145,8 +152,9 @@ def _item(item: Mapping[str, Any], kind: str) -> Iterator[RequestPart]:
         for name in ("output", "results", "result"):
             if item.get(name) is not None:
                 yield RequestPart(TOOL_RESULTS, item.get(name))
-    elif kind in {"reasoning", "compaction"}:
-        yield RequestPart(ASSISTANT, given(item.get("encrypted_content"), item.get("summary")))
+    elif kind in {"reasoning", COMPACTION}:
+        value = given(item.get("encrypted_content"), item.get("summary"))
+        yield RequestPart(ASSISTANT, value, name=COMPACTION if kind == COMPACTION else None)
 
 
 def usage(response: Any) -> Usage | None:
@@ -192,12 +200,21 @@ def asks(response: Any) -> bool | None:
         messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
         if not messages:
             return None
-        return any(not is_empty(message.get(key)) for message in messages for key in ("tool_calls", "function_call"))
+        if all(is_empty(message.get(key)) for message in messages for key in ("tool_calls", "function_call")):
+            return False
+        return asks_for(name for message in messages for name in _names(message))
     if "output" in known:
-        kinds = [text(fields(item).get("type")) for item in listed(known["output"])]
-        return True if any(kind in _ASKING for kind in kinds) else False if "message" in kinds else None
+        items = [(text(item.get("type")), text(item.get("name"))) for item in map(fields, listed(known["output"]))]
+        asked = [name or kind for kind, name in items if kind in _ASKING]
+        return asks_for(asked) if asked else False if any(kind == "message" for kind, _ in items) else None
     kind = text(known.get("type"))
     return asks(known.get("response")) if kind in _ENDED else None
+
+
+def _names(message: Mapping[str, Any]) -> Iterator[str | None]:
+    for call in (*listed(message.get("tool_calls")), {"function": message.get("function_call")}):
+        asked = fields(call)
+        yield text((fields(asked.get("function")) or fields(asked.get("custom"))).get("name"))
 
 
 def ends(item: Any) -> bool:

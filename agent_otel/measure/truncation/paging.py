@@ -28,7 +28,7 @@ _DEEPEST: Final = 4
 _MOST_KEYS: Final = 16
 
 #: A value that is not empty refers to the next page.
-_CURSORS: Final = (
+CURSORS: Final = (
     *("next_cursor", "nextCursor", "next_page_token", "nextPageToken", "next_page", "nextPage", "next", "next_token"),
     *("nextToken", "NextToken", "next_link", "nextLink", "@odata.nextLink", "next_url", "nextUrl", "next_page_url"),
     *("nextPageUrl", "NextMarker", "NextContinuationToken", "LastEvaluatedKey"),
@@ -47,7 +47,7 @@ _TOTALS: Final = (
 #: Beside an unqualified ``total`` these make it a sum of money.
 _MONEY: Final = re.compile("price|currenc|amount|tax|cost", re.IGNORECASE)
 #: Keys under which responses keep their pages, their links and their headers.
-_AROUND: Final = (
+AROUND: Final = (
     *("pageInfo", "page_info", "pagination", "paging", "meta", "metadata", "response_metadata", "links", "_links"),
     *("headers", "data", "result", "response", "body", "structuredContent"),
 )
@@ -57,16 +57,16 @@ _PAGES: Final = ("page", "page_number", "pageNumber")
 _SIZES: Final = ("per_page", "perPage", "page_size", "pageSize", "limit", "size", "first", "maxResults", "top")
 _LINKS: Final = ("Link", "link")
 #: Keys with which an answer reports whether it is whole.
-SELF_DESCRIBING: Final = frozenset((*_CURSORS, *_FLAGS, *_TOTALS))
-_WORDS: Final = frozenset((*_CURSORS, *_FLAGS, *_TOTALS, *_AROUND, *_LINKS, _PARTIAL))
-_PAGING: Final = (
+SELF_DESCRIBING: Final = frozenset((*CURSORS, *_FLAGS, *_TOTALS))
+_WORDS: Final = frozenset((*CURSORS, *_FLAGS, *_TOTALS, *AROUND, *_LINKS, _PARTIAL))
+PAGING: Final = (
     *("cursor", "page", "page_token", "pageToken", "offset", "start", "start_index", "startIndex", "skip", "after"),
     *("from", "start_line", "line_start", "begin", "since", "next_token", "nextToken", "NextToken"),
 )
 
 _OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
 _STEMS: Final = ("next", "Next", "ore", "otal", "incomplete", "runcated", "numFound", "LastEval")
-_CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, _CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
+_CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
 _FLAG: Final = re.compile(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
 _NUMBER: Final = re.compile(r'"(\w{1,32})"\s*:\s*([0-9]{1,10})\s*[,}]')
 _IS_PARTIAL: Final = re.compile(rf'"{_PARTIAL}"\s*:\s*true\b')
@@ -100,7 +100,7 @@ def further(value: Any, arguments: Any = None) -> int:
 
 def asks_for_a_page(arguments: Any) -> bool:
     """Return True if the arguments request a later page: a non-empty key such as ``cursor`` or ``offset``."""
-    return any(map(_is_filled, map(named(arguments).get, _PAGING)))
+    return any(map(_is_filled, map(named(arguments).get, PAGING)))
 
 
 def named(arguments: Any) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _page_of(known: dict[str, Any], arguments: Any, depth: int) -> int | None:
     """Return what `further` does, None for an object that has no such key."""
     if known.keys().isdisjoint(_WORDS):
         return None
-    if any(map(_is_filled, map(known.get, _CURSORS))):
+    if any(map(_is_filled, map(known.get, CURSORS))):
         return PAGE
     flags = [flag for flag in map(known.get, _FLAGS) if type(flag) is bool]
     if flags or known.get(_PARTIAL) is True:
@@ -127,7 +127,7 @@ def _page_of(known: dict[str, Any], arguments: Any, depth: int) -> int | None:
         if type(link) is str and _LINK.search(link[: 8 * _HEAD]):
             return PAGE
     if depth < _DEEPEST:
-        inner = [known.get(name) for name in _AROUND]
+        inner = [known.get(name) for name in AROUND]
         if type(known.get("data")) is dict:  # of GraphQL, with fields of any name
             inner += _within(known["data"], 2)
         for each in inner:

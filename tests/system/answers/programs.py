@@ -29,12 +29,14 @@ def search(query: str, cursor: str = "") -> str:
         return json.dumps(ROWS)[:CUT_BYTES]
     if query == "page":
         return json.dumps({"items": ROWS[:3], **({} if cursor == "last" else {"next_cursor": "last"})})
+    if query == "elsewhere":
+        return json.dumps({"items": ROWS[:3], "next": "cursor-of-page-2"})
     return json.dumps(ROWS[:2])
 
 
 def read(query: str) -> str:
-    """Return a small result."""
-    return f"All of {query}."
+    """Return a small result, or the last page."""
+    return json.dumps({"items": ROWS[3:]}) if query == "cursor-of-page-2" else f"All of {query}."
 
 
 #: By task the calls; the first letter of their ids is the turn. The number of the task is added.
@@ -47,6 +49,11 @@ TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
     "cut and repeated": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "cut"})),
     "a page": (("a1", "search", {"query": "page"}),),
     "all pages": (("a1", "search", {"query": "page"}), ("b1", "search", {"query": "page", "cursor": "last"})),
+    "the last page by another tool": (
+        ("a1", "search", {"query": "elsewhere"}),
+        ("b1", "read", {"query": "cursor-of-page-2"}),
+    ),
+    "not the last page": (("a1", "search", {"query": "elsewhere"}), ("b1", "read", {"query": "row"})),
 }
 
 

@@ -27,6 +27,15 @@ _STACKS = {
     "anthropic_client,sync": ("anthropic", "anthropic:AnthropicServer"),
     "anthropic_client,stream": ("anthropic", "anthropic:AnthropicServer"),
     "anthropic_client,stream events": ("anthropic", "anthropic:AnthropicServer"),
+    "raw_client,sync openai raw parsed": ("openai-agents", "openai:OpenAIServer"),
+    "raw_client,async openai raw streamed": ("openai-agents", "openai:OpenAIServer"),
+    "raw_client,async openai reading json": ("openai-agents", "openai:OpenAIServer"),
+    "raw_client,sync openai reading streamed": ("openai-agents", "openai:OpenAIServer"),
+    "raw_client,async anthropic raw parsed": ("anthropic", "anthropic:AnthropicServer"),
+    "raw_client,sync anthropic raw streamed": ("anthropic", "anthropic:AnthropicServer"),
+    "raw_client,sync anthropic reading parsed": ("anthropic", "anthropic:AnthropicServer"),
+    "raw_client,async anthropic reading streamed": ("anthropic", "anthropic:AnthropicServer"),
+    "raw_client,async anthropic raw streamed": ("anthropic-0.125", "anthropic:AnthropicServer"),
     "google_client,sync": ("google-genai", "gemini:GeminiServerWithIds"),
     "google_client,sync stream": ("google-genai", "gemini:GeminiServerWithIds"),
     "google_client,stream": ("google-genai", "gemini:GeminiServerWithIds"),
@@ -92,6 +101,8 @@ def test_an_answer_that_is_built_on_a_fragment_is_counted(
         "cut and repeated": {"search cut_json": 1},
         "a page": {"search page": 1},
         "all pages": {},
+        "the last page by another tool": {},
+        "not the last page": {"search page": 1},
     }
     assert runs["cut"]["events"] == [_event("a11" if knows_ids else None, "cut_json", CUT_BYTES)]
     assert not knows_ids or runs["cut and repeated"]["events"] == [_event("b15", "cut_json", CUT_BYTES)]
@@ -100,4 +111,44 @@ def test_an_answer_that_is_built_on_a_fragment_is_counted(
         "cut and narrowed": ["narrowed"],
         **({"cut and repeated": ["repeated"]} if knows_ids else {}),
         "all pages": ["paginated"],
+        "the last page by another tool": ["paginated"],
     }
+
+
+_OUTPUT_TOOLS = {
+    "pydantic_ai": "pydantic-ai",
+    "pydantic_ai_streamed": "pydantic-ai",
+    "langchain": "langchain",
+    "langchain_streamed": "langchain",
+    "smolagents": "smolagents",
+    "by_hand": "openai-agents",
+}
+
+
+def _structured(environment: Environment, agent: str, *queries: str, last: str = "") -> Json:
+    """Run an agent whose model searches, and then calls the tool that is no other's, or the ``last``."""
+    turns = iter(range(len(queries) + 1))
+
+    def answer(request: Json) -> Reply:
+        turn = next(turns)
+        if turn < len(queries):
+            return [ToolCall(f"call_{turn}", "search", {"query": queries[turn]})]
+        (name,) = {tool["function"]["name"] for tool in request["tools"]} - {"search", "send"}
+        key = "answer" if name == "final_answer" else "text"
+        return [ToolCall("call_last", last or name, {key: "done"})]
+
+    return report_of("tests.system.answers.structured", agent, environment, "openai:OpenAIServer", answer)
+
+
+@pytest.mark.parametrize("agent", _OUTPUT_TOOLS)
+@pytest.mark.shows("001.wrong_answer")
+def test_the_call_of_an_output_tool_is_an_answer(environment: Callable[[str], Environment], agent: str) -> None:
+    home = environment(_OUTPUT_TOOLS[agent])
+    counted = {"said": "done", "counted": {"search cut_json": 1}, "messages": []}
+    assert _structured(home, agent, "cut") == counted
+    assert _structured(home, agent, "cut", "row 7") == {**counted, "counted": {}}
+
+
+def test_a_call_that_waits_for_an_approval_is_no_answer(environment: Callable[[str], Environment]) -> None:
+    report = _structured(environment("langchain"), "langchain_paused", "cut", last="send")
+    assert report == {"said": "paused", "counted": {}, "messages": []}

@@ -400,6 +400,10 @@ def test_what_was_done_after_a_cut_or_a_page(told: Callable[..., Json]) -> None:
                     tool(f"call_{number + 2}", "ok", name=tool_name, **arguments)
         go("paged", CUT, ("paged", {"q": 1, "offset": 300}))
         go("cursor", PAGE, ("cursor", {"q": 1, "cursor": "abc"}), ("cursor", {"q": 9}))
+        go("elsewhere", PAGE, ("get_more", {"id": "page-7"}), ("get_more", {"cursor": "abc"}), ("elsewhere", {}))
+        go("url", {"rows": [1], "nextLink": "https://x/?p=2"}, ("fetch", {"url": "https://x/?p=2"}))
+        go("page id", {"rows": [1], "next": "abc123"}, ("page id", {"id": "abc123"}))
+        go("short", {"rows": [1], "next": "abc"}, ("get_more", {"id": "abc"}))
         go("narrowed", CUT, ("other", {"q": 1}), ("narrowed", {"q": "less"}))
         go("repeated", CUT, ("repeated", {"q": 1}))
         go("ignored", CUT, ("other", {"q": 1}))
@@ -413,6 +417,10 @@ def test_what_was_done_after_a_cut_or_a_page(told: Callable[..., Json]) -> None:
     assert counted(report, "tool.followups") == {
         "paged paginated": 1,
         "cursor paginated": 1,
+        "elsewhere paginated": 1,
+        "url paginated": 1,
+        "page id paginated": 1,
+        "short ignored": 1,
         "narrowed narrowed": 1,
         "repeated repeated": 1,
         "ignored ignored": 1,

@@ -1,0 +1,152 @@
+"""Agents whose answer is a call of an output tool, after a result that is cut, over real frameworks.
+
+``python -m tests.system.answers.structured AGENT URL`` runs one and prints which answers were counted.
+"""
+
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
+# The frameworks are not installed where types are checked.
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import pydantic
+
+import agent_otel
+from tests.contract.child import LOOP, Messages, Telemetry
+from tests.system.answers.programs import CUT_BYTES, ROWS
+
+
+class Answer(pydantic.BaseModel):
+    """The answer."""
+
+    text: str
+
+
+def search(query: str) -> str:
+    """Search.
+
+    Args:
+        query: What to find.
+    """
+    return json.dumps(ROWS)[:CUT_BYTES] if query == "cut" else "found"
+
+
+def pydantic_ai(url: str) -> Any:
+    """Run an agent with a type of output, which has a tool of a reserved name."""
+    agent = _pydantic_ai(url)
+    return agent.run_sync("go").output.text
+
+
+def pydantic_ai_streamed(url: str) -> Any:
+    """Run the same, streamed."""
+
+    async def run() -> Any:
+        async with _pydantic_ai(url).run_stream("go") as result:
+            return (await result.get_output()).text
+
+    return LOOP.run_until_complete(run())
+
+
+def _pydantic_ai(url: str) -> Any:
+    from openai import AsyncOpenAI
+    from pydantic_ai import Agent, ToolOutput
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    client = AsyncOpenAI(base_url=url, api_key="scripted", max_retries=0)
+    model = OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client))
+    return Agent(model, tools=[search], output_type=ToolOutput(Answer))
+
+
+def langchain(url: str) -> Any:
+    """Run an agent whose output tool has the name of the type."""
+    return _langchain(url).invoke({"messages": [("user", "go")]})["structured_response"].text
+
+
+def langchain_streamed(url: str) -> Any:
+    """Run the same, streamed."""
+    *_, last = _langchain(url).stream({"messages": [("user", "go")]}, stream_mode="values")
+    return last["structured_response"].text
+
+
+def langchain_paused(url: str) -> Any:
+    """Run the same with a tool that waits for an approval: the run ends with a call, and is no answer."""
+    from langchain.agents.middleware import HumanInTheLoopMiddleware
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def send(text: str) -> str:
+        """Send a mail."""
+        return text
+
+    agent = _langchain(
+        url,
+        send,
+        middleware=[HumanInTheLoopMiddleware(interrupt_on={"send": True})],
+        checkpointer=InMemorySaver(),
+    )
+    state = agent.invoke({"messages": [("user", "go")]}, {"configurable": {"thread_id": "thread"}})
+    return "paused" if "__interrupt__" in state else state
+
+
+def _langchain(url: str, *tools: Any, **more: Any) -> Any:
+    from langchain.agents import create_agent
+    from langchain.agents.structured_output import ToolStrategy
+    from langchain_openai import ChatOpenAI
+
+    model = ChatOpenAI(model="scripted", base_url=url, api_key="scripted", max_retries=0)
+    return create_agent(model, [search, *tools], response_format=ToolStrategy(Answer), **more)
+
+
+def smolagents(url: str) -> Any:
+    """Run an agent whose framework has a tool for the answer."""
+    from smolagents import OpenAIServerModel, ToolCallingAgent, tool
+
+    model = OpenAIServerModel("scripted", api_base=url, api_key="scripted", client_kwargs={"max_retries": 0})
+    return ToolCallingAgent([tool(search)], model, max_steps=4, verbosity_level=0).run("go")
+
+
+def by_hand(url: str) -> Any:
+    """Run a loop that requires a call each time, and reads the answer from one."""
+    import openai
+
+    client = openai.OpenAI(base_url=url, api_key="scripted", max_retries=0)
+    names: tuple[tuple[str, Any], ...] = (("search", {"query": {"type": "string"}}), ("Answer", {}))
+    tools: Any = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
+        for name, properties in names
+    ]
+    history: list[Any] = [{"role": "user", "content": "go"}]
+    with agent_otel.execution("run"):
+        while True:
+            message = (
+                client.chat.completions.create(model="scripted", messages=history, tools=tools, tool_choice="required")
+                .choices[0]
+                .message
+            )
+            history.append(message)
+            for call in message.tool_calls or ():
+                arguments = json.loads(call.function.arguments)  # type: ignore[union-attr]
+                if call.function.name == "Answer":  # type: ignore[union-attr]
+                    return arguments["text"]
+                with agent_otel.tool_call("search", arguments, call_id=call.id) as measured:
+                    text = measured.result(search(**arguments))
+                history.append({"role": "tool", "tool_call_id": call.id, "content": text})
+
+
+def main(name: str, url: str) -> None:
+    """Run an agent; print its answer, and which answers were counted as incomplete."""
+    messages, telemetry = Messages(), Telemetry()
+    said = globals()[name](url)
+    counted = {
+        f"{metric['attributes']['gen_ai.tool.name']} {metric['attributes']['reason']}": metric["sum"]
+        for metric in telemetry.metrics()
+        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
+    }
+    print(json.dumps({"said": said, "counted": counted, "messages": messages.take()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
