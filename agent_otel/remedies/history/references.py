@@ -29,7 +29,19 @@ _STEMS: Final = {
         ("ayload", r"_?[iI]d(?:\\?\"|')?\s{0,2}[:=]"),
     )
 }
-_KEYS: Final = ("ref", "refid", "refs", "reference", "referenceid", "artifact", "artifacts", "artifactid", "payloadid")
+_KEYS: Final = (
+    *("ref", "refid", "refids", "refs", "refno", "refnumber", "reference", "references", "referenceid", "referenceids"),
+    *("referenceno", "referencenumber", "artifact", "artifacts", "artifactid", "artifactids", "payloadid"),
+)
+# An id in prose, a table, Markdown, XML or a list: "ref no. 8842", "| ref_id | A-1 |", "ref_ids: [1, 2]", "REF#7".
+_WRITTEN: Final = {
+    stem: re.compile(
+        rf"{stem}(?<![a-zA-Z]{stem})(?:erence|ERENCE)?[sS]?(?:[_ ]?(?:[iI][dD]s?|IDS|[nN]o|NO|[nN]r|[nN]umber|NUMBER))?"
+        r"(?P<is>[^\w\n/]{1,8}|[^\w\n/]{0,4} is )(?P<value>[\w./:#@+~-]{0,100}\d[\w./:#@+~-]{0,100})"
+    )
+    for stem in ("ref", "Ref", "REF")
+}
+_NEXT: Final = re.compile(r"\\?[\"']?\s{0,9},\s{0,9}\\?[\"']?(?P<value>[\w./:#@+~-]{1,120})")
 _CLAIM: Final = re.compile(r"claim:(?://|v\d{1,3}:)[^\s\"'`<>()\[\]{},;\\]{1,500}")
 _NAMED: Final = re.compile(
     r"(?P<key>\w{3,40})(?P<quoted>\\?\"|')?\s{0,2}(?P<is>[:=])\s{0,2}"
@@ -53,7 +65,8 @@ def references(content: Any, pattern: re.Pattern[str] | None = None) -> list[str
     """Return the references to data stored elsewhere, in their order, without duplicates.
 
     These are claim checks (``claim:v2:…``, ``claim://…``), the values of keys such as ``ref``, ``ref_id``,
-    ``resultRef``, ``artifact_id`` and ``full_payload_id``, ids such as ``REF-1234``, and the first 16 URLs and paths.
+    ``resultRef``, ``artifact_id`` and ``full_payload_id``, ids such as ``REF-1234`` and ``ref no. 8842``, also in
+    lists, tables and markup, and the first 16 URLs and paths.
     The matches of ``pattern`` come with them. A text is searched as a whole, once in a process.
     """
     found = list(dict.fromkeys(_references(content, pattern)))
@@ -73,12 +86,19 @@ def _references(content: Any, pattern: re.Pattern[str] | None, depth: int = 4) -
         for key in list(known)[:_MOST_NODES]:
             value = known[key]
             if type(key) is str and _is_reference(key):
-                value = known[key].get("id") if type(known[key]) is dict else known[key]
-                said = f"{key}={value}" if type(value) is str or type(value) is int else ""
-                if "claim:" not in said and _NAMED.fullmatch(said):
-                    yield said
+                values = value if is_list(value) else (value,)
+                named = [_under(key, each) for each in values[:_MOST_HITS]]
+                yield from filter(None, named)
+                if all(named) and len(named) == len(values):
                     continue
-            yield from _references(known[key], pattern, depth - 1)
+            yield from _references(value, pattern, depth - 1)
+
+
+def _under(key: str, value: Any) -> str | None:
+    """Return the reference that a value is under a key, None when it is none."""
+    value = value.get("id") if type(value) is dict else value
+    said = f"{key}={value}" if type(value) is str or type(value) is int else ""
+    return said if "claim:" not in said and _NAMED.fullmatch(said) else None
 
 
 def _of_text(text: str, pattern: re.Pattern[str] | None) -> tuple[str, ...]:
@@ -113,10 +133,30 @@ def _in_text(text: str, pattern: re.Pattern[str] | None) -> Iterator[str]:
             value = named["value"].rstrip(".:")
             if named["quoted"] or named["is"] == "=" or any(map(str.isdigit, value)):
                 yield f"{named['key']}={value}"
+    loose = [compiled for stem, compiled in _WRITTEN.items() if stem in text]
+    written = (hit for compiled in loose for hit in islice(compiled.finditer(text), _MOST_HITS))
+    for hit in sorted(written, key=re.Match.start):
+        yield from _written(text, hit)
     if pattern is not None:
         yield from (hit[0] for hit in islice(pattern.finditer(text), _MOST_HITS) if hit[0])
     yield from _urls(text)
     yield from _paths(text)
+
+
+def _written(text: str, hit: re.Match[str]) -> Iterator[str]:
+    """Return an id as the text writes it, and the others of its list."""
+    value = hit["value"].rstrip(".:")
+    if "claim:" in value:
+        return
+    key = text[hit.start() : hit.start("is")].replace(" ", "_")
+    yield f"{key}{hit['is']}{value}" if hit["is"] in ("-", "#") else f"{key}={value}"
+    if "[" in hit["is"]:
+        following = _NEXT.match(text, hit.end())
+        for _ in range(_MOST_HITS):
+            if following is None:
+                return
+            yield f"{key}={following['value'].rstrip('.:')}"
+            following = _NEXT.match(text, following.end())
 
 
 def _urls(text: str) -> Iterator[str]:
