@@ -45,7 +45,7 @@ class RunVisit:
         self._reader = reader
         #: True when the run does not end where its context is left, unless an exception ends it.
         self.goes_on = goes_on
-        #: True when the run waits for somebody outside, and will be resumed.
+        #: True when the run waits for an approval or an input, and will be resumed.
         self._is_paused = False
         self._token: Token[Run | None] | None = None
         agent = text_or_none(begun.agent)
