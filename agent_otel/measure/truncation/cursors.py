@@ -23,7 +23,7 @@ _DEEPEST: Final = 4
 _MOST: Final = 8
 _LEAST_CHARACTERS: Final = 6
 _LONGEST: Final = 2048
-#: Of GraphQL, where a flag beside it says that there is more.
+#: The last two are GraphQL's, beside a flag that there is more.
 _NAMES: Final = (*CURSORS, "endCursor", "end_cursor")
 _KEYS: Final = "|".join(map(re.escape, _NAMES))
 _CURSOR: Final = re.compile(
