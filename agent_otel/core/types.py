@@ -103,8 +103,7 @@ class Replacement(NamedTuple):
     """The value that a remedy puts in place of a result: the text for the model, and the same as a JSON object.
 
     When ``is_error`` is true, the adapter marks the replacement as an error in the framework's own way. ``is_data`` is
-    true when the tool itself returned the object. ``claim`` is set for a stored result; an adapter may keep it beside
-    the text, where no model reads it.
+    true when the tool itself returned the object. ``claim`` is set for a stored result, and no model reads it.
     """
 
     text: str
@@ -223,9 +222,8 @@ class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
     ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
-    agent's name and ``execution`` the framework's thread, session or run id. ``must_call`` is true when the request
-    leaves the model no answer but a tool call.
-    ``doubled`` is true when the request holds the same message twice and the parts do not show it.
+    agent's name and ``execution`` the framework's thread, session or run id. ``must_call`` is true when the model may
+    only call tools. ``doubled`` is true when the request holds the same message twice and the parts do not show it.
     """
 
     parts: Iterable[RequestPart]
@@ -251,9 +249,9 @@ class RunReader:
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
-    function has returned, or None. ``pauses`` returns true for a result, or an item of a generator, with which the run
-    waits to be resumed. ``also_traced_by`` names instrumentors (``module:name``) that open a span for it.
-    ``is_cancelled_at_end`` is true where the framework itself cancels the function when the run is over.
+    function has returned, or None. ``pauses`` returns true for a result or item with which it waits to be resumed.
+    ``also_traced_by`` names instrumentors (``module:name``) that open a span for it. ``is_cancelled_at_end`` is true
+    where the framework cancels the function at the run's end.
     """
 
     run: Callable[[Invocation], AgentRun | None]
@@ -292,14 +290,13 @@ class Exchange:
     """Functions that send a request again, with the answer to a call in its response.
 
     ``body`` returns the name of a format in `agent_otel.messages.exchange` and the body, as a dictionary; None for a
-    request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a
-    stream, as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an
-    awaitable of it, and None for a whole response; ``generator`` is the attribute that has it, empty where the object
-    is the generator itself. ``replaced`` returns a stream with other items, where it has no such attribute.
-    ``changed`` returns an item of a stream with other values, behind the ``earlier`` items. ``reword`` applies a
-    function to the texts of the tool results in a request to which no tool can be added. ``apart`` returns a call of
-    the same function that sends another body, to another model where that is given; the program's own request stays as
-    it is.
+    request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a stream,
+    as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an awaitable of
+    it, and None for a whole response; ``generator`` is the attribute that has it, empty where it is the object itself.
+    ``replaced`` returns a stream with other items, where it has no such attribute. ``changed`` returns an item of a
+    stream with other values, behind the ``earlier`` items. ``reword`` applies a function to the results' texts in a
+    request to which no tool can be added. ``apart`` returns a call of the same function that sends another body, to
+    another model where that is given; the program's own stays as it is.
     """
 
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
@@ -317,18 +314,16 @@ class Exchange:
 class ModelReader:
     """Functions that read one wrapped function that sends a model request.
 
-    ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the
-    provider reports in a response, or in an item of a stream; ``adds_usage`` is true when each item of a stream has its
-    own share of them. ``asks`` returns true when a response, or an item of a stream, asks
-    for a tool call, and None when it shows neither that nor an answer. ``ends`` returns true for the item after which a
-    consumer may leave a stream. ``watch`` puts a visit around the stream of a
-    response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's SDK; its request
-    counts only when no SDK reported a request inside it. Where such a layer builds its request later, ``request``
-    returns a request without parts, and the adapter reports the parts through `handler.model_announced`. ``rewrite``
-    applies a function to the list of messages and puts the returned list in its place, as objects of the SDK. The
-    function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only`` changes the
-    request so that the model calls no tool and reads a text in its system message. ``exchange`` is set where a
-    remedy may offer a tool of its own and answer its calls.
+    ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the provider reports
+    in a response, or in an item of a stream; ``adds_usage`` is true when each item has its own share. ``asks`` returns
+    true when a response, or an item of a stream, asks for a tool call, and None when it shows neither that nor an
+    answer. ``ends`` returns true for the item after which a consumer may leave a stream. ``watch`` puts a visit around
+    the stream of a response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's
+    SDK; its request counts only when no SDK reported a request inside it. Where such a layer builds its request later,
+    ``request`` returns a request without parts, and the adapter reports the parts through `handler.model_announced`.
+    ``rewrite`` applies a function to the list of messages and puts the returned list in its place, as objects of the
+    SDK. The function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only``
+    changes the request so that the model calls no tool and reads a text in its system message.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
