@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from agent_otel import semconv
 from agent_otel.remedies.dispatch_policy.rules import read_policy
 from agent_otel.settings import Settings
 from tests import environments
@@ -121,6 +122,8 @@ PAGES = [
 ]
 
 
+#: Names in pages that look like those of metrics: a module, a folder, a field of JSON.
+FILES = {"agent_otel_contracts", "agent_otel_doctor", "agent_otel_startup"}
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
@@ -136,10 +139,13 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_names_exist(page: Path) -> None:
     """Settings, metrics and alerts that a page names are those of the package; blocks of YAML and JSON can be read."""
     text = page.read_text(encoding="utf-8")
-    if page.name != "CHANGELOG.md":  # names of older versions
+    if page.name not in ("CHANGELOG.md", "CONTRIBUTING.md"):  # names of older versions, and of an example
         known = {item.metadata["variable"] for item in dataclasses.fields(Settings)}
         named = set(re.findall(r"\bAGENT_OTEL_[A-Z_]+[A-Z]\b", text))
         assert set() == named - known
+        metrics = {getattr(name, "exposed_name", None) for name in vars(semconv).values() if not isinstance(name, dict)}
+        named = set(re.findall(r"(?<![\w:/.-])agent_otel_[a-z_]+[a-z]", text)) - FILES
+        assert set() == {re.sub(r"_(sum|count|bucket)$", "", name) for name in named - metrics} - metrics
         runbooks = {file.stem for file in (ROOT / "alerts" / "runbooks").glob("*.md")}
         assert set() == set(re.findall(r"\*(Agent[A-Z]\w+)\*", text)) - runbooks
     for language, block in re.findall(r"```(yaml|json)\n(.*?)```", text, re.DOTALL):
