@@ -11,6 +11,8 @@ from tests import environments, interpreters
 from tests.environments import Environment
 from tests.interpreters import UnavailableError
 
+os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers a width, which tables of the command line follow
+
 
 @pytest.fixture(scope="session")
 def environment() -> Callable[[str], Environment]:

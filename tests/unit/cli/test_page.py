@@ -27,6 +27,7 @@ INSTALL, *BLOCKS = (
     [line.removeprefix("$ ") for line in block.splitlines()]
     for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 )
+(EVERY_DAY,) = (block for block in BLOCKS if block[0].startswith("agent-otel run"))
 README = (ROOT / "README.md").read_text()
 (IMPORT,) = (
     [line.removeprefix("$ ") for line in block.splitlines()]
@@ -38,7 +39,7 @@ README = (ROOT / "README.md").read_text()
 
 def test_there_are_no_other_blocks() -> None:
     kinds = [name for name in re.findall(r"^```(\w*)", PAGE, re.MULTILINE) if name]
-    assert ["console"] * 6 + ["yaml"] + ["console"] * 3 == kinds
+    assert ["console"] * 9 + ["yaml"] + ["console"] * 3 == kinds
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,8 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def test_every_command(environment: Callable[[str], Environment], environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "options.yaml").write_text(OPTIONS)
-    commands = [command for block in BLOCKS for command in block if "doctor" not in command]
+    elsewhere = ("agent-otel doctor", "pip install", "agent-otel top", *EVERY_DAY)
+    commands = [command for block in BLOCKS for command in block if not command.startswith(elsewhere)]
     checks = [command for command in commands if command.startswith(("agent-otel alerts check", "agent-otel report"))]
     assert 5 == len(checks)
     with Grafana() as grafana:
@@ -86,11 +88,30 @@ def test_every_command(environment: Callable[[str], Environment], environ: dict[
 
 def test_the_doctor(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("import agent_otel\nagent_otel.tool(len)('four')\n")
-    examine, without_site, watch = (command for block in BLOCKS for command in block if "doctor" in command)
+    examine, without_site, watch, process = (command for block in BLOCKS for command in block if "doctor" in command)
     environ = {**environ, "AGENT_OTEL": "1"}
     assert "on, agent_otel 0.1.0 in Python" in _shell([examine], tmp_path, environ)
     assert "agent_otel is not installed for python3" in _shell([f"! {without_site} 2>&1"], tmp_path, environ)
     assert "1 tool calls, 0 payloads, 0 internal errors" in _shell([watch], tmp_path, environ)
+    assert str(os.getpid()) in _shell([f"! {process.replace('4711', str(os.getpid()))} 2>&1"], tmp_path, environ)
+
+
+def test_every_day(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import agent_otel\nagent_otel.tool(len)('four')\nprint('ran')\n")
+    run, run_with_port, listed, installed, metrics, version, completion = EVERY_DAY
+    port = str(starting.free_port())
+    program = f"from prometheus_client import *; start_http_server({port}, '127.0.0.1'); import time; time.sleep(3600)"
+    assert "ran\nran\n" == _shell([run, run_with_port.replace("9464", port)], tmp_path, environ)
+    assert "AGENT_OTEL_HASH_KEY" in _shell([listed], tmp_path, {**environ, "AGENT_OTEL_HASH_KEY": "k" * 16})
+    assert "agent_otel" in _shell([installed, version, completion, "type _agent_otel_completion"], tmp_path, environ)
+    with subprocess.Popen((sys.executable, "-c", program)) as server:
+        try:
+            wait = f"until (exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null; do sleep 0.1; done"
+            assert "nothing of agent_otel has been counted there" in _shell(
+                [wait, metrics.replace("9464", port)], tmp_path, environ
+            )
+        finally:
+            server.kill()
 
 
 def test_the_five_lines_of_the_readme(
