@@ -156,5 +156,12 @@ class TelemetrySettings:
         WINDOWS,
         frozenset(),
         "Context windows of models in tokens, by the names in requests: `my-model=128000,deployment-7=200k`. They "
-        "replace those of genai-prices, which `agent-otel[prices]` installs.",
+        "replace those of genai-prices.",
+    )
+    model_prices: bool = setting(
+        "AGENT_OTEL_MODEL_PRICES",
+        SWITCH,
+        False,
+        "Context windows and prices of models are read from genai-prices (`agent-otel[prices]`), by another process "
+        "when a model is first used. A program that has loaded genai-prices needs no setting.",
     )

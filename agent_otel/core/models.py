@@ -1,7 +1,7 @@
 """Windows and prices of models: the program's setting, else the table of genai-prices, read when a model is first used.
 
-Another interpreter reads the table, because it takes seconds and memory; a thread waits for it. A program that uses
-genai-prices has the table already.
+A program that has loaded genai-prices has the table. For others, a setting has another interpreter read it, because it
+takes seconds and memory; a thread waits for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel import settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import Workers
+from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_MODELS: Final = 256
 _MOST_WAITING: Final = 256
 _PATIENCE_SECONDS: Final = 120.0
-_TABLE: Final = "genai_prices"
+_TABLE: Final = "genai_prices.data"
 _PROGRAM: Final = (
     "import runpy, sys; sys.path[:] = sys.argv[1].split('\\n'); runpy.run_path(sys.argv[2], {}, '__main__')"
 )
@@ -100,8 +101,7 @@ class Models:
                 waiting.append(use)
                 return None
             if not _has_table():
-                self._known[model] = facts = ModelFacts(configured().get(model))
-                return facts
+                return ModelFacts(configured().get(model))
             self._waiting[model] = [use]
         self._workers.submit(functools.partial(self._read, model))
         return None
@@ -131,18 +131,26 @@ def configured() -> dict[str, int]:
     return dict(settings.current().context_windows)
 
 
-@functools.lru_cache(maxsize=1)
 def _has_table() -> bool:
+    """Return true when the program has loaded the table of genai-prices, or the setting has another process read it."""
+    return _TABLE in sys.modules or (settings.current().model_prices and _is_installed())
+
+
+@functools.lru_cache(maxsize=1)
+def _is_installed() -> bool:
     """Return true when genai-prices is installed; this loads nothing of it."""
     from importlib.util import find_spec  # noqa: PLC0415 - for the first request of the first model
 
-    return _TABLE in sys.modules or find_spec(_TABLE) is not None
+    found = find_spec("genai_prices") is not None
+    if not found:
+        errors.warn_once("models table", f"AGENT_OTEL_MODEL_PRICES needs a package: {installed_with('prices')}")
+    return found
 
 
 def _read(model: str) -> ModelFacts:
     """Read the facts of a model from the table, here where the program has loaded it, else in another interpreter."""
     executable = Path(sys.executable or "").name
-    if f"{_TABLE}.data" in sys.modules or getattr(sys, "frozen", False) or not executable.startswith("python"):
+    if _TABLE in sys.modules or getattr(sys, "frozen", False) or not executable.startswith("python"):
         from agent_otel._internal import price_table  # noqa: PLC0415 - where the table is read
 
         found = price_table.read(model)

@@ -79,3 +79,32 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
     labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": ""}
     assert found["agent_otel_execution_tokens_sum"] == [[labels, read + written]]
     assert found["agent_otel_execution_cost_sum"] == [[labels, pytest.approx(total_price, abs=1e-9)]]
+
+
+_WINDOW = """
+import os, sys, threading
+import openai, prometheus_client
+import agent_otel
+from agent_otel.core.models import models
+
+client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Find it."}])
+facts, ready = [], threading.Event()
+models.when_known("gpt-4o", lambda found: (facts.append(found.window), ready.set()))
+assert ready.wait(240)
+print(facts[0], "genai_prices.data" in sys.modules)
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("no child")
+"""
+
+
+@pytest.mark.parametrize(("settings", "window"), [({}, None), ({"AGENT_OTEL_MODEL_PRICES": "1"}, 128_000)])
+def test_another_process_reads_the_table_with_the_setting_only(
+    environment: Callable[[str], Environment], settings: dict[str, str], window: int | None
+) -> None:
+    with OpenAIServer(lambda _: ANSWER) as model:
+        environ = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", **settings}
+        done = environment("pydantic-ai").run(_WINDOW, model.base_url, env=environ, check=True, timeout=240)
+    assert [f"{window} False", "no child"] == done.stdout.splitlines()
