@@ -18,6 +18,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     is_replayable,
     plain_model,
     put_json,
+    reword_unread,
     stream_of,
     watch,
 )
@@ -191,7 +192,9 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     return event
 
 
-exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed, apart=apart_json)
+exchange = Exchange(
+    _body, put_json, plain_model, stream_of, "_iterator", _changed, reword=reword_unread, apart=apart_json
+)
 request = ModelReader(
     _request, _usage, _asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

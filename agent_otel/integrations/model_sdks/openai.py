@@ -18,6 +18,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     is_replayable,
     plain_model,
     put_json,
+    reword_unread,
     stream_of,
     watch,
 )
@@ -243,5 +244,7 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
     return event
 
 
-exchange = Exchange(_body, put_json, plain_model, stream_of, "_iterator", _changed, apart=apart_json)
+exchange = Exchange(
+    _body, put_json, plain_model, stream_of, "_iterator", _changed, reword=reword_unread, apart=apart_json
+)
 request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

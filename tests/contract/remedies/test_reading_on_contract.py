@@ -173,19 +173,28 @@ def test_the_requests_and_the_reading_are_measured(ran: Ran) -> None:
     assert [span["attributes"]["tool.result.truncated"] for span in reading] == [False, False]
 
 
-def test_a_conversation_at_the_provider_does_not_name_it(environment: Callable[[str], Environment]) -> None:
-    """Mistral's conversations keep the tools that they began with, so that none can be added for a reference."""
-
+@pytest.mark.parametrize(
+    "way",
+    [
+        # A conversation keeps the tools that it began with, so that none can be added for a reference.
+        Way("mistralai", "mistral_client", "converse", MistralServer),
+        # The program reads these responses from the wire, so that no call in them can be answered.
+        Way("openai-agents", "raw_client", "run", setting="openai reading parsed"),
+        Way("anthropic", "raw_client", "arun", AnthropicServer, "anthropic reading json"),
+    ],
+    ids=lambda way: f"{way.agent} {way.setting}",
+)
+def test_where_it_cannot_be_answered_it_is_not_named(environment: Callable[[str], Environment], way: Way) -> None:
     def answer(request: Json) -> Reply:
         return "done" if tool_results(request) else [ToolCall("call_1", "report", {"name": "a"})]
 
-    with MistralServer(answer) as server:
-        done = environment("mistralai").run(
+    with way.server(answer) as server:
+        done = environment(way.environment).run(
             PROGRAM,
             server.base_url,
-            "tests.contract.agents.mistral_client",
-            "converse",
-            "",
+            f"tests.contract.agents.{way.agent}",
+            way.function,
+            way.setting,
             env={**QUIET, **VARIABLES},
             check=True,
         )
