@@ -8,6 +8,8 @@ from typing import Any
 LOOKUP = "größe: " + "ß" * 1000
 """What ``lookup("größe")`` returns: 7 + 2 + 2,000 = 2,009 bytes of UTF-8."""
 LOOKUP_BYTES = 2009
+GEMINI = "gemini-scripted"
+"""The model of Google's SDKs; children do not import it from the package, which the switch leaves unloaded."""
 
 
 class BrokenError(Exception):

@@ -17,7 +17,7 @@ from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from agent_otel.testing.servers.gemini import MODEL
+from tests.contract.toolbox import GEMINI as MODEL
 from tests.contract import toolbox
 
 if TYPE_CHECKING:

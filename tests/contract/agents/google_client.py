@@ -12,7 +12,7 @@ from google import genai
 from google.genai import types
 
 import agent_otel
-from agent_otel.testing.servers.gemini import MODEL
+from tests.contract.toolbox import GEMINI as MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
