@@ -56,8 +56,7 @@ def triggers(integrations: Iterable[Integration]) -> dict[str, Callable[[str], N
     neighbours: dict[str, _Sites] = {}
     for integration in integrations:
         for site in integration.sites:
-            # Newest first: where several are imported already, the first that matches is wrapped.
-            for module in site.beside or dict.fromkeys(candidate.module for candidate in site.candidates):
+            for module in site.beside or {candidate.module for candidate in site.candidates}:
                 (neighbours if site.beside else sites).setdefault(module, []).append((integration, site))
     return {
         **{module: _watcher(waiting) for module, waiting in neighbours.items()},
