@@ -32,7 +32,6 @@ MODULES = (
     "crewai.agents.agent_executor",
     "crewai.agents.step_executor",
     "crewai.crew",
-    "crewai.flow.flow",
     "crewai.flow.runtime",
     "crewai.tools.base_tool",
     "crewai.tools.structured_tool",

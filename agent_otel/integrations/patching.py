@@ -44,26 +44,18 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
         versions.say_unmatched(integration, version, f"older than {minimum}, the oldest supported")
         return
     adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
+    module = sys.modules[module_name]
     for candidate in site.candidates:
-        # Where a program that runs is activated, a newer candidate's module is there already.
-        module = sys.modules[module_name] if candidate.module == module_name else _imported(candidate.module)
-        if module is not None and _resolves(module, candidate):
+        if candidate.module == module_name and _resolves(module, candidate):
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
             _matched.add(site)
             switches.hooked.update([integration.name] if site.beside else [])
-            target = f"{candidate.module}:{candidate.wraps[0].target}"
-            handler.report_integration(integration.name, version or "", target)
+            handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
             preload.load()
             return
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
     versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
-
-
-def _imported(name: str) -> ModuleType | None:
-    """Return a module whose import has ended."""
-    module = sys.modules.get(name)
-    return None if getattr(getattr(module, "__spec__", None), "_initializing", False) else module
 
 
 def _resolves(module: ModuleType, candidate: Candidate) -> bool:

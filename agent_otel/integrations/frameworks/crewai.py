@@ -36,7 +36,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -61,10 +61,7 @@ ENTRY = Integration(
             Wrap("CrewStructuredTool.ainvoke", "invoke"),
         ),
         Candidate("crewai.crew", Wrap("Crew.kickoff", "crew_run"), Wrap("Crew.akickoff", "crew_run")),
-        Site(
-            Candidate("crewai.flow.runtime", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
-            Candidate("crewai.flow.flow", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
-        ),
+        Candidate("crewai.flow.runtime", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
         Candidate("crewai.agent.core", Wrap("Agent.kickoff", "agent_run"), Wrap("Agent.akickoff", "agent_run")),
     ),
 )

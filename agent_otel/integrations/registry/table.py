@@ -57,7 +57,6 @@ INTEGRATIONS = (
             adapter='frameworks.crewai'),
         Site(
             Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
-            Candidate('crewai.flow.flow', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
             adapter='frameworks.crewai'),
         Site(
             Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')),

@@ -92,10 +92,18 @@ asyncio.run(main())
 
 
 class Newest:
-    """What is wrapped in mcp 2 and FastMCP 4."""
+    """What is wrapped in mcp 2 and FastMCP 4, and around the transports of both ends."""
 
     integrations: ClassVar = {
-        "mcp": ["mcp.server.lowlevel.server:Server.get_request_handler", "mcp.server.runner:ServerRunner._on_request"],
+        "mcp": [
+            "mcp.client.session:ClientSession.__init__",
+            "mcp.client.sse:sse_client",
+            "mcp.client.stdio:_create_platform_compatible_process",
+            "mcp.client.streamable_http:StreamableHTTPTransport.__init__",
+            "mcp.server.lowlevel.server:Server.get_request_handler",
+            "mcp.server.runner:ServerRunner._on_request",
+            "mcp.server.stdio:stdio_server",
+        ],
         "fastmcp": ["fastmcp.tools.base:Tool._run"],
     }
 

@@ -264,7 +264,7 @@ def test_the_page_shows_such_a_run(runtime: str) -> None:
 
 
 def test_the_agent_does_not_know_that_it_is_watched() -> None:
-    for name in ("agent", "temporal_agent", "langgraph_agent", "dapr_agent", "ending", "model_server", "repository"):
+    for name in ("agent", "temporal_agent", "langgraph_agent", "dapr_agent", "ending", "repository"):
         source = (ROOT / "examples" / "durable_agent" / f"{name}.py").read_text()
         assert "agent_otel" not in source.lower()
         assert "claim" not in source.lower()

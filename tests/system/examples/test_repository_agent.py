@@ -102,7 +102,7 @@ def test_no_repository(environment: Callable[[str], Environment], tmp_path: Path
 
 
 def test_the_agent_is_the_unchanged_one() -> None:
-    for name in ("agent.py", "tools.py", "model_server.py"):
+    for name in ("agent.py", "tools.py"):
         assert "agent_otel" not in AGENT.with_name(name).read_text(encoding="utf-8")
 
 
