@@ -17,8 +17,8 @@ from google.adk.tools import FunctionTool, LongRunningFunctionTool
 from google.adk.tools.agent_tool import AgentTool
 from google.genai import types
 
-from tests.contract.toolbox import GEMINI as MODEL
 from tests.contract import toolbox
+from tests.contract.toolbox import GEMINI as MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
