@@ -8,6 +8,7 @@ from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB
 from agent_otel.semconv_types import prometheus_label
 from dashboards.frame import Row
+from dashboards.links import to_alert
 from dashboards.panels import BYTES_A_SECOND, COUNT, SHARE, Line, events_of, graph_of
 from dashboards.queries import AGENT, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, top
 
@@ -26,8 +27,8 @@ CONTEXT = Row(
         graph_of(
             "Fullest request",
             "Tokens of the largest request ÷ the model's context window, by model. Above 80 %: see the span attributes "
-            "agent_otel.context.*, which name the largest tool. Empty: no window is known; install "
-            "agent-otel[prices] or set AGENT_OTEL_CONTEXT_WINDOWS.",
+            "agent_otel.context.*, which name the largest tool. Empty: no window is known; set "
+            "AGENT_OTEL_CONTEXT_WINDOWS, or AGENT_OTEL_MODEL_PRICES with genai-prices.",
             [Line(top(S.quantile(1, semconv.CONTEXT_UTILIZATION, by=(_MODEL,), over=WINDOW)), legend(_MODEL))],
             SHARE,
             steps=_NEAR,
@@ -43,6 +44,7 @@ CONTEXT = Row(
             ],
             span=8,
             states=("near", "rejected"),
+            links=(to_alert("AgentContextNearLimit"), to_alert("AgentContextRejected")),
         ),
         graph_of(
             "Results sent again",

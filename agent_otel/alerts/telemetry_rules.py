@@ -35,6 +35,7 @@ _MISSED: Final = f'{semconv.SCALES_TO_ZERO}=""'
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 _UNRESOLVED: Final = f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"'
 
+_MODEL: Final = value_of(semconv.REQUEST_MODEL)
 _OF_AGENT: Final = f"{{{{ with $labels.{prometheus_label(semconv.AGENT_NAME)} }}}} of agent {{{{ . }}}}{{{{ end }}}}"
 
 
@@ -73,6 +74,47 @@ def task_dropped(query: Query) -> Alert:
         summary="A history window drops the task",
         description=f"Conversations{_OF_AGENT}{IN_JOB} whose window dropped the first user message within {window}: "
         f"{COUNT}. The model goes on without the task. Keep that message in the window, or summarise what it drops.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def context_near_limit(query: Query) -> Alert:
+    """Return a warning: the requests are still answered, and there is time to shorten them."""
+    chosen = query.thresholds
+    window = chosen.context_near_window
+    near = query.events(
+        "agent_otel_model_context_near", query.counter(semconv.CONTEXT_NEAR), window, semconv.REQUEST_MODEL
+    )
+    return Alert(
+        "AgentContextNearLimit",
+        WARNING,
+        promql.at_least(near, chosen.context_near_min),
+        reads=(near,),
+        summary=f"Requests to model {_MODEL} are near its context window",
+        description=f"Requests{IN_JOB} to model {_MODEL} near the end of its context window within {window}: {COUNT}. "
+        "Above it the provider refuses them. The attributes `agent_otel.context.largest_tool` and `.turns_to_limit` of "
+        "their spans name the tool and the requests that are left.",
+        dashboard=on_executions(),
+        keep=chosen.keep_firing,
+    )
+
+
+def context_rejected(query: Query) -> Alert:
+    """Return a critical alert: runs end now, and a retry sends the same tokens."""
+    chosen = query.thresholds
+    window = chosen.context_rejected_window
+    refused = query.events(
+        "agent_otel_model_context_rejected", query.counter(semconv.CONTEXTS_REJECTED), window, semconv.REQUEST_MODEL
+    )
+    return Alert(
+        "AgentContextRejected",
+        CRITICAL,
+        promql.at_least(refused, chosen.context_rejected_min),
+        reads=(refused,),
+        summary=f"Requests are longer than the context window of model {_MODEL}",
+        description=f"Requests{IN_JOB} that the provider of model {_MODEL} refused as too long within {window}: "
+        f"{COUNT}. The run ends, unless its framework shortens the history. Trim old results or summarise.",
         dashboard=on_executions(),
         keep=chosen.keep_firing,
     )
@@ -224,6 +266,8 @@ RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
     task_dropped,
+    context_near_limit,
+    context_rejected,
     limit_hit,
     call_denied,
     claim_check_failing,

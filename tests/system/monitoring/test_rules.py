@@ -158,11 +158,12 @@ def test_severities() -> None:
         "AgentClaimCheckFailing",
         "AgentToolJsonTruncated",
         "AgentAnswersIncomplete",
+        "AgentContextRejected",
     } == {alert.name for alert in ALERTS if alert.severity == "critical"}
     assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
         alert.name for alert in ALERTS if alert.severity == "info"
     ]
-    assert len(set(_NAMES)) == len(ALERTS) == 25
+    assert len(set(_NAMES)) == len(ALERTS) == 27
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
@@ -184,7 +185,7 @@ def test_promtool_finds_nothing(tmp_path: Path, suite: str) -> None:
     (tmp_path / "elsewhere.yaml").write_text(alerts.render(Thresholds.parse({"first_cut_window": "45m"}), elsewhere))
 
     said = programs.check_rules(RULES, FOR_OLD_RULERS, tmp_path / "elsewhere.yaml")
-    assert 3 == said.count("SUCCESS: 68 rules found")
+    assert 3 == said.count("SUCCESS: 72 rules found")
 
 
 @_suites
