@@ -16,6 +16,7 @@ from dashboards.panels import (
     FEW_IS_GOOD,
     NO_RUNTIME,
     SHARE,
+    TOKENS,
     Line,
     events_of,
     graph_of,
@@ -222,12 +223,7 @@ _LINES = Row(
                 Column("Failed", _of_agent(share_or_none(_FAILED_CALLS, _CALLS)), SHARE, FAILED, _RESULTS),
                 Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT, links=_EXECUTIONS),
                 Column("Tool calls", S.sum(semconv.EXECUTION_TOOL_CALLS, "_sum", by=_RUN), COUNT, links=_EXECUTIONS),
-                Column(
-                    "Calls, p95",
-                    drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN)),
-                    COUNT,
-                    links=_EXECUTIONS,
-                ),
+                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=_RUN), TOKENS, links=_EXECUTIONS),
             ],
             ("Stuck", "Rejected", "Cap used", "Truncated"),
             height=12,
@@ -271,7 +267,7 @@ _OVER_TIME = Row(
 DASHBOARD = Frame(
     uid=links.AGENTS,
     title="Agents: at a glance",
-    description="A line for each workflow and agent: room and turns left, truncated results, failures, tool calls.",
+    description="A line for each workflow and agent: room and turns left, truncated results, failures, calls, tokens.",
     rows=(_GLANCE, _LINES, _OVER_TIME),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),

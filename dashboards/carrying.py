@@ -9,7 +9,7 @@ from agent_otel.alerts.rule_types import JOB
 from agent_otel.semconv_types import prometheus_label
 from dashboards.frame import Row
 from dashboards.links import to_alert
-from dashboards.panels import BYTES_A_SECOND, COUNT, SHARE, Line, events_of, graph_of
+from dashboards.panels import BYTES_A_SECOND, SHARE, TOKENS, Line, events_of, graph_of
 from dashboards.queries import AGENT, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, top
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ S = Scope({JOB: "job"})
 
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
 MONEY = "currencyUSD"
+#: Parts of requests that belong to a tool.
+_OF_TOOLS = (f'{TOOL}!=""',)
 _NEAR = ((None, "green"), (0.8, "orange"), (1, "red"))
 
 CONTEXT = Row(
@@ -68,8 +70,8 @@ def _p95(metric: Metric) -> str:
     return S.quantile(0.95, metric, by=(WORKFLOW, AGENT), over=WINDOW)
 
 
-def _by(metric: Metric, *labels: str) -> str:
-    return top(S.sum(metric, by=labels, over=WINDOW))
+def _by(metric: Metric, *labels: str, matchers: tuple[str, ...] = ()) -> str:
+    return top(S.sum(metric, by=labels, over=WINDOW, matchers=matchers))
 
 
 CARRYING = Row(
@@ -78,8 +80,8 @@ CARRYING = Row(
         graph_of(
             "Money by tool, in $window",
             "US dollars of the input tokens that a tool's results and arguments take in model requests, each time that "
-            "they are sent. Empty: no model has a price; install agent-otel[prices].",
-            [Line(_by(semconv.CONTEXT_COST, TOOL), legend(TOOL))],
+            "they are sent. Empty: no model has a price; set AGENT_OTEL_MODEL_PRICES.",
+            [Line(_by(semconv.CONTEXT_COST, TOOL, matchers=_OF_TOOLS), legend(TOOL))],
             MONEY,
             span=8,
         ),
@@ -87,8 +89,8 @@ CARRYING = Row(
             "Tokens by tool, in $window",
             "Input tokens that a tool's results and arguments take in model requests. Far above its own results: old "
             "results are sent again in each turn; trim them (AGENT_OTEL_TRIM_RESULTS).",
-            [Line(_by(semconv.CONTEXT_TOKENS_OF, TOOL), legend(TOOL))],
-            COUNT,
+            [Line(_by(semconv.CONTEXT_TOKENS_OF, TOOL, matchers=_OF_TOOLS), legend(TOOL))],
+            TOKENS,
             span=8,
         ),
         graph_of(
@@ -103,7 +105,7 @@ CARRYING = Row(
             "5 % of the executions take more tokens than this, by workflow and agent. A rise without more tool calls: "
             "the results became larger, or the history is trimmed no more.",
             [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(WORKFLOW, AGENT))],
-            COUNT,
+            TOKENS,
         ),
         graph_of(
             "Money of an execution, p95",

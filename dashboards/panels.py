@@ -28,6 +28,8 @@ BYTES = "bytes"
 BYTES_A_SECOND = "binBps"
 #: Whole numbers: `short` would say "1 K" of 1,420.
 COUNT = "locale"
+#: Millions of tokens: a table has no room for their digits.
+TOKENS = "short"
 A_SECOND = "ops"
 SECONDS = "s"
 SHARE = "percentunit"
