@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.alerts.promql import Query
-    from agent_otel.semconv_types import Metric
 
 _WORKFLOW: Final = (semconv.RUNTIME, semconv.WORKFLOW_NAME)
 _DIRECTED: Final = (*_WORKFLOW, semconv.DIRECTION)
@@ -65,15 +64,11 @@ def turns_left(query: Query) -> Recording:
     return Recording(name, f"{least}\n/\n(\n{per_turn}\n)", (used,))
 
 
-def _events(query: Query, metric: Metric, window: str, *attributes: str) -> Recording:
-    return query.events(metric.exposed_name.removesuffix("_total"), query.counter(metric), window, *attributes)
-
-
 def near_cap(query: Query) -> Alert:
     """Return a critical alert: the runtime may reject the next turn's payload, and the run's work is lost with it."""
     chosen = query.thresholds
     used = utilization(query)
-    near = _events(query, semconv.PAYLOAD_NEAR_CAP, chosen.payload_window, *_DIRECTED)
+    near = query.counted(semconv.PAYLOAD_NEAR_CAP, chosen.payload_window, *_DIRECTED)
     return Alert(
         "AgentWorkflowPayloadNearCap",
         CRITICAL,
@@ -93,7 +88,7 @@ def over_cap(query: Query) -> Alert:
     chosen = query.thresholds
     window = chosen.payload_over_window
     over, rejected = (
-        _events(query, metric, window, *_BOUNDARY) for metric in (semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
+        query.counted(metric, window, *_BOUNDARY) for metric in (semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
     )
     return Alert(
         "AgentWorkflowPayloadOverCap",
@@ -113,7 +108,7 @@ def few_turns_left(query: Query) -> Alert:
     """Return a warning: there is time to act before the page."""
     chosen = query.thresholds
     window = chosen.few_turns_window
-    few = _events(query, semconv.FEW_TURNS_LEFT, window, *_WORKFLOW)
+    few = query.counted(semconv.FEW_TURNS_LEFT, window, *_WORKFLOW)
     return Alert(
         "AgentWorkflowFewTurnsLeft",
         WARNING,
@@ -131,7 +126,7 @@ def stuck_retries(query: Query) -> Alert:
     """Return a critical alert: the run makes no progress, the retries cost money, and no timeout ends them."""
     chosen = query.thresholds
     window = chosen.stuck_retries_window
-    stuck = _events(query, semconv.STUCK_RETRIES, window, *_BOUNDARY)
+    stuck = query.counted(semconv.STUCK_RETRIES, window, *_BOUNDARY)
     return Alert(
         "AgentWorkflowStuckRetries",
         CRITICAL,

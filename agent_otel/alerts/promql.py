@@ -150,6 +150,10 @@ class Query:
         summed = total(self.labels(*attributes), self.gained(counter, window))
         return Recording(self.record(name, f"increase{window}", *attributes), summed)
 
+    def counted(self, metric: Metric, window: str, *attributes: str) -> Recording:
+        """Record the number of all events of a counter, under the counter's own name."""
+        return self.events(metric.exposed_name.removesuffix("_total"), self.counter(metric), window, *attributes)
+
     def fullest(self, name: str, bucket: Selector, window: str, *attributes: str) -> Recording:
         """Record the upper bound of the highest bucket with observations; no series without any."""
         buckets = total(self.labels(*attributes, LE), self.gained(bucket, window))

@@ -43,9 +43,7 @@ def history_lost(query: Query) -> Alert:
     """Return a warning: answers are wrong without an error, but no run is stuck."""
     chosen = query.thresholds
     window = chosen.history_lost_window
-    lost = query.events(
-        "agent_otel_model_history_lost", query.counter(semconv.HISTORY_LOST), window, semconv.AGENT_NAME
-    )
+    lost = query.counted(semconv.HISTORY_LOST, window, semconv.AGENT_NAME)
     return Alert(
         "AgentHistoryLost",
         WARNING,
@@ -63,9 +61,7 @@ def task_dropped(query: Query) -> Alert:
     """Return a warning: answers miss the task without an error, but no run is stuck."""
     chosen = query.thresholds
     window = chosen.task_dropped_window
-    dropped = query.events(
-        "agent_otel_model_history_dropped_tasks", query.counter(semconv.TASKS_DROPPED), window, semconv.AGENT_NAME
-    )
+    dropped = query.counted(semconv.TASKS_DROPPED, window, semconv.AGENT_NAME)
     return Alert(
         "AgentTaskDropped",
         WARNING,
@@ -83,9 +79,7 @@ def context_near_limit(query: Query) -> Alert:
     """Return a warning: the requests are still answered, and there is time to shorten them."""
     chosen = query.thresholds
     window = chosen.context_near_window
-    near = query.events(
-        "agent_otel_model_context_near", query.counter(semconv.CONTEXT_NEAR), window, semconv.REQUEST_MODEL
-    )
+    near = query.counted(semconv.CONTEXT_NEAR, window, semconv.REQUEST_MODEL)
     return Alert(
         "AgentContextNearLimit",
         WARNING,
@@ -104,9 +98,7 @@ def context_rejected(query: Query) -> Alert:
     """Return a critical alert: runs end now, and a retry sends the same tokens."""
     chosen = query.thresholds
     window = chosen.context_rejected_window
-    refused = query.events(
-        "agent_otel_model_context_rejected", query.counter(semconv.CONTEXTS_REJECTED), window, semconv.REQUEST_MODEL
-    )
+    refused = query.counted(semconv.CONTEXTS_REJECTED, window, semconv.REQUEST_MODEL)
     return Alert(
         "AgentContextRejected",
         CRITICAL,
@@ -124,7 +116,7 @@ def limit_hit(query: Query) -> Alert:
     """Return a warning: the limit worked; the cause can wait for office hours."""
     chosen = query.thresholds
     window = chosen.limit_hit_window
-    hit = query.events("agent_otel_limits_hit", query.counter(semconv.LIMITS_HIT), window, semconv.LIMIT)
+    hit = query.counted(semconv.LIMITS_HIT, window, semconv.LIMIT)
     return Alert(
         "AgentLimitHit",
         WARNING,
@@ -143,7 +135,7 @@ def call_denied(query: Query) -> Alert:
     chosen = query.thresholds
     window = chosen.denied_window
     by = (semconv.GEN_AI_TOOL_NAME, semconv.RULE, semconv.MODE)
-    denied = query.events("agent_otel_policy_denied", query.counter(semconv.POLICY_DENIED), window, *by)
+    denied = query.counted(semconv.POLICY_DENIED, window, *by)
     return Alert(
         "AgentToolCallDenied",
         WARNING,
@@ -231,7 +223,7 @@ def self_errors(query: Query) -> Alert:
     """Return a warning: the agent is not affected, but its telemetry is incomplete."""
     chosen = query.thresholds
     window = chosen.self_errors_window
-    errors = query.events("agent_otel_internal_errors", query.counter(semconv.INTERNAL_ERRORS), window, semconv.WHERE)
+    errors = query.counted(semconv.INTERNAL_ERRORS, window, semconv.WHERE)
     return Alert(
         "AgentTelemetrySelfErrors",
         WARNING,

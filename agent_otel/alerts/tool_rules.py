@@ -109,7 +109,7 @@ def large_share(query: Query) -> Recording:
 def truncated_share(query: Query) -> Recording:
     """Record the share of a tool's results that any layer truncated."""
     window = query.thresholds.truncated_window
-    cut = query.events(_CUTS, query.counter(semconv.RESULTS_TRUNCATED), window, _NAME)
+    cut = query.counted(semconv.RESULTS_TRUNCATED, window, _NAME)
     return _share(query, _CUTS, cut, results(query, window), window)
 
 
@@ -131,7 +131,7 @@ def invalid_share(query: Query) -> Recording:
     """Record the share of a tool's calls whose arguments were refused before the handler; 0 without such calls."""
     window = query.thresholds.invalid_arguments_window
     every = query.events("agent_otel_tool_calls", query.part(semconv.ARGS_SIZE, "count"), window, _NAME)
-    refused = query.events(_INVALID, query.counter(semconv.INVALID_ARGUMENTS), window, _NAME)
+    refused = query.counted(semconv.INVALID_ARGUMENTS, window, _NAME)
     name = query.record(_INVALID, f"ratio{window}", _NAME)
     return Recording(name, promql.share_or_none(refused, every), (refused, every))
 
@@ -344,7 +344,7 @@ def schema_changed(query: Query) -> Alert:
     """Return a warning: prompts, stored calls and tests that name the old properties are out of date."""
     chosen = query.thresholds
     window = chosen.schema_changed_window
-    changes = query.events("agent_otel_tool_schema_changes", query.counter(semconv.SCHEMA_CHANGES), window, _NAME)
+    changes = query.counted(semconv.SCHEMA_CHANGES, window, _NAME)
     return Alert(
         "AgentToolSchemaChanged",
         WARNING,
