@@ -10,18 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_dict, is_text, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
-from agent_otel.integrations.model_sdks.stainless import (
-    apart_json,
-    is_replayable,
-    plain_model,
-    put_json,
-    reword_unread,
-    stream_of,
-    watch,
-)
+from agent_otel.integrations.model_sdks.stainless import exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -192,9 +184,7 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     return event
 
 
-exchange = Exchange(
-    _body, put_json, plain_model, stream_of, "_iterator", _changed, reword=reword_unread, apart=apart_json
-)
+exchange = exchange_of(_body, _changed)
 request = ModelReader(
     _request, _usage, _asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

@@ -10,18 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
-from agent_otel.integrations.model_sdks.stainless import (
-    apart_json,
-    is_replayable,
-    plain_model,
-    put_json,
-    reword_unread,
-    stream_of,
-    watch,
-)
+from agent_otel.integrations.model_sdks.stainless import exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -244,7 +236,5 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
     return event
 
 
-exchange = Exchange(
-    _body, put_json, plain_model, stream_of, "_iterator", _changed, reword=reword_unread, apart=apart_json
-)
+exchange = exchange_of(_body, _changed)
 request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

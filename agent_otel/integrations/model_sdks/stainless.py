@@ -8,16 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core.plain import fields, is_named, text
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Exchange, Invocation
 from agent_otel.integrations.generators import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_otel.core.types import ResponseVisit
 
 _RAW = "X-Stainless-Raw-Response"
 _RESPONSES = ("LegacyAPIResponse", "APIResponse", "AsyncAPIResponse")
+
+
+def exchange_of(
+    body: Callable[[Invocation], tuple[str, dict[str, Any]] | None],
+    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any],
+) -> Exchange:
+    """Return the exchange of one of both SDKs, which differ in the body and in the items of their streams."""
+    return Exchange(
+        body, _put_json, plain_model, _stream_of, "_iterator", changed, reword=_reword_unread, apart=_apart_json
+    )
 
 
 def is_replayable(options: Any, invocation: Invocation) -> bool:
@@ -26,7 +36,7 @@ def is_replayable(options: Any, invocation: Invocation) -> bool:
     return header != "stream" or invocation.arg(2, "stream", False) is True
 
 
-def reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
+def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
     options = invocation.arg(1, "options")
     if not is_replayable(options, invocation):
@@ -46,12 +56,12 @@ def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
     return value
 
 
-def put_json(invocation: Invocation, body: dict[str, Any]) -> None:
+def _put_json(invocation: Invocation, body: dict[str, Any]) -> None:
     """Replace the body of a request."""
     invocation.arg(1, "options").json_data = body
 
 
-def apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+def _apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     """Return a call that sends another body: without the parser and the idempotency key of the program's own."""
     given = invocation.arg(1, "options")
     options = copy.copy(given)
@@ -89,7 +99,7 @@ def watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-def stream_of(response: Any) -> Any:
+def _stream_of(response: Any) -> Any:
     """Return the stream of a response, raw or not, or an awaitable of it; None for a whole response."""
     if is_named(response, *_RESPONSES):
         # The response keeps the parsed stream, which the program gets, too; nothing is read from it yet.
