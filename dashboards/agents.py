@@ -28,6 +28,7 @@ from dashboards.payload_parts import NEAR
 from dashboards.queries import (
     AGENT,
     RANGE,
+    RUN,
     TOOL,
     WINDOW,
     WORKFLOW,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
-_RUN = (WORKFLOW, AGENT)
 _LINE = f"{WORKFLOW}, {AGENT}"
 
 
@@ -161,9 +161,9 @@ _GLANCE = glance(
         "Longest executions",
         "The workflow and agent with the most tool calls in an execution, 5 % of the executions having more. Far more "
         "than its other executions make: some loop; set a limit.",
-        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN))),
+        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=RUN))),
         COUNT,
-        who=legend(*_RUN),
+        who=legend(*RUN),
         alerts=("AgentLimitHit",),
         links=_TO_AGENT,
     ),
@@ -221,9 +221,9 @@ _LINES = Row(
                     _RESULTS,
                 ),
                 Column("Failed", _of_agent(share_or_none(_FAILED_CALLS, _CALLS)), SHARE, FAILED, _RESULTS),
-                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT, links=_EXECUTIONS),
-                Column("Tool calls", S.sum(semconv.EXECUTION_TOOL_CALLS, "_sum", by=_RUN), COUNT, links=_EXECUTIONS),
-                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=_RUN), TOKENS, links=_EXECUTIONS),
+                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=RUN), COUNT, links=_EXECUTIONS),
+                Column("Tool calls", S.sum(semconv.EXECUTION_TOOL_CALLS, "_sum", by=RUN), COUNT, links=_EXECUTIONS),
+                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=RUN), TOKENS, links=_EXECUTIONS),
             ],
             ("Stuck", "Rejected", "Cap used", "Truncated"),
             height=12,

@@ -10,7 +10,7 @@ from agent_otel.semconv_types import prometheus_label
 from dashboards.frame import Row
 from dashboards.links import to_alert
 from dashboards.panels import BYTES_A_SECOND, SHARE, TOKENS, Line, events_of, graph_of
-from dashboards.queries import AGENT, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, top
+from dashboards.queries import RUN, TOOL, WINDOW, Scope, drawn, legend, top
 
 if TYPE_CHECKING:
     from agent_otel.semconv_types import Metric
@@ -67,7 +67,7 @@ CONTEXT = Row(
 
 
 def _p95(metric: Metric) -> str:
-    return S.quantile(0.95, metric, by=(WORKFLOW, AGENT), over=WINDOW)
+    return S.quantile(0.95, metric, by=RUN, over=WINDOW)
 
 
 def _by(metric: Metric, *labels: str, matchers: tuple[str, ...] = ()) -> str:
@@ -104,14 +104,14 @@ CARRYING = Row(
             "Tokens of an execution, p95",
             "5 % of the executions take more tokens than this, by workflow and agent. A rise without more tool calls: "
             "the results became larger, or the history is trimmed no more.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(WORKFLOW, AGENT))],
+            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(*RUN))],
             TOKENS,
         ),
         graph_of(
             "Money of an execution, p95",
             "5 % of the executions cost more than this, by workflow and agent. Their traces have "
             "agent_otel.execution.cost on the outermost span.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(WORKFLOW, AGENT))],
+            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(*RUN))],
             MONEY,
         ),
     ),

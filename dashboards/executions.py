@@ -27,6 +27,7 @@ from dashboards.panels import (
 )
 from dashboards.queries import (
     AGENT,
+    RUN,
     TOOL,
     WINDOW,
     WORKFLOW,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
-_RUN = (WORKFLOW, AGENT)
 _PREFIX = ((None, "red"), (0.5, "orange"), (0.9, "green"))
 _FAILED = (f'{semconv.RESULT}!="ok"',)
 _GETS = (f'{semconv.OPERATION}="get"',)
@@ -82,18 +82,18 @@ _GLANCE = glance(
         "Tool calls, p95",
         "The workflow and agent with the longest executions: 5 % of them make more tool calls than this. Far above the "
         "median: some executions loop.",
-        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN))),
+        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=RUN))),
         COUNT,
-        who=legend(*_RUN),
+        who=legend(*RUN),
         links=_LINKS,
     ),
     stat_of(
         "Tool results, p95",
         "The workflow and agent whose executions have the most bytes of tool results. Every later request carries them "
         "again: they, not a single request, are the cost of a question.",
-        highest(drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN))),
+        highest(drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=RUN))),
         BYTES,
-        who=legend(*_RUN),
+        who=legend(*RUN),
         links=_LINKS,
     ),
     stat_of(
@@ -180,13 +180,13 @@ _RUNS = Row(
             "bytes with many calls: searches without matches.",
             {WORKFLOW: "Workflow", AGENT: "Agent"},
             [
-                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_RUN), COUNT),
-                Column("Calls each", _mean_of(semconv.EXECUTION_TOOL_CALLS, *_RUN), COUNT),
-                Column("Calls, p95", drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=_RUN)), COUNT),
-                Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *_RUN), BYTES),
-                Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=_RUN)), BYTES),
-                Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
-                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=_RUN)), BYTES),
+                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=RUN), COUNT),
+                Column("Calls each", _mean_of(semconv.EXECUTION_TOOL_CALLS, *RUN), COUNT),
+                Column("Calls, p95", drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=RUN)), COUNT),
+                Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *RUN), BYTES),
+                Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=RUN)), BYTES),
+                Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=RUN)), BYTES),
+                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=RUN)), BYTES),
             ],
             ("Bytes each",),
             links={

@@ -34,6 +34,8 @@ AGENT = prometheus_label(semconv.AGENT_NAME)
 ERROR = prometheus_label(semconv.ERROR_TYPE)
 RUNTIME = prometheus_label(semconv.RUNTIME)
 WORKFLOW = prometheus_label(semconv.WORKFLOW_NAME)
+#: Labels of what is counted for each execution.
+RUN = (WORKFLOW, AGENT)
 ACTIVITY = prometheus_label(semconv.ACTIVITY)
 
 

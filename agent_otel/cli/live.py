@@ -58,6 +58,11 @@ _QUERIES: Final = (
 _Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
+def _first(troubles: dict[str, int]) -> str:
+    """Return the first alert with a count above 0, or an empty text."""
+    return next((alert for alert, count in troubles.items() if count), "")
+
+
 @dataclass(frozen=True)
 class ToolRow:
     """A tool; ``largest`` is the upper bound of the bucket of its largest result, in bytes."""
@@ -80,7 +85,7 @@ class ToolRow:
             "AgentToolTruncationHigh": self.truncated,
             "AgentToolResultTooLarge": self.large,
         }
-        return next((alert for alert, count in troubles.items() if count), "")
+        return _first(troubles)
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class WorkflowRow:
             "AgentWorkflowPayloadNearCap": self.near,
             "AgentWorkflowFewTurnsLeft": self.few_turns_left,
         }
-        return next((alert for alert, count in troubles.items() if count), "")
+        return _first(troubles)
 
 
 @dataclass(frozen=True)
