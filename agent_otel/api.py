@@ -14,7 +14,7 @@ from agent_otel.core import execution_context
 from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -292,23 +292,36 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(...)
     """Name the execution of all calls inside the block; it overrides the ids of runtimes, frameworks and traces.
 
-    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. Where no span is open, the block has one,
+    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. So do the ``labels`` that AGENT_OTEL_LABELS
+    names; a block has those of the blocks around it, too. Where no span is open, the block has one,
     ``invoke_workflow``, so that the execution is one trace. When the block ends, the execution's number of tool calls
     and bytes are recorded.
     """
 
     __slots__ = ("_identity", "_token", "_visit")
 
-    def __init__(self, id: str, *, workflow: str | None = None, agent: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        id: str,  # noqa: A002 - the word of its users
+        *,
+        workflow: str | None = None,
+        agent: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         self._identity = execution_context.Identity(
             execution_context.short(str(id)),
             execution_context.text_or_none(workflow),
             execution_context.text_or_none(agent),
+            None if labels is None else {str(name): str(value) for name, value in labels.items()},
         )
         self._token: Token[Identity | None] | None = None
         self._visit: NamedExecution | None = None
 
     def __enter__(self) -> Self:
+        around = execution_context.explicit.get()
+        if around is not None and around.labels is not None:
+            labels = {**around.labels, **(self._identity.labels or {})}
+            self._identity = self._identity._replace(labels=labels)
         self._token = execution_context.explicit.set(self._identity)
         core = _core() if env.active else None
         if core is not None:

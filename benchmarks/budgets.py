@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOLERANCE = 1.3
 US = 1 / 3.1  # one microsecond in U, on the server where the budgets were set
 SMALL = "x" * 200
-LARGE = "x" * 10_000_000
+LARGE = "x" * 10_100_000  # no length at which a transport is known to cut
 CJK = "字" * 350_000
 PROSE = "the quick brown fox jumps over the lazy dog, line after line\n" * 20_000
 ROWS = [{"number": i, "title": f"change {i}", "state": "open", "draft": False} for i in range(400)]  # as APIs answer

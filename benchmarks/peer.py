@@ -55,6 +55,25 @@ def agent_otel() -> None:
     import agent_otel.auto  # noqa: F401
 
 
+def span(attributes: dict[str, str] | None = None) -> None:
+    """A bare wrap that opens and ends one span, which is the floor for all who make one."""
+    from langchain_core.tools import BaseTool
+
+    tracer, run = trace.get_tracer("floor"), BaseTool.run
+
+    def traced(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+        with tracer.start_as_current_span(f"execute_tool {self.name}", attributes=attributes):
+            return run(self, *args, **kwargs)
+
+    BaseTool.run = traced  # type: ignore[method-assign]
+
+
+def span_with_attributes() -> None:
+    """The same with the attributes that the conventions require and recommend for each tool call."""
+    names = ("operation.name", "tool.name", "tool.type", "tool.call.id", "tool.description", "agent.name")
+    span({f"gen_ai.{name}": name for name in names})
+
+
 def openllmetry() -> None:
     """OpenLLMetry, with content as it is by default."""
     from opentelemetry.instrumentation.langchain import LangchainInstrumentor
@@ -94,6 +113,8 @@ def langsmith() -> None:
 
 PEERS: dict[str, Callable[[], None]] = {
     "agent_otel": agent_otel,
+    "span": span,
+    "span-with-attributes": span_with_attributes,
     "openllmetry": openllmetry,
     "openllmetry-without-content": openllmetry_without_content,
     "openinference": openinference,

@@ -22,7 +22,7 @@ from benchmarks import budgets, clock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 
 class ClientSink(PrometheusSink):

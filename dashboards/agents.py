@@ -45,7 +45,7 @@ from dashboards.tables import Column, table_of
 from dashboards.tools_parts import CUT, FAILED, FAILURE
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel.alerts.promql import share_or_none
 from agent_otel.alerts.rule_types import JOB
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
+from dashboards import links
 from dashboards.frame import Row
 from dashboards.links import to_alert
-from dashboards.panels import BYTES_A_SECOND, SHARE, TOKENS, Line, events_of, graph_of
-from dashboards.queries import RUN, TOOL, WINDOW, Scope, drawn, legend, top
+from dashboards.panels import BYTES, BYTES_A_SECOND, COUNT, MONEY, SHARE, TOKENS, Line, events_of, graph_of
+from dashboards.queries import AGENT, RUN, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, mean, top
+from dashboards.tables import Column, table_of, traces_of
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 S = Scope({JOB: "job"})
 
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
-MONEY = "currencyUSD"
 #: Parts of requests that belong to a tool.
 _OF_TOOLS = (f'{TOOL}!=""',)
 _NEAR = ((None, "green"), (0.8, "orange"), (1, "red"))
@@ -74,6 +76,20 @@ def _by(metric: Metric, *labels: str, matchers: tuple[str, ...] = ()) -> str:
     return top(S.sum(metric, by=labels, over=WINDOW, matchers=matchers))
 
 
+def _sum_of(metric: Metric) -> str:
+    return S.sum(metric, "_sum", by=RUN)
+
+
+def _mean_of(metric: Metric) -> str:
+    return mean(_sum_of(metric), S.sum(metric, "_count", by=RUN))
+
+
+#: A tool without a call has 0.
+_CALLS_OF_OFFERED = (
+    f"({S.sum(semconv.ARGS_SIZE, '_count', by=(TOOL,))} or {S.sum(semconv.TOOL_OFFERED, by=(TOOL,))} * 0) "
+    f"and on ({TOOL}) {S.sum(semconv.TOOL_OFFERED, by=(TOOL,))}"
+)
+
 CARRYING = Row(
     "Cost of carrying",
     (
@@ -113,6 +129,90 @@ CARRYING = Row(
             "agent_otel.execution.cost on the outermost span.",
             [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(*RUN))],
             MONEY,
+        ),
+        graph_of(
+            "Money by workflow, in $window",
+            "US dollars of the model requests of finished executions, by workflow and agent. A rise without more "
+            "executions: look at their tokens and requests in the table below.",
+            [Line(top(S.sum(semconv.EXECUTION_PRICE, "_sum", by=RUN, over=WINDOW)), legend(*RUN))],
+            MONEY,
+            span=6,
+        ),
+        graph_of(
+            "Saved by remedies, in $window",
+            "Input tokens that model requests would have had in addition: what a remedy removed counts in each request "
+            "that lacks it. Empty: no remedy is on, or none had anything to remove.",
+            [Line(_by(semconv.CONTEXT_SAVED_TOKENS, semconv.STRATEGY), legend(semconv.STRATEGY))],
+            TOKENS,
+            span=6,
+        ),
+        graph_of(
+            "Money saved by remedies, in $window",
+            "US dollars of these tokens. Less than the price of a remedy's own model requests, which summaries make: "
+            "raise AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS. Empty: no model has a price.",
+            [Line(_by(semconv.CONTEXT_SAVED_COST, semconv.STRATEGY), legend(semconv.STRATEGY))],
+            MONEY,
+            span=6,
+        ),
+        events_of(
+            "Broken beginnings of requests",
+            "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt "
+            "cache serves what follows it. system: a time or an id in the prompt; tools: their list or order changes; "
+            "tool_results: old results are shortened one by one. The span around the request has "
+            f"{semconv.CONTEXT_CHANGED_TOOL}.",
+            [Line(top(S.events(semconv.PREFIX_CHANGES, by=(semconv.PART,))), legend(semconv.PART))],
+            span=6,
+        ),
+        table_of(
+            "Costliest workflows",
+            "Money and tokens of finished executions by workflow and agent. A small cached share with many requests: "
+            "the beginning of the requests changes. Empty money: no model has a price.",
+            {WORKFLOW: "Workflow", AGENT: "Agent"},
+            [
+                Column("Executions", S.sum(semconv.EXECUTION_TOKENS, "_count", by=RUN), COUNT),
+                Column("Money", S.sum(semconv.EXECUTION_PRICE, "_sum", by=RUN), MONEY),
+                Column("Money each", _mean_of(semconv.EXECUTION_PRICE), MONEY),
+                Column("Money, max", drawn(S.quantile(1, semconv.EXECUTION_PRICE, by=RUN)), MONEY),
+                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=RUN), TOKENS),
+                Column("Tokens each", _mean_of(semconv.EXECUTION_TOKENS), TOKENS),
+                Column(
+                    "Cached", share_or_none(_sum_of(semconv.EXECUTION_CACHED), _sum_of(semconv.EXECUTION_TOKENS)), SHARE
+                ),
+                Column("Requests each", _mean_of(semconv.EXECUTION_MODEL_REQUESTS), COUNT),
+                Column("Retries", _sum_of(semconv.EXECUTION_MODEL_RETRIES), COUNT),
+            ],
+            ("Money", "Tokens"),
+            links={
+                "Workflow": links.of_workflow(links.cell("Workflow")),
+                "Agent": links.of_agent(links.cell("Agent")),
+            },
+        ),
+        table_of(
+            "Tools offered",
+            "Tools in model requests: what their definitions take, and their calls. Many requests and no call: offer "
+            "the tool only where it is used, or take it out.",
+            {TOOL: "Tool"},
+            [
+                Column("Tokens", S.sum(semconv.DEFINITION_TOKENS, by=(TOOL,)), TOKENS),
+                Column("Requests", S.sum(semconv.TOOL_OFFERED, by=(TOOL,)), COUNT),
+                Column(
+                    "Bytes each",
+                    mean(S.sum(semconv.DEFINITION_SENT, by=(TOOL,)), S.sum(semconv.TOOL_OFFERED, by=(TOOL,))),
+                    BYTES,
+                ),
+                Column("Calls", _CALLS_OF_OFFERED, COUNT),
+            ],
+            ("Tokens",),
+            links={"Tool": links.of_tool(links.cell("Tool"))},
+        ),
+        traces_of(
+            "Executions with a price",
+            "Spans of the latest executions whose model requests have a price, from the data source chosen as Tempo; "
+            "empty without one. A click on a column's title puts the costliest on top.",
+            f"{{ span.{semconv.EXECUTION_COST} > 0 }} | select(span.{semconv.WORKFLOW_NAME}, "
+            f"span.{semconv.AGENT_NAME}, span.{semconv.EXECUTION_COST}, span.{semconv.EXECUTION_INPUT_TOKENS}, "
+            f"span.{semconv.EXECUTION_CACHED_TOKENS}, span.{semconv.EXECUTION_REQUESTS}, "
+            f"span.{semconv.EXECUTION_CALLS}, span.{semconv.EXECUTION_RETRIES})",
         ),
     ),
 )

@@ -44,7 +44,7 @@ from dashboards.queries import (
 from dashboards.tables import Column, table_of
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
@@ -335,8 +335,9 @@ _REMEDIES = Row(
         ),
         graph_of(
             "Wait before dispatch, p95",
-            "Seconds for which tool calls waited, by reason; calls that did not wait are not in it. A long wait for "
-            "`parallel`: the maximum of parallel calls is too low, or a tool hangs.",
+            "Seconds for which tool calls and model requests waited, by reason; those that did not are not in it. A "
+            "long wait for `parallel`: the maximum of parallel calls is too low, or a tool hangs. For `tokens`: the "
+            "budget of the minute is used up. For `rate_limit`: a provider has refused requests.",
             [
                 Line(
                     S.quantile(0.95, semconv.BACKPRESSURE_WAIT, by=(semconv.REASON,), over=WINDOW),

@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB
-from agent_otel.semconv_types import HISTOGRAM, prometheus_label
+from agent_otel.semconv.types import HISTOGRAM, prometheus_label
 from dashboards.links import HEALTH, JAEGER, TEMPO, Link, keep_variables, to_dashboard
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
 from dashboards.queries import PROCESSES, or_zero
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from grafana_foundation_sdk.cog.builder import Builder
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from dashboards.panels import Panel
 
 TAG = "agent-otel"

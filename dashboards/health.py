@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
@@ -162,7 +162,8 @@ _INTEGRATIONS = Row(
                 )
             ],
             ("Processes",),
-            span=14,
+            span=16,
+            widths={"Integration": 140, "Version": 100},  # leaves room for the wrapped function
         ),
         table_of(
             "Versions in use",
@@ -177,7 +178,8 @@ _INTEGRATIONS = Row(
                 )
             ],
             ("Processes",),
-            span=10,
+            span=8,
+            widths={"Version": 100, "Python": 95},
         ),
     ),
     open=True,

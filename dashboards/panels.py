@@ -33,6 +33,7 @@ TOKENS = "short"
 A_SECOND = "ops"
 SECONDS = "s"
 SHARE = "percentunit"
+MONEY = "currencyUSD"
 
 #: Colours from a value up; the first one is that of everything below.
 Steps = tuple[tuple[float | None, str], ...]
@@ -300,7 +301,7 @@ def bars_of(  # noqa: PLR0913 - the ways in which bar gauges differ
         .data_links(_links(links))
         .with_target(instant("A", expression).legend_format(legend))
     )
-    if unit == COUNT:
+    if unit in {COUNT, SHARE}:
         panel = panel.decimals(0)
     return panel if most is None else panel.max(most)
 

@@ -30,7 +30,7 @@ from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope,
 from dashboards.tables import Column, table_of, traces_of
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", TOOL: "tool"})
 #: The breakdown of a payload among all tools is wanted whole where shares are taken.

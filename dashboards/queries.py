@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv
 from agent_otel.alerts import promql
 from agent_otel.alerts.rule_types import JOB
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 #: The time range that the dashboard shows; for stats, bar gauges and tables.
 RANGE = "$__range"

@@ -11,7 +11,7 @@ from grafana_foundation_sdk.models import dashboard as d
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from grafana_foundation_sdk.models.tempo import SearchTableType
 
-from dashboards.panels import BYTES, COUNT, GREY, NO_DATA, PROMETHEUS, REFS, SECONDS, SHARE, TRACES, instant
+from dashboards.panels import BYTES, COUNT, GREY, MONEY, NO_DATA, PROMETHEUS, REFS, SECONDS, SHARE, TRACES, instant
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +41,13 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
     span: int = 24,
     height: int = 9,
     links: dict[str, Sequence[Link]] | None = None,
+    widths: dict[str, int] | None = None,
     empty: str = NO_DATA,
 ) -> Panel:
     """Return a row for each combination of labels; ``keys`` names labels and their columns.
 
-    ``sort_by`` are columns, of which a later one decides between rows that are equal in those before it. ``links``
-    hang on columns of keys, by the column's title.
+    ``sort_by`` are columns, of which a later one decides between rows that are equal in those before it. ``links`` and
+    ``widths`` in pixels are of columns of keys, by the column's title; columns without a width share what is left.
     """
     panel = (
         table.Panel()
@@ -73,6 +74,8 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
         properties = [d.DynamicConfigValue("custom.filterable", True), d.DynamicConfigValue("noValue", _NOTHING)]
         if given := (links or {}).get(name):
             properties.append(d.DynamicConfigValue("links", [_plain(link) for link in given]))
+        if width := (widths or {}).get(name):
+            properties.append(d.DynamicConfigValue("custom.width", width))
         panel = panel.override_by_name(name, properties)
     order = [*keys, *values]
     names = keys | dict(zip(values, (column.title for column in columns), strict=True))
@@ -126,6 +129,8 @@ def _column(column: Column, *, is_sorted: bool) -> list[d.DynamicConfigValue]:
     ]
     if column.unit in {BYTES, SHARE, SECONDS}:
         properties.append(d.DynamicConfigValue("decimals", 1))
+    if column.unit == MONEY:
+        properties.append(d.DynamicConfigValue("decimals", 2))
     if column.links:
         properties.append(d.DynamicConfigValue("links", [_plain(link) for link in column.links]))
     if column.steps:

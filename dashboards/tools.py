@@ -40,7 +40,7 @@ _GLANCE = glance(
         "Bytes not delivered",
         "Share of the tools' bytes that no model received. High without truncation: the agent fetches data that it "
         "does not use. No data: model requests are not measured.",
-        f"clamp_min(1 - {mean(S.sum(semconv.RESULT_DELIVERED), S.sum(semconv.RESULT_PRODUCED))}, 0)",
+        f"clamp_min(1 - {mean(S.sum(semconv.RESULT_DELIVERED), S.sum(semconv.RESULT_SIZE, '_sum'))}, 0)",
         SHARE,
     ),
     stat_of(
@@ -145,7 +145,7 @@ _WORST = Row(
             {TOOL: "Tool"},
             [
                 Column("Calls", S.sum(semconv.ARGS_SIZE, "_count", by=PER_TOOL), COUNT),
-                Column("Bytes", S.sum(semconv.RESULT_PRODUCED, by=PER_TOOL), BYTES),
+                Column("Bytes", S.sum(semconv.RESULT_SIZE, "_sum", by=PER_TOOL), BYTES),
                 Column("p95", drawn(S.quantile(0.95, semconv.RESULT_SIZE, by=PER_TOOL)), BYTES, LARGE),
                 Column("Largest", drawn(S.quantile(1, semconv.RESULT_SIZE, by=PER_TOOL)), BYTES, LARGE),
                 Column("Large", S.sum(semconv.RESULTS_LARGE, by=PER_TOOL, matchers=WARN), COUNT, FEW_IS_GOOD),
@@ -166,7 +166,9 @@ _WORST = Row(
                 ),
                 Column(
                     "Delivered",
-                    share(S.sum(semconv.RESULT_DELIVERED, by=PER_TOOL), S.sum(semconv.RESULT_PRODUCED, by=PER_TOOL)),
+                    share(
+                        S.sum(semconv.RESULT_DELIVERED, by=PER_TOOL), S.sum(semconv.RESULT_SIZE, "_sum", by=PER_TOOL)
+                    ),
                     SHARE,
                 ),
                 Column("Repeats", S.sum(semconv.TOOL_REPEATS, by=PER_TOOL), COUNT, FEW_IS_GOOD),

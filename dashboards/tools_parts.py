@@ -158,7 +158,7 @@ DELIVERED = Row(
             "Bytes that handlers returned, and the part of them that models received, each result once. A growing "
             "gap: a layer began to truncate. No gap is healthy.",
             [
-                Line(S.sum(semconv.RESULT_PRODUCED, over=WINDOW, function="rate"), "produced"),
+                Line(S.sum(semconv.RESULT_SIZE, "_sum", over=WINDOW, function="rate"), "produced"),
                 Line(S.sum(semconv.RESULT_DELIVERED, over=WINDOW, function="rate"), "delivered"),
             ],
             BYTES_A_SECOND,
@@ -173,7 +173,7 @@ DELIVERED = Row(
                     bottom(
                         share(
                             S.sum(semconv.RESULT_DELIVERED, by=PER_TOOL, over=WINDOW, function="rate"),
-                            S.sum(semconv.RESULT_PRODUCED, by=PER_TOOL, over=WINDOW, function="rate"),
+                            S.sum(semconv.RESULT_SIZE, "_sum", by=PER_TOOL, over=WINDOW, function="rate"),
                         )
                     ),
                     legend(TOOL),
@@ -236,6 +236,9 @@ ERRORS = Row(
     ),
 )
 
+#: In the place of bars: tools without a change have none.
+_UNCHANGED = "no change seen"
+
 RARE = Row(
     "Arguments and shapes",
     (
@@ -252,27 +255,29 @@ RARE = Row(
             "Changed result keys by tool",
             "Structured results whose keys differ from the tool's earlier results. The API behind the tool changed, "
             "and prompts that name its keys may be out of date.",
-            worst(S.sum(semconv.SHAPE_CHANGES, by=PER_TOOL)),
+            worst(f"({S.sum(semconv.SHAPE_CHANGES, by=PER_TOOL)}) > 0"),
             legend(TOOL),
             COUNT,
             steps=NONE_IS_GOOD,
+            empty=_UNCHANGED,
             links=LINKS,
         ),
         events_of(
             "Calls with invalid arguments by tool",
             "The framework or the server refused the arguments before the tool ran. A rise after a change of the "
             "schema, the prompt or the model: the model writes calls of the old form.",
-            [Line(top(S.events(semconv.INVALID_ARGUMENTS, by=PER_TOOL)), legend(TOOL))],
+            [Line(top(S.events(semconv.INVALID_ARGUMENTS, by=PER_TOOL)), legend(TOOL), state="error")],
             links=(links.to_alert("AgentToolArgumentsInvalid"), *LINKS),
         ),
         bars_of(
             "Changed definitions by tool",
             "Definitions in model requests whose properties, types or required properties differ from the agent's "
             "requests before. The traces name the properties.",
-            worst(S.sum(semconv.SCHEMA_CHANGES, by=PER_TOOL)),
+            worst(f"({S.sum(semconv.SCHEMA_CHANGES, by=PER_TOOL)}) > 0"),
             legend(TOOL),
             COUNT,
             steps=NONE_IS_GOOD,
+            empty=_UNCHANGED,
             links=(links.to_alert("AgentToolSchemaChanged"), *LINKS),
         ),
     ),

@@ -25,6 +25,8 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".environments"
+#: Variable with other contents of rows, as JSON: ``scripts/matrix`` runs the contract in other versions.
+OTHER = "AGENT_OTEL_TEST_ROWS"
 
 
 @dataclass(frozen=True)
@@ -106,21 +108,23 @@ class Environment:
 
 def names() -> list[str]:
     """Return the names of the rows of ``environments.toml``."""
-    return list(_rows())
+    return list(rows())
 
 
 def environment(name: str) -> Environment:
     """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
-    row = _rows()[name]
+    other = json.loads(os.environ.get(OTHER, "{}"))
+    row = other.get(name) or rows()[name]
+    folder = FOLDER / (f"{name}.matrix" if name in other else name)
     requirements = ("--editable", str(ROOT), *row["requirements"])
     interpreter = interpreters.find(row["python"]) if "python" in row else _base()
     digest = _digest(requirements, str(interpreter), sys.version)
-    with interpreters.lock(FOLDER / f"{name}.lock"):
-        stamp = FOLDER / name / "made-from"
+    with interpreters.lock(FOLDER / f"{folder.name}.lock"):
+        stamp = folder / "made-from"
         if not (stamp.exists() and stamp.read_text() == digest):
-            make(FOLDER / name, interpreter, *requirements)
+            make(folder, interpreter, *requirements)
             stamp.write_text(digest)
-    return Environment(name, FOLDER / name)
+    return Environment(name, folder)
 
 
 def make(folder: Path, interpreter: Path, *requirements: str) -> Environment:
@@ -141,7 +145,8 @@ def uv(*command: str) -> None:
         raise UnavailableError(f"uv {command[0]} failed: {done.stderr.strip()[-2000:]}", obtainable=True)
 
 
-def _rows() -> dict[str, Any]:
+def rows() -> dict[str, Any]:
+    """Return the rows of ``environments.toml``."""
     return tomllib.loads((ROOT / "tests" / "environments.toml").read_text())
 
 

@@ -1,9 +1,12 @@
 """Modules and data that a bundle needs beyond the imports that PyInstaller finds.
 
-Adapters and exporters are named in strings, and versions of frameworks are read from their metadata.
+Adapters, exporters and the libraries of stores are named in strings, and versions of frameworks are read from their
+metadata.
 """
 
 from __future__ import annotations
+
+from importlib.util import find_spec
 
 from PyInstaller.utils.hooks import (  # type: ignore[import-not-found,import-untyped,unused-ignore]
     collect_data_files,
@@ -26,6 +29,15 @@ _GROUPS = (
 )
 
 
+#: Modules of extras, which the remedies import by name when a setting asks for them.
+_LIBRARIES = (
+    *("cryptography.hazmat.primitives.ciphers.aead", "cryptography.hazmat.primitives.hashes"),
+    *("cryptography.hazmat.primitives.kdf.hkdf", "dapr.clients", "obstore", "obstore.store"),
+    *("genai_prices", "genai_prices.data", "genai_prices.data_snapshot"),
+    *("redis", "redis.backoff", "redis.retry", "tomli"),
+)
+
+
 def _is_needed(module: str) -> bool:
     """Return true for a module of an agent; an adapter only beside its framework, which its functions may import."""
     if module.startswith(_APART) or module == "agent_otel._bootstrap.otel_instrumentor":
@@ -36,6 +48,7 @@ def _is_needed(module: str) -> bool:
 _installed = [entry for entry in INTEGRATIONS if versions.installed(entry.distribution) is not None]
 _adapters = {f"agent_otel.integrations.{site.adapter}" for entry in _installed for site in entry.sites}
 hiddenimports = collect_submodules("agent_otel", filter=_is_needed)
+hiddenimports += [module for module in _LIBRARIES if find_spec(module.partition(".")[0]) is not None]
 datas = collect_data_files("agent_otel", includes=["*.toml"]) + copy_metadata("agent-otel")
 for _entry in _installed:
     datas += copy_metadata(_entry.distribution)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from agent_otel import semconv
 from agent_otel.alerts.rule_types import JOB, Recording
 from agent_otel.alerts.thresholds import seconds
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.alerts.options import Options
     from agent_otel.alerts.thresholds import Thresholds
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 LE: Final = "le"
 #: Time before a window in which a series is searched that the window may have begun with.

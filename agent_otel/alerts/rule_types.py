@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

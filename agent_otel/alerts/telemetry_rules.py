@@ -18,7 +18,7 @@ from agent_otel.alerts.rule_types import (
     value_of,
 )
 from agent_otel.alerts.thresholds import seconds
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable

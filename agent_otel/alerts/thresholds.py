@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.semconv_types import UTILIZATION_BUCKETS
+from agent_otel.semconv.types import UTILIZATION_BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

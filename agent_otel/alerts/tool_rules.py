@@ -19,7 +19,7 @@ from agent_otel.alerts.rule_types import (
     Recording,
     on_tools,
 )
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,8 +170,8 @@ def over_budget(query: Query) -> Alert:
         reads=(many,),
         summary=f"Results of tool {TOOL} are larger than the layers behind it accept",
         description=f"Results of tool {TOOL}{IN_JOB} above their budget within {window}: {COUNT}. The budget is that "
-        "of the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. The "
-        f"layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
+        "of the weakest layer: the room left in the runtime's payload or in the model's context window, the "
+        f"framework's limit, or the ceiling. The layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
         dashboard=on_tools(),
         keep=chosen.keep_firing,
     )

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_otel.cli.prometheus import Prometheus
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 OK: Final = "ok"
 MISSING: Final = "missing"

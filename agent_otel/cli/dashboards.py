@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from agent_otel.cli import console, exporting, pushing, shipped
+from agent_otel.cli import console, exporting, pushing, runbook_links, shipped
 from agent_otel.cli.console import Failure
 from agent_otel.cli.grafana import ROOT, Grafana
 
@@ -54,12 +55,17 @@ def list_(*, is_json: bool) -> None:
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
 @click.option("--traces", is_flag=True, help="Show the choice of a Tempo and of a Jaeger at the top.")
+@runbook_links.option
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
 @console.json_option
-def export(folder: Path, form: str, *, traces: bool, overwrite: bool, is_json: bool) -> None:
+def export(  # noqa: PLR0913 - one for each option
+    folder: Path, form: str, *, traces: bool, runbook_url: str, overwrite: bool, is_json: bool
+) -> None:
     """Write the dashboards into a folder. Its other files are left alone."""
     found = {
-        below + Path(name).name: _headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text)
+        below + Path(name).name: runbook_links.put(
+            _headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text), runbook_url
+        )
         for pattern, below in _FORMATS[form].items()
         for name, text in shipped.files("dashboards", pattern).items()
     }
@@ -80,6 +86,7 @@ def _headed(name: str, text: str) -> str:
               "where they are, new ones at the top.")  # fmt: skip
 @click.option("--datasource", metavar="NAME_OR_UID", help="The Prometheus that is selected when one opens.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
+@runbook_links.option
 @click.option("--overwrite", is_flag=True, help="Replace dashboards that were changed by hand.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and do nothing.")
 @console.json_option
@@ -88,6 +95,7 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
     folder: str | None,
     datasource: str | None,
     only: tuple[str, ...],
+    runbook_url: str,
     overwrite: bool,  # noqa: FBT001 - click passes it by name
     dry_run: bool,  # noqa: FBT001
     is_json: bool,  # noqa: FBT001
@@ -99,7 +107,10 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
     A dashboard that exists already is replaced only if it was not changed since it was pushed; the values selected in
     its variables stay. All are checked before the first is written.
     """
-    dashboards = shipped.dashboards(only)
+    dashboards = [
+        replace(dashboard, text=runbook_links.put(dashboard.text, runbook_url))
+        for dashboard in shipped.dashboards(only)
+    ]
     with closing(Grafana(url)) as grafana:
         version = grafana.check()
         wish = pushing.Wish(

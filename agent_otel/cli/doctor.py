@@ -85,7 +85,9 @@ def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[st
     try:
         environ = process.variables(pid) if pid else {}
     except process.UnreadableError as error:
-        raise Failure(str(error)) from None
+        if path is None:
+            raise Failure(str(error)) from None
+        environ = {}  # the status has more than the variables
     path = path or (process.status_path(pid, environ) if pid else None)
     status = process.read_status(path) if path else None
     if status is None and not pid:
@@ -158,9 +160,10 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
         env = {**os.environ, "AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "PROMETHEUS_MULTIPROC_DIR": folder}
         ended = _run(list(program), env)
         seen = observed.read(Path(folder))
-    rows, things = observed.tools(seen), observed.advice(seen)
+    rows, things, offered = observed.tools(seen), observed.advice(seen), observed.definitions(seen)
     if as_json:
-        click.echo(json.dumps({"tools": [asdict(row) for row in rows], "advice": things}))
+        shown = None if offered is None else asdict(offered)
+        click.echo(json.dumps({"tools": [asdict(row) for row in rows], "definitions": shown, "advice": things}))
         return ended.returncode
     _print_tools(rows)
     requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")
@@ -169,6 +172,8 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
         f"{seen.total(semconv.INTERNAL_ERRORS):,} internal errors"
         + (f", {requests:,} requests with a system prompt" if requests else "")
     )
+    if offered is not None:
+        console.say(offered.sentence())
     for number, thing in enumerate(things[:_FIRST_THINGS], 1):
         console.say(f"{number}. {thing}", "bold")
     if rows and not things:

@@ -12,6 +12,7 @@ from rich.tree import Tree
 
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
+from agent_otel.explain.carrying import CARRIED_HEAD, ESTIMATED, carried_rows, facts_of, window_line
 from agent_otel.explain.explanation import Explanation, explain
 from agent_otel.explain.opening import opened
 from agent_otel.explain.source import SourceError
@@ -28,10 +29,13 @@ _BRANCHES: Final = 6
 @click.command("explain")
 @click.argument("file", metavar="FILE|-")
 @click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
+@click.option("--model", default="", help="Model of the conversation, for its window and the price of carrying.")
 @click.option("--all", "everything", is_flag=True, help="Print all runtimes and all paths.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option("--html", "page", metavar="PAGE", type=click.File("w", "utf-8", lazy=True), help="Write an HTML page.")
-def command(file: str, thread: str | None, *, everything: bool, as_json: bool, page: TextIO | None) -> None:
+def command(  # noqa: PLR0913 - one for each option
+    file: str, thread: str | None, *, model: str, everything: bool, as_json: bool, page: TextIO | None
+) -> None:
     """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
 
     It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, Temporal
@@ -40,7 +44,7 @@ def command(file: str, thread: str | None, *, everything: bool, as_json: bool, p
     """
     try:
         with opened(file, thread) as source:
-            found = explain(file, source)
+            found = explain(file, source, model, facts_of(model, console.warn))
     except SourceError as error:
         raise Failure(str(error)) from error
     if page is not None:
@@ -65,6 +69,8 @@ def as_data(found: Explanation) -> dict[str, Any]:
     """Return an explanation as JSON."""
     data = asdict(found)
     data["rooms"] = [room._asdict() for room in found.rooms]
+    data["carried"] = [row._asdict() for row in found.carried]
+    data["window"] = None if found.window is None else found.window._asdict()
     data["savings"] = [saving._asdict() for saving in found.savings]
     unread = found.breakdown.unread
     data["breakdown"]["unread"] = None if unread is None else unread._asdict()
@@ -86,6 +92,7 @@ def _print(found: Explanation, *, everything: bool) -> None:
     if found.breakdown.unread is not None:
         unread = found.breakdown.unread.paths
         _shares("read by no model request", "bytes", unread.items(), total, everything=everything)
+    _carried(found, everything=everything)
     _rooms(found, everything=everything)
     _savings(found)
 
@@ -122,6 +129,17 @@ def _shares(head: str, unit: str, rows: Iterable[tuple[str, int]], total: int, *
         console.say("")
         shown = ordered if everything else ordered[:_LARGEST]
         console.table((head, unit, "share"), [(name, f"{count:,}", _share(count, total)) for name, count in shown])
+
+
+def _carried(found: Explanation, *, everything: bool) -> None:
+    """Print the tokens of each tool, and the cost of sending them again."""
+    rows = carried_rows(found.carried)
+    if rows:
+        console.say("")
+        console.table(CARRIED_HEAD, rows if everything else rows[:_LARGEST])
+        console.say(ESTIMATED, "dim")
+    if found.window is not None:
+        console.say(window_line(found.window))
 
 
 def _rooms(found: Explanation, *, everything: bool) -> None:

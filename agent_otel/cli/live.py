@@ -18,13 +18,13 @@ from agent_otel.cli.console import Failure, printable
 from agent_otel.cli.http_client import Server, Variables
 from agent_otel.doctor import observed
 from agent_otel.doctor.observed import Observed
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.cli.prometheus import Prometheus
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
 #: Credentials of endpoints, apart from those of a Prometheus, which an agent must not receive.
 VARIABLES: Final = Variables("METRICS_TOKEN", "METRICS_USER", "METRICS_PASSWORD")

@@ -40,7 +40,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     form: str,
     as_json: bool,  # noqa: FBT001 - click passes it by name
 ) -> None:
-    """Review a period: what grew, what was cut, which answers were built on it, what repeats, what is near its cap.
+    """Review a period: what grew, was cut, repeats, is near its cap, and costs most, and answers built on parts.
 
     The figures are compared with those of the same time before. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when there is no metric of agent_otel at all.

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.alerts import promql
-from agent_otel.cli.console import printable
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.cli.period import Period
+from agent_otel.cli.review_costs import Costs, costs
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_otel.cli.prometheus import Prometheus
-    from agent_otel.semconv_types import Metric
 
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _WORKFLOW: Final = (prometheus_label(semconv.RUNTIME), prometheus_label(semconv.WORKFLOW_NAME), semconv.DIRECTION)
 #: Growth of a tool's mean result from which it is listed, and the calls in each period that a mean needs.
 _GROWN: Final = 1.2
 _CALLS: Final = 5
-_NEVER: Final = 0.0
 
 
 @dataclass(frozen=True)
@@ -103,6 +100,7 @@ class Review:
     incomplete: list[Incomplete] = field(default_factory=list)
     repeating: list[Repeating] = field(default_factory=list)
     nearest: list[Nearest] = field(default_factory=list)
+    costs: Costs = field(default_factory=Costs)
 
     @property
     def is_empty(self) -> bool:
@@ -130,7 +128,7 @@ _TOTALS: Final = (
 
 def review(store: Prometheus, since: str, seconds: float, until: float, matchers: tuple[str, ...] = ()) -> Review:
     """Return the review of the period ``since`` (a duration such as ``1d``) until then, and of the one before."""
-    now, before = _Period(store, since, until, matchers), _Period(store, since, until - seconds, matchers)
+    now, before = Period(store, since, until, matchers), Period(store, since, until - seconds, matchers)
     found = Review(since, seconds, until)
     found.totals = [
         Total(words, round(now.total(metric, part)), round(before.total(metric, part)))
@@ -142,48 +140,15 @@ def review(store: Prometheus, since: str, seconds: float, until: float, matchers
     found.incomplete = _incomplete(now)
     found.repeating = _repeating(now, calls)
     found.nearest = _nearest(now)
+    found.costs = costs(now)
     return found
-
-
-class _Period:
-    """Sums over a window that ends at a time."""
-
-    def __init__(self, store: Prometheus, window: str, until: float, matchers: tuple[str, ...]) -> None:
-        self._store = store
-        self._window = window
-        self._until = until
-        self._matchers = matchers
-
-    def total(self, metric: Metric, part: str) -> float:
-        """Return the sum of all series of a metric."""
-        return sum(self.sums(metric, part=part).values())
-
-    def sums(self, metric: Metric, *labels: str, part: str = "") -> dict[tuple[str, ...], float]:
-        """Return what a counter, or a part of a histogram, gained, by these labels; those above 0."""
-        return self._values(promql.total(labels, self._gained(metric, part)), labels)
-
-    def quantile(self, at: float, metric: Metric, *labels: str) -> dict[tuple[str, ...], float]:
-        """Return a quantile of a histogram by these labels."""
-        buckets = promql.total((*labels, promql.LE), self._gained(metric, "bucket"))
-        return self._values(promql.quantile(at, buckets), labels)
-
-    def _gained(self, metric: Metric, part: str) -> str:
-        name = f"{metric.exposed_name}_{part}" if part else metric.exposed_name
-        return promql.gained(promql.selector(name, self._matchers), self._window)
-
-    def _values(self, expression: str, labels: tuple[str, ...]) -> dict[tuple[str, ...], float]:
-        found = {}
-        for own, value in self._store.query(expression, self._until):
-            if value > _NEVER and math.isfinite(value):
-                found[tuple(printable(own.get(label, "")) for label in labels)] = value
-        return found
 
 
 def _by_tool(sums: Mapping[tuple[str, ...], float]) -> dict[str, float]:
     return {tool: value for (tool,), value in sums.items()}
 
 
-def _grown(now: _Period, before: _Period) -> list[Grown]:
+def _grown(now: Period, before: Period) -> list[Grown]:
     """Return tools with a larger mean result, those that grew most first."""
     sides = []
     for period in (now, before):
@@ -202,7 +167,7 @@ def _grown(now: _Period, before: _Period) -> list[Grown]:
     return sorted(rows, key=lambda row: (-row.factor, row.tool))
 
 
-def _cut(now: _Period, calls: Mapping[str, float]) -> list[Cut]:
+def _cut(now: Period, calls: Mapping[str, float]) -> list[Cut]:
     sums = now.sums(semconv.RESULTS_TRUNCATED, _TOOL, semconv.LAYER, semconv.REASON)
     rows = [
         Cut(tool, layer, reason, round(value), _share(value, calls.get(tool)))
@@ -212,13 +177,13 @@ def _cut(now: _Period, calls: Mapping[str, float]) -> list[Cut]:
     return sorted(rows, key=lambda row: (-row.results, row.tool, row.layer, row.reason))
 
 
-def _incomplete(now: _Period) -> list[Incomplete]:
+def _incomplete(now: Period) -> list[Incomplete]:
     sums = now.sums(semconv.ANSWERS_INCOMPLETE, _TOOL, semconv.REASON)
     rows = [Incomplete(tool, reason, round(value)) for (tool, reason), value in sums.items() if round(value)]
     return sorted(rows, key=lambda row: (-row.answers, row.tool, row.reason))
 
 
-def _repeating(now: _Period, calls: Mapping[str, float]) -> list[Repeating]:
+def _repeating(now: Period, calls: Mapping[str, float]) -> list[Repeating]:
     repeats = _by_tool(now.sums(semconv.TOOL_REPEATS, _TOOL))
     rows = [
         Repeating(tool, round(value), _share(value, calls.get(tool))) for tool, value in repeats.items() if round(value)
@@ -226,7 +191,7 @@ def _repeating(now: _Period, calls: Mapping[str, float]) -> list[Repeating]:
     return sorted(rows, key=lambda row: (-row.repeats, row.tool))
 
 
-def _nearest(now: _Period) -> list[Nearest]:
+def _nearest(now: Period) -> list[Nearest]:
     """Return the workflows with the fullest payloads first; those of which a payload was refused before all."""
     utilization = now.quantile(1, semconv.UTILIZATION, *_WORKFLOW)
     near, over, refused = (

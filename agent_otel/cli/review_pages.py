@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.cli.review import Review, Total
+    from agent_otel.cli.review_costs import Costs
 
 _TITLE: Final = "Daily review of the agents' tool results"
 _NONE: Final = "Nothing."
@@ -151,7 +152,51 @@ def _sections(review: Review) -> list[_Section]:
             ],
             names=3,
         ),
+        *_costs(review.costs),
     ]  # fmt: skip
+
+
+def _costs(costs: Costs) -> list[_Section]:
+    return [
+        _Section(
+            "Costliest workflows",
+            "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share "
+            "of the tokens that a provider's cache has served.",
+            "",
+            ("workflow", "agent", "money", "each", "executions", "tokens", "cached", "requests", "retries"),
+            [
+                (row.workflow, row.agent, _money(row.dollars), _money(row.dollars_each), f"{row.executions:,}",
+                 f"{row.tokens:,}", f"{row.cached:.1%}", f"{row.requests:,}", f"{row.retries:,}")
+                for row in costs.workflows
+            ],
+            names=2,
+        ),
+        _Section(
+            "Money by tool",
+            "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
+            "",
+            ("tool", "money", "tokens", "tokens of its definition"),
+            [(row.name, _money(row.dollars), f"{row.tokens:,}", f"{row.definition_tokens:,}") for row in costs.tools],
+        ),
+        _Section(
+            "Money by model",
+            "Input tokens of all requests.",
+            "",
+            ("model", "money", "tokens"),
+            [(row.name, _money(row.dollars), f"{row.tokens:,}") for row in costs.models],
+        ),
+        _Section(
+            "Saved by remedies",
+            "What requests would have had in addition.",
+            "",
+            ("remedy", "money", "tokens"),
+            [(row.remedy, _money(row.dollars), f"{row.tokens:,}") for row in costs.saved],
+        ),
+    ]  # fmt: skip
+
+
+def _money(dollars: float) -> str:
+    return f"${dollars:,.2f}"
 
 
 def _total(total: Total) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _FEW_TURNS: Final = 3
 _NEAR: Final = 0.8
 _DANGER: Final = "bold red"
+_SHORTEST_NAME: Final = 8
+_LONGEST_NAME: Final = 1_000
 
 
 class _Column(NamedTuple):
@@ -196,10 +198,12 @@ class Top(App[None]):
         at = _key(self._shown[name][cursor]) if cursor < len(self._shown[name]) else ""
         self._shown[name] = list(rows)
         table.clear(columns=True)
-        for number, column in enumerate(columns):
-            table.add_column(Text(f"{column.head}{' v' if number == by else ''}"))
+        heads = [f"{column.head}{' v' if number == by else ''}" for number, column in enumerate(columns)]
+        table.add_columns(*map(Text, heads))
+        room = _name_room(table, heads[1:], [[column.text(row) for row in rows] for column in columns[1:]])
         for row in rows:
-            table.add_row(*(Text(column.text(row), style=column.style(row)) for column in columns))
+            first, *rest = (Text(column.text(row), style=column.style(row)) for column in columns)
+            table.add_row(Text(shortened(first.plain, room), style=first.style), *rest)
         places = [number for number, row in enumerate(rows) if _key(row) == at]
         if places:
             table.cursor_coordinate = Coordinate(places[0], 0)
@@ -211,6 +215,10 @@ class Top(App[None]):
         sources = self._live.sources
         where = sources[0].url if len(sources) == 1 else f"{len(sources)} endpoints"
         text = f"{where}  {self._read_at}{'  paused' if self._is_paused else ''}"
+        name = self._focused()
+        shown, cursor = self._shown[name], self.query_one(f"#{name}", DataTable).cursor_row
+        if 0 <= cursor < len(shown):
+            text += f"  {_name(shown[cursor])}"  # whole, also where the table has shortened it
         if not self._rows["tools"]:
             text += "  no tool call seen: `agent-otel doctor` says why"
         self.query_one("#status", Static).update(Text(text))
@@ -227,6 +235,15 @@ class Top(App[None]):
     def action_by(self, head: str) -> None:
         """Sort the tools by this column."""
         self._sorted["tools"] = [column.head for column in _TOOL_COLUMNS].index(head)
+        self._redraw()
+
+    @on(DataTable.RowHighlighted)
+    def name_row(self) -> None:
+        """Show the name of the row under the cursor."""
+        self._say()
+
+    def on_resize(self) -> None:
+        """Fit the names into the new width."""
         self._redraw()
 
     @on(DataTable.HeaderSelected)
@@ -275,6 +292,23 @@ class Top(App[None]):
             self.push_screen(Runbook(shipped.files("alerts", "runbooks/*.md")[f"runbooks/{row.runbook}.md"]))
         else:
             self.notify(f"{_name(row)}: nothing was cut, refused or near its cap", markup=False)
+
+
+def shortened(name: str, room: int) -> str:
+    """Return a name in so many characters: its beginning and its end, which differ most often."""
+    if len(name) <= room:
+        return name
+    end = (room - 1) // 2
+    return f"{name[: room - 1 - end]}…{name[len(name) - end :]}"
+
+
+def _name_room(table: DataTable[Text], heads: list[str], columns: list[list[str]]) -> int:
+    """Return the characters that the other columns leave for the names."""
+    if not table.size.width:
+        return _LONGEST_NAME  # before the first layout
+    taken = sum(max(map(len, [head, *texts])) for head, texts in zip(heads, columns, strict=True))
+    padding = 2 * table.cell_padding * (len(heads) + 1)
+    return min(max(table.scrollable_content_region.width - taken - padding, _SHORTEST_NAME), _LONGEST_NAME)
 
 
 def _name(row: ToolRow | WorkflowRow) -> str:

@@ -2,21 +2,83 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel._internal.failures import text_of
+from agent_otel._internal.named_functions import function_named
 from agent_otel.measure.preview import preview
 
+if TYPE_CHECKING:
+    from agent_otel.settings import Settings
 
-def capture(before: dict[str, Any] | None, attribute: str, value: object, limit_bytes: int) -> dict[str, Any]:
-    """Return the attributes of copies with one more, of at most ``limit_bytes``; it is named where it is shortened."""
-    whole = preview(value, limit_bytes + 4)  # more than the limit where there is more, whatever the last character
+#: Bytes that a redaction reads for each byte that is captured: a secret that the limit cuts in two is found whole.
+_REACH: Final = 4
+#: Bytes beyond the limit by which a longer copy is recognised, whatever its last character.
+_MORE_BYTES: Final = 4
+
+
+def capture(
+    before: dict[str, Any] | None, attribute: str, value: object, chosen: Settings, tool: str
+) -> dict[str, Any]:
+    """Return the attributes of copies with one more, as the settings limit and redact it; a shortened one is named."""
+    found = dict(before or {})
+    if not _is_captured(tool, chosen):
+        return found
+    limit_bytes = chosen.capture_bytes
+    whole: str | None = preview(value, limit_bytes * _REACH if chosen.redact else limit_bytes + _MORE_BYTES)
+    if chosen.redact:
+        whole = _redacted(chosen.redact, tool, attribute, whole)
+    if whole is None:
+        return found
     kept = preview(whole, limit_bytes)
-    found = {**(before or {}), attribute: kept}
+    found[attribute] = kept
     if kept != whole:
         found[semconv.CONTENT_TRUNCATED] = (*found.get(semconv.CONTENT_TRUNCATED, ()), attribute)
     return found
+
+
+def failure_text(error: BaseException, chosen: Settings, tool: str) -> str | None:
+    """Return the text of an exception, as the settings limit and redact it; None where it is not captured."""
+    if not _is_captured(tool, chosen):
+        return None
+    if not chosen.redact:
+        return text_of(error, chosen.capture_bytes)
+    text = text_of(error, chosen.capture_bytes * _REACH)
+    redacted = _redacted(chosen.redact, tool, semconv.ERROR_TYPE, text)
+    return None if redacted is None else redacted[: chosen.capture_bytes]
+
+
+def _is_captured(tool: str, chosen: Settings) -> bool:
+    """Return true for the tools whose content the program asks for: all without AGENT_OTEL_CAPTURE_TOOLS."""
+    return not chosen.capture_tools or any(fnmatchcase(tool.lower(), pattern) for pattern in chosen.capture_tools)
+
+
+def _redacted(named: str, tool: str, attribute: str, text: str | None) -> str | None:
+    """Return what the program's own function makes of a copy; None, which captures nothing, when it fails."""
+    try:
+        redact = redactor(named)
+    except Exception as error:
+        _say(named, f"cannot be imported ({type(error).__name__})")
+        return None
+    try:
+        made = redact(tool, attribute, text)
+    except Exception as error:
+        _say(named, f"raised {errors.described(error)}")
+        return None
+    return made if type(made) is str else None
+
+
+def _say(named: str, what: str) -> None:
+    errors.warn_once(f"redact {named}", f"AGENT_OTEL_REDACT: {named} {what}; what it does not redact is not captured.")
+
+
+#: Returns the function of the program that redacts copies; the program names one.
+redactor = functools.lru_cache(maxsize=1)(function_named)
 
 
 #: Shorter values, such as a tenant's name, are words that a result may have by itself.

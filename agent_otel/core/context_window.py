@@ -51,6 +51,8 @@ def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
         turns = turns_to_cap(sizes, window)
     if sent.execution is not None:
         sent.execution.context = (tokens, window, turns)
+        sent.execution.context_bytes = 0 if window is None else sent.bytes
+        sent.execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
     attributes: dict[str, Any] = {**context_attributes(tokens, window, turns), **more}

@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import answers, execution_context, model_calls, request_history, request_shares, tool_definitions
-from agent_otel.core.execution_state import NO_SHARES, Fragment
+from agent_otel.core import (
+    answers,
+    execution_context,
+    model_calls,
+    offered_tools,
+    removed_bytes,
+    request_history,
+    request_shares,
+    tool_definitions,
+)
+from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
 from agent_otel.core.sent_request import SentRequest
+from agent_otel.core.shares import NO_SHARES
 from agent_otel.core.stage_comparison import compare, reason, show
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.size import Size, size
@@ -69,6 +79,10 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
         conversation.shares = shares
     out.models.resent(again)
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
+    sent.removed = removed_bytes.of_request(shares.removed)
+    if sizes[semconv.TOOLS]:
+        sent.tools = offered_tools.tool_sets.of(out, sized)
+    sent.show(out)
     out.models.series(request.model)
     if not (executions.has_fragments or undelivered):
         return sent, None

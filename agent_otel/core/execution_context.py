@@ -51,6 +51,8 @@ class Identity(NamedTuple):
     id: str
     workflow: str | None = None
     agent: str | None = None
+    #: Values of the labels that AGENT_OTEL_LABELS names.
+    labels: dict[str, str] | None = None
 
 
 #: The execution of what has no other id: while the test kit records, that of the test; else None.

@@ -6,13 +6,14 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agent_otel import semconv
+from agent_otel.core.shares import NO_SHARES
 
 if TYPE_CHECKING:
     from collections import deque
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.execution_tokens import Tokens
 
 
 class Fragment:
@@ -20,10 +21,11 @@ class Fragment:
 
     ``reason`` is how that is known. ``shown`` are the bytes of the part. ``whole`` are the bytes that there were, -1
     where the tool itself cut. ``is_open`` is true until a later call follows the result up, or an answer is built on
-    it. ``is_inside`` is true when an agent inside a tool sent the request that delivered it.
+    it. ``is_inside`` is true when an agent inside a tool sent the request that delivered it. ``removed`` is the remedy
+    that has replaced the result, and the bytes that it has removed.
     """
 
-    __slots__ = ("__weakref__", "followed_by", "is_inside", "is_open", "reason", "shown", "span", "whole")
+    __slots__ = ("__weakref__", "followed_by", "is_inside", "is_open", "reason", "removed", "shown", "span", "whole")
 
     def __init__(
         self, reason: str, shown: int, whole: int = -1, span: SpanContext | None = None, *, is_open: bool = True
@@ -34,6 +36,7 @@ class Fragment:
         self.span = span
         self.is_open = is_open
         self.is_inside = False
+        self.removed: tuple[str, int] | None = None
         #: Another tool, which was called with a value that this page gave for the next one.
         self.followed_by: str | None = None
 
@@ -109,30 +112,8 @@ class ReadTexts:
         return len(self.prints) // _PRINTS_PER_ENTRY
 
 
-class Shares(NamedTuple):
-    """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none."""
-
-    parts: int
-    bytes: dict[tuple[str, str], int]
-
-    def largest_part(self) -> str | None:
-        """Return the part with most bytes."""
-        sums: dict[str, int] = {}
-        for (part, _), part_bytes in self.bytes.items():
-            sums[part] = sums.get(part, 0) + part_bytes
-        return max(sums, key=sums.__getitem__, default=None)
-
-    def largest_tool(self) -> tuple[str, int] | None:
-        """Return the tool whose results have most bytes, and these."""
-        tools = ((size, tool) for (part, tool), size in self.bytes.items() if part == semconv.TOOL_RESULTS and tool)
-        size, tool = max(tools, default=(0, ""))
-        return (tool, size) if tool else None
-
-
-NO_SHARES = Shares(0, {})
-
 _STREAM_ENTRIES = 2
-_PARTS_PER_ENTRY = 12
+_PARTS_PER_ENTRY = 8
 _MESSAGES_PER_ENTRY = 2
 
 
@@ -145,7 +126,7 @@ class Conversation:
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
     provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
     model requests, ``token_sizes`` the tokens of the latest ones. ``shares`` are the bytes of the last request by part
-    and tool. The length counts entries of about 200 bytes each; a part takes 17 bytes.
+    and tool. The length counts entries of about 200 bytes each; a part takes 23 bytes.
     """
 
     __slots__ = (
@@ -188,39 +169,12 @@ _LEAST_BYTES = 4096
 _MOST_COPIES = 8
 
 
-class Tokens:
-    """Tokens of the responses of one execution, as the providers reported them, and their price in US dollars."""
+class LastRequest(NamedTuple):
+    """A model request whose response has shown its tokens: these, its bytes and its model."""
 
-    __slots__ = ("cached", "cost", "input", "output", "reasoning", "requests")
-
-    def __init__(self) -> None:
-        self.requests = 0
-        #: None before a request with a price.
-        self.cost: float | None = None
-        self.input = 0
-        self.cached = 0
-        self.output = 0
-        self.reasoning = 0
-
-    def add(self, usage: Usage) -> None:
-        """Add the tokens of a response."""
-        self.requests += 1
-        self.input += usage.input
-        self.cached += usage.cached
-        self.output += usage.output
-        self.reasoning += usage.reasoning
-
-    def attributes(self) -> dict[str, int | float]:
-        """Return the span attributes of an execution's tokens and price."""
-        found: dict[str, int | float] = {
-            semconv.EXECUTION_REQUESTS: self.requests,
-            semconv.EXECUTION_INPUT_TOKENS: self.input,
-            semconv.EXECUTION_CACHED_TOKENS: self.cached,
-            semconv.EXECUTION_OUTPUT_TOKENS: self.output,
-        }
-        if self.cost is not None:
-            found[semconv.EXECUTION_COST] = self.cost
-        return found
+    tokens: int
+    bytes: int
+    model: str | None
 
 
 class Unsettled(Protocol):
@@ -233,16 +187,29 @@ class Unsettled(Protocol):
 class Totals:
     """Totals of one execution: calls, bytes and tokens, and hashes of the calls, by which repeats are found."""
 
-    __slots__ = ("asked", "payload_bytes", "result_bytes", "tokens", "tool_calls", "unsettled")
+    __slots__ = (
+        *("asked", "estimated_tokens", "model_retries", "payload_bytes", "result_bytes", "tokens", "tool_calls"),
+        "unsettled",
+    )
 
     def __init__(self) -> None:
         self.tool_calls = 0
         self.result_bytes = 0
         self.payload_bytes = 0
+        #: Model requests that repeat the one before.
+        self.model_retries = 0
         #: None before a response has shown its tokens.
         self.tokens: Tokens | None = None
+        #: Of streams whose provider has reported none.
+        self.estimated_tokens = 0
         self.asked: dict[int, None] = {}
         self.unsettled: Unsettled | None = None
+
+    @property
+    def used_tokens(self) -> int:
+        """Return the tokens of the model requests so far and of their responses, estimated where none are reported."""
+        reported = self.tokens
+        return self.estimated_tokens + (0 if reported is None else reported.input + reported.output)
 
     def began(self, key: int, most_keys: int) -> bool:
         """Count a call; return true when the call with this hash repeats an earlier one."""
@@ -253,6 +220,15 @@ class Totals:
                 del self.asked[next(iter(self.asked))]
             self.asked[key] = None
         return repeated
+
+    def attributes(self) -> dict[str, int | float]:
+        """Return the span attributes of an execution."""
+        found: dict[str, int | float] = {} if self.tokens is None else self.tokens.attributes()
+        if self.tokens is not None or self.tool_calls:
+            found[semconv.EXECUTION_CALLS] = self.tool_calls
+        if self.model_retries:
+            found[semconv.EXECUTION_RETRIES] = self.model_retries
+        return found
 
 
 class ExecutionState(Totals):
@@ -270,6 +246,7 @@ class ExecutionState(Totals):
         "call_ids",
         "carries",
         "context",
+        "context_bytes",
         "copies",
         "cursors",
         "few_turns",
@@ -277,6 +254,7 @@ class ExecutionState(Totals):
         "forgotten",
         "handed_bytes",
         "handed_count",
+        "handed_to_model_bytes",
         "is_continued",
         "is_unread_open",
         "last_requests",
@@ -302,6 +280,9 @@ class ExecutionState(Totals):
         self.carries: tuple[int, int | None, int | None] | None = None
         #: Tokens, window and turns left of the last model request.
         self.context: tuple[int, int | None, int | None] | None = None
+        #: Bytes of the last model request, 0 without a known window, and of the results handed on since.
+        self.context_bytes = 0
+        self.handed_to_model_bytes = 0
         #: Copies of each result in that payload.
         self.copies = 1
         #: Bytes of the results that were handed on since that payload.
@@ -327,11 +308,12 @@ class ExecutionState(Totals):
         self.is_continued = False
         self.is_unread_open = False
         #: Input tokens and bytes of the last request, by whether an agent inside a tool sent it.
-        self.last_requests: dict[bool, tuple[int, int]] | None = None
+        self.last_requests: dict[bool, LastRequest] | None = None
 
     def hand_on(self, result_bytes: int) -> None:
         """Count a result that the next payload will hold."""
         self.handed_bytes += result_bytes
+        self.handed_to_model_bytes += result_bytes
         self.handed_count += 1
 
     def carried_on(self, sizes: list[int]) -> None:

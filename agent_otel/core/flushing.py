@@ -10,6 +10,8 @@ from opentelemetry import metrics, trace
 
 from agent_otel._internal.daemon_pool import Workers
 from agent_otel.core import payload_analysis
+from agent_otel.core.models import models
+from agent_otel.core.offered_tools import tool_sets
 from agent_otel.telemetry import setup
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Share of the timeout for payloads that are still being analysed; their spans end with the analysis.
 _ANALYSIS_SHARE: Final = 0.5
+#: Share of the timeout for prices that are still being read.
+_PRICES_SHARE: Final = 0.2
 #: The program's providers: one of spans and one of metrics.
 _workers = Workers("flush-program", 2)
 
@@ -29,6 +33,8 @@ def flush(seconds: float) -> bool:
         return True
     until = time.monotonic() + seconds
     payload_analysis.drain(seconds * _ANALYSIS_SHARE)
+    models.drain(seconds * _PRICES_SHARE)
+    tool_sets.count_all()
     jobs = [_workers.submit(force_flush) for force_flush in _of_the_program()]
     is_done = setup.flush(max(0.0, until - time.monotonic()))
     return all(_is_done(job, until) for job in jobs) and is_done

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.types import Remedied
 
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
@@ -23,11 +24,11 @@ _stored: weakref.WeakValueDictionary[str, Fragment] = weakref.WeakValueDictionar
 
 
 def note(
-    call: SeenCall, cuts: Iterable[tuple[str, str]], result_bytes: int, handed: int | None, reference: str | None
+    call: SeenCall, cuts: Iterable[tuple[str, str]], result_bytes: int, handed: int | None, remedied: Remedied | None
 ) -> str | None:
     """Keep the part that the model gets of a result; return how that is known, None when the result is whole.
 
-    ``cuts`` are layers and reasons, the latest last. ``reference`` is set when the whole result is stored.
+    ``cuts`` are layers and reasons, the latest last. ``remedied`` is what a remedy has put in the result's place.
     """
     known = [cut for cut in cuts if cut[1] != semconv.SUSPECTED]
     if not known:
@@ -36,8 +37,10 @@ def note(
     whole = -1 if layer == semconv.LAYER_TOOL else result_bytes
     fragment = Fragment(reason, result_bytes if handed is None else handed, whole, call.span)
     executions.partly_shown(call, fragment)
-    if reference is not None:
-        _stored[reference] = fragment
+    if remedied is not None:
+        fragment.removed = remedied.reason, max(result_bytes - remedied.bytes, 0)
+        if remedied.ref is not None:
+            _stored[remedied.ref] = fragment
     return reason
 
 

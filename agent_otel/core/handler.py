@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import settings
-from agent_otel._internal import errors, setting_checks
+from agent_otel._internal import errors
 from agent_otel.core import (
     delivery,
     execution_context,
@@ -27,6 +27,7 @@ from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import Visit, enter_tool, is_suppressed, leave_handler, open_span, running
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Payload
 from agent_otel.measure.size import size, text_bytes
+from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry.setup import report_integration, telemetry
 
 if TYPE_CHECKING:
@@ -116,8 +117,8 @@ def execution_ended(execution_id: str) -> None:
 
 
 def queues_calls() -> bool:
-    """Return true when parallel tool calls wait for a slot."""
-    return settings.current().max_parallel_tool_calls is not None
+    """Return true when tool calls wait before their dispatch, for a slot or for tokens."""
+    return settings.current().dispatch_waits
 
 
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:

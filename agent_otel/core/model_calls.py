@@ -282,8 +282,8 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, thread: str | None
     attributes.update({key: value for key, value in named.items() if value})
     execution_context.describe(attributes, call.name, thread, turn)
     if out.captures:
-        attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings.capture_bytes)
-        attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings.capture_bytes)
+        attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings, name)
+        attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings, name)
     now = time.time_ns()
     opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, trace.get_current_span())
     if opened is None:

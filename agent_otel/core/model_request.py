@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import model_tokens
+from agent_otel.core.backpressure import backpressure
 from agent_otel.core.delivery import take
 from agent_otel.core.remedy_hooks import cannot_rewrite
 from agent_otel.core.types import ModelRequest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
+    from agent_otel.core.backpressure import Backpressure
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
@@ -33,7 +35,7 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_asks", "_out", "_reader", "_request", "_token", "_usage"),
+        *("__weakref__", "_above", "_asks", "_backpressure", "_out", "_reader", "_request", "_token", "_usage"),
         *("pending", "seen", "sent", "usage_is_told"),
     )
 
@@ -52,6 +54,7 @@ class ModelVisit:
         #: The fragments that the answer is built on, if there are some; shared with the layers above.
         self.pending: PendingAnswer | None = None
         self._asks: bool | None = None
+        self._backpressure: Backpressure | None = None
         above = self._above = _running()
         if above is not None:
             above.seen = True
@@ -60,6 +63,27 @@ class ModelVisit:
             self._request = request._replace(parts=list(request.parts))
         else:
             self._take(request)
+
+    def take_turn(self) -> None:
+        """Wait for the tokens of the request, before the block; the layer nearest to the provider takes them."""
+        try:
+            self._backpressure = acting = backpressure()
+            if acting is not None:
+                acting.before_request(self._out, self._model(), self.sent)
+        except Exception:
+            errors.report_error("model_request.wait")
+
+    async def atake_turn(self) -> None:
+        """Do the same as `take_turn` without blocking the event loop."""
+        try:
+            self._backpressure = acting = backpressure()
+            if acting is not None:
+                await acting.abefore_request(self._out, self._model(), self.sent)
+        except Exception:
+            errors.report_error("model_request.wait")
+
+    def _model(self) -> str | None:
+        return None if self._request is None else self._request.model
 
     def step(self) -> Self:
         """Return the context manager around a stream's next step."""
@@ -190,6 +214,8 @@ class ModelVisit:
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
         sent, pending = take(self._out, request)
+        if self._backpressure is not None:
+            self._backpressure.sent(sent)
         self._asks = None
         visit: ModelVisit | None = self
         while visit is not None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from agent_otel._internal import fork
 from agent_otel.core import carrying_cost, context_window
-from agent_otel.core.execution_state import Tokens
+from agent_otel.core.execution_state import LastRequest
+from agent_otel.core.execution_tokens import Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_visit import running
 
@@ -43,44 +44,51 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
         if sent.conversation is not None and usage.input:
             sent.conversation.input_tokens, sent.conversation.bytes = usage.input, sent.bytes
         if state is not None and usage.input:
-            state.last_requests = {**(state.last_requests or {}), sent.is_inside: (usage.input, sent.bytes)}
-    carrying_cost.responded(out, sent, totals, usage)
+            last = LastRequest(usage.input, sent.bytes, sent.model)
+            state.last_requests = {**(state.last_requests or {}), sent.is_inside: last}
+    if sent.reservation is not None:
+        sent.reservation.used((usage.input or estimated(sent)) + usage.output)
+    carrying_cost.responded(out, sent, None if totals is None else totals.tokens, usage)
     if usage.input:
         context_window.used(out, sent, usage.input, is_estimated=False)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
     """Estimate the tokens of a request whose stream has ended without any."""
+    tokens = estimated(sent)
+    totals = sent.execution if sent.run is None else sent.run
+    if totals is not None:
+        with _lock:
+            totals.estimated_tokens += tokens
+    if sent.reservation is not None:
+        sent.reservation.used(tokens)
+    context_window.used(out, sent, tokens, is_estimated=True)
+    carrying_cost.unreported(out, sent)
+
+
+def estimated(sent: SentRequest) -> int:
+    """Return the input tokens of a request, estimated from the bytes of a token in its conversation's last request."""
     known = sent.conversation
     ratio = USUAL_BYTES if known is None or not known.input_tokens else known.bytes / known.input_tokens
-    context_window.used(out, sent, max(1, round(sent.bytes / ratio)), is_estimated=True)
+    return max(1, round(sent.bytes / ratio))
 
 
 def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:
     """Count a request that its provider refused because of its length; of all layers that see the error, one does."""
     if not sent.has_failed:
         sent.has_failed = True
+        carrying_cost.unreported(out, sent)
+        if sent.reservation is not None:
+            sent.reservation.failed(error)
         if context_window.is_rejection(error):
             context_window.rejected(out, sent)
 
 
-def input_tokens(execution_id: str | None) -> int | None:
-    """Return the input tokens of the last request of an execution; None before a response has shown them.
+def last_request(execution_id: str | None) -> LastRequest | None:
+    """Return the last request of an execution with reported tokens, None before one.
 
     Inside a running tool, this is the last request of the agents inside tools, else that of the agent itself.
     """
-    last = _last(execution_id)
-    return None if last is None else last[0]
-
-
-def bytes_per_token(execution_id: str | None) -> float:
-    """Return the bytes of a token in the last request of an execution; 4 before a response has shown them."""
-    last = _last(execution_id)
-    return USUAL_BYTES if last is None or not last[1] else last[1] / last[0]
-
-
-def _last(execution_id: str | None) -> tuple[int, int] | None:
-    """Return the input tokens and the bytes of the last request."""
     state = None if execution_id is None else executions.known(execution_id)
     if state is None or not state.last_requests:
         return None

@@ -6,12 +6,14 @@ takes seconds and memory; a thread waits for it.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import json
 import logging
 import os
 import sys
 import threading
+from concurrent import futures
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -23,11 +25,14 @@ from agent_otel._internal.installing import installed_with
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel._internal.daemon_pool import Job
     from agent_otel.core.usage import Usage
 
 _MOST_MODELS: Final = 256
 _MOST_WAITING: Final = 256
 _PATIENCE_SECONDS: Final = 120.0
+#: Time for which the end of the process waits for prices of the last requests.
+_EXIT_SECONDS: Final = 5.0
 _TABLE: Final = "genai_prices.data"
 _PROGRAM: Final = (
     "import runpy, sys; sys.path[:] = sys.argv[1].split('\\n'); runpy.run_path(sys.argv[2], {}, '__main__')"
@@ -38,6 +43,15 @@ class Cost(NamedTuple):
     """US dollars of a request's input and of its output."""
 
     input: float
+    output: float
+
+
+class Rates(NamedTuple):
+    """US dollars for a token that is input, read from the cache, written to it, and output."""
+
+    input: float
+    cached: float
+    written: float
     output: float
 
 
@@ -53,16 +67,22 @@ class ModelFacts(NamedTuple):
 
     def cost(self, usage: Usage) -> Cost | None:
         """Return the cost of a request; None for a model without prices."""
+        rates = self.rates(usage)
+        if rates is None:
+            return None
+        rest = usage.input - usage.cached - usage.written
+        read = rest * rates.input + usage.cached * rates.cached + usage.written * rates.written
+        return Cost(max(read, 0.0), usage.output * rates.output)
+
+    def rates(self, usage: Usage) -> Rates | None:
+        """Return the prices of a request's tokens; None for a model without prices."""
         if not self.tiers:
             return None
         tier = self.tiers[0]
         for each in self.tiers[1:]:
             if usage.input > each[0]:
                 tier = each
-        _, whole, cached, written, output = tier
-        rest = usage.input - usage.cached - usage.written
-        read = rest * whole + usage.cached * cached + usage.written * written
-        return Cost(max(read, 0.0), usage.output * output)
+        return Rates(*tier[1:])
 
 
 UNKNOWN: Final = ModelFacts()
@@ -80,6 +100,8 @@ class Models:
         self._lock = threading.Lock()
         self._known: dict[str, ModelFacts] = {}
         self._waiting: dict[str, list[Callable[[ModelFacts], None]]] = {}
+        self._jobs: list[Job[None]] = []
+        self._drains_at_exit = False
 
     def when_known(self, model: str | None, use: Callable[[ModelFacts], None]) -> None:
         """Call ``use`` with the facts of a model: at once if they are known, else in a thread that reads them."""
@@ -103,16 +125,28 @@ class Models:
             if not _has_table():
                 return ModelFacts(configured().get(model))
             self._waiting[model] = [use]
-        self._workers.submit(functools.partial(self._read, model))
+            if not self._drains_at_exit:
+                # Registered after the providers' own, this runs before them.
+                atexit.register(self._at_exit)
+                self._drains_at_exit = True
+        job = self._workers.submit(functools.partial(self._read, model))
+        self._jobs = [*(other for other in self._jobs if not other.done()), job]
         return None
+
+    def drain(self, seconds: float) -> None:
+        """Wait for facts that are being read; what waits for them has been called then."""
+        futures.wait(self._jobs, seconds)
+
+    @errors.guarded("models.exit")
+    def _at_exit(self) -> None:
+        self.drain(_EXIT_SECONDS)
 
     def _read(self, model: str) -> None:
         try:
-            facts = _read(model)
+            facts = read_facts(model)
         except Exception:
             errors.report_error("models.read")
-            facts = UNKNOWN
-        facts = facts._replace(window=configured().get(model, facts.window))
+            facts = ModelFacts(configured().get(model))
         with self._lock:
             self._known[model] = facts
             waiting = self._waiting.pop(model, [])
@@ -147,8 +181,11 @@ def _is_installed() -> bool:
     return found
 
 
-def _read(model: str) -> ModelFacts:
-    """Read the facts of a model from the table, here where the program has loaded it, else in another interpreter."""
+def read_facts(model: str) -> ModelFacts:
+    """Read the facts of a model from the table, here where the program has loaded it, else in another interpreter.
+
+    A window of the setting goes before that of the table.
+    """
     executable = Path(sys.executable or "").name
     if _TABLE in sys.modules or getattr(sys, "frozen", False) or not executable.startswith("python"):
         from agent_otel._internal import price_table  # noqa: PLC0415 - where the table is read
@@ -156,9 +193,10 @@ def _read(model: str) -> ModelFacts:
         found = price_table.read(model)
     else:
         found = _ask_other(model)
+    window = configured().get(model)
     if found is None:
-        return UNKNOWN
-    return ModelFacts(found["window"], tuple(tuple(tier) for tier in found["tiers"]))
+        return ModelFacts(window)
+    return ModelFacts(found["window"] if window is None else window, tuple(tuple(tier) for tier in found["tiers"]))
 
 
 def _ask_other(model: str) -> dict[str, Any] | None:

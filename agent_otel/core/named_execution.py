@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
-from agent_otel.core import switches
+from agent_otel.core import execution_context, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import labels, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -20,13 +20,23 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 
+def _given_labels() -> dict[str, str] | None:
+    """Return the labels of the execution that the program named in this context."""
+    identity = execution_context.explicit.get()
+    return None if identity is None else identity.labels
+
+
+labels.of_execution = _given_labels
+
+
 class NamedExecution:
     """A block that the program names as an execution; where no span is open, it has one, and is one trace."""
 
-    __slots__ = ("_identity", "_span", "_within")
+    __slots__ = ("_identity", "_out", "_span", "_within")
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity
+        self._out: Telemetry | None = None
         self._span: spans.OpenSpan | None = None
         self._within: Span | None = None
 
@@ -35,7 +45,7 @@ class NamedExecution:
         """Open the span of the block and make it current."""
         if not switches.enabled or switches.muted.get() or is_suppressed():
             return
-        out = telemetry()
+        out = self._out = telemetry()  # with the labels of the block, which its end is outside of
         self._within = spans.current_span()
         self._span = _open_span(out, self._within, self._identity)
         if self._span is not None:
@@ -47,11 +57,10 @@ class NamedExecution:
         if self._span is not None:
             self._span.leave(self._within, is_torn_off=error is not None)
             state = executions.known(self._identity.id)
-            spent = None if state is None else state.tokens
-            self._span.write({} if spent is None else {**spent.attributes()}, _type_of(error), None)
+            self._span.write({} if state is None else {**state.attributes()}, _type_of(error), None)
             self._span.end()
         named = self._identity
-        end(telemetry(), named.id, named.workflow, named.agent, has_failed=error is not None)
+        end(self._out or telemetry(), named.id, named.workflow, named.agent, has_failed=error is not None)
 
 
 def _type_of(error: BaseException | None) -> str | None:
@@ -66,6 +75,7 @@ def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans
         semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
         semconv.EXECUTION_ID: identity.id,
         semconv.CONVERSATION_ID: identity.id,
+        **out.label_attributes,
     }
     if identity.workflow is not None:
         attributes[semconv.WORKFLOW_NAME] = identity.workflow
@@ -87,7 +97,7 @@ def end(
             out.metrics.followed(tool, semconv.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(workflow, agent, *totals)
-        out.models.execution(workflow, agent, finished.tokens)
+        out.models.execution(workflow, agent, finished)
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel._internal.setting_kinds import BOUNDARIES
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+from agent_otel.settings.kinds import BOUNDARIES
 
 if TYPE_CHECKING:
     from agent_otel.core.types import ModelRequest, RequestPart, Step

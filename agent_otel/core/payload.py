@@ -108,7 +108,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
         series.payload(carried.bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
     utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
-    if step.execution is not None:
+    if step.execution is not None and not carried.is_appended:
         run = execution_context.outermost.get()
         if run is not None and run.conversation == step.execution:
             run.totals.payload_bytes = max(run.totals.payload_bytes, carried.bytes)

@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import settings
-from agent_otel._internal import setting_kinds
 from agent_otel.caps import payload_caps
+from agent_otel.settings import kinds as setting_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

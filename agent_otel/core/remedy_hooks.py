@@ -10,8 +10,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from agent_otel import settings
-from agent_otel._internal import errors, setting_checks
+from agent_otel._internal import errors
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
+from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -122,7 +123,7 @@ make_summaries: Callable[[Settings], Summaries] | None = None
 def result_remedies() -> ResultRemedies | None:
     """Return the remedies and limits for results; None when all are off."""
     chosen = settings.current()
-    is_on = chosen.remedies or chosen.limits or chosen.max_parallel_tool_calls or chosen.tool_policy
+    is_on = chosen.remedies or chosen.limits or chosen.dispatch_waits or chosen.tool_policy
     if make_result_remedies is None or not is_on:
         return None
     return make_result_remedies(chosen)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, history_window, read_texts
-from agent_otel.core.execution_state import NO_PARTS, NO_SHARES, SeenParts, Shares
+from agent_otel.core import execution_context, history_window, prefix_changes, read_texts
+from agent_otel.core.execution_state import NO_PARTS, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless_print
+from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
@@ -71,18 +72,22 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         if lost:
             _tell(out, agent, execution, undelivered)
         elif conversation is not None:
-            _stable(out, conversation, parts, sized, messages_now)
+            same = _same(conversation.parts, parts, continues=continues)
+            _stable(out, conversation, parts, sized, messages_now, same)
             if not continues:
+                change = prefix_changes.within(conversation.parts, parts, same)
+                prefix_changes.tell(out, change, conversation.parts, sized, calls)
                 _tell_summarized(conversation, sized)
                 _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
             return undelivered, None, NO_SHARES  # it begins no conversation
+        prefix_changes.tell(out, prefix_changes.of_head(execution, request, sized, offered), parts, sized, calls)
         conversation = executions.conversation(execution, key)
         conversation.turns = history_window.begin(conversation, parts)
     if not lost:
         conversation.offered = offered
-    _count_turn(execution, conversation, parts)
+    _count_turn(execution, conversation, parts, keeps=request.continued)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts, None if lost else messages_now)
     return undelivered, conversation, shares
@@ -91,19 +96,24 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
 def _shares(conversation: Conversation, *, continues: bool, keeps: bool) -> Shares:
     """Return the shares of what a request repeats from the one before, or of what its provider ``keeps`` of it."""
     if keeps:
-        return Shares(0, conversation.shares.bytes)
+        return conversation.shares._replace(parts=0)
     # Not those of another request, which a second thread sends in the same conversation.
     is_of_these = conversation.shares.parts == len(conversation.parts.prints)
     return conversation.shares if continues and is_of_these else NO_SHARES
 
 
-def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts) -> None:
+def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, keeps: bool) -> None:
     """Count a request as the next turn of its conversation, unless it repeats the one before, as a retry does.
 
-    A request from inside a tool is a sub-agent's, whose calls are inside that tool as well.
+    A request from inside a tool is a sub-agent's, whose calls are inside that tool as well. Where the provider
+    ``keeps`` the earlier messages, a new one may equal the one before.
     """
     if parts.prints != conversation.parts.prints:
         conversation.turns += 1
+    elif not keeps:
+        run = execution_context.current_run()
+        totals = execution if run is None else run.totals
+        totals.model_retries += 1
     inside = running()
     if inside is None:
         execution.turn = conversation.turns
@@ -267,14 +277,23 @@ def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) ->
         span.add_event(semconv.HISTORY_DROPPED_EVENT, attributes)
 
 
-def _stable(
+def _same(before: SeenParts, now: SeenParts, *, continues: bool) -> int:
+    """Return the number of parts that begin both requests."""
+    if continues:
+        return len(before.prints)
+    pairs = enumerate(zip(before.prints, now.prints, strict=False))
+    return next((at for at, (earlier, later) in pairs if earlier != later), min(len(before.prints), len(now.prints)))
+
+
+def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
     out: Telemetry,
     conversation: Conversation,
     parts: SeenParts,
     sized: Sequence[Sized],
     messages_now: dict[int, int],
+    same: int,
 ) -> None:
-    """Record the share of the request that begins it as it began the request before.
+    """Record the share of the request that begins it as it began the request before: its first ``same`` parts.
 
     A request without an earlier turn is a prompt alone, and has no share.
     """
@@ -282,8 +301,6 @@ def _stable(
         conversation.user_messages, messages_now
     ):
         return
-    pairs = enumerate(zip(conversation.parts.prints, parts.prints, strict=False))
-    same = next((at for at, (earlier, now) in pairs if earlier != now), len(conversation.parts.prints))
     total = sum(parts.sizes) + sum(one.bytes for one in sized[len(parts.sizes) :])
     if total:
         out.metrics.stable(sum(parts.sizes[:same]) / total)

@@ -1,11 +1,12 @@
-"""Bytes of a request by part and tool: the shares by which its tokens and its price are divided."""
+"""The shares of the parts of a request, added up from one request of a conversation to the next."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.core.execution_state import Shares
+from agent_otel.core.request_parts import texts
+from agent_otel.core.shares import Shares, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from agent_otel.core.request_parts import Sized
 
 _OF_TOOLS = (semconv.TOOL_RESULTS, semconv.TOOL_CALL_ARGUMENTS)
+#: Bytes from which a text that stands in a request twice is counted.
+_LARGE = 1_024
+#: Characters at the beginning, in the middle and at the end of a text by which it is recognised.
+_SAMPLE = 128
 
 
 def add(
@@ -25,11 +30,13 @@ def add(
     results' indexes, ``new`` those that no request held before.
     """
     found = dict(before.bytes)
+    places = {key: place for place, key in enumerate(found)}
     again: dict[str, int] = {}
     if before.parts:
         again = {tool: size for (part, tool), size in found.items() if part == semconv.TOOL_RESULTS and tool}
     first = set(map(id, new))
     names: dict[str | None, str] = {}  # of calls that another execution has recorded, by id
+    sizes, keys, removed = [], [], dict(before.removed)
     for at in range(before.parts, len(sized)):
         (part, _, call_id, name, _, _, _), size, _ = sized[at]
         tool = ""
@@ -40,8 +47,31 @@ def add(
                 names[call_id] = tool
             if part == semconv.TOOL_RESULTS and tool and (call is None or not call.tool or id(call) not in first):
                 again[tool] = again.get(tool, 0) + size
-        found[part, tool] = found.get((part, tool), 0) + size
-    return Shares(len(sized), found), again
+            if call is not None and call.fragment is not None and call.fragment.removed is not None:
+                remedy, less = call.fragment.removed
+                removed[remedy] = removed.get(remedy, 0) + less
+        key = part, tool
+        found[key] = found.get(key, 0) + size
+        sizes.append(size)
+        keys.append(places.setdefault(key, len(places)))
+    order = before.order.then(sizes, keys) if sizes else before.order
+    return Shares(len(sized), found, order, removed, _repeated(before.texts, sized[before.parts :])), again
+
+
+def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
+    """Return the large texts of a request, with those that it holds twice."""
+    large = [(one.bytes, value) for one in new if one.bytes >= _LARGE and (value := next(texts(one.part.value), ""))]
+    if not large:
+        return before
+    digests, duplicate_bytes = set(before.digests), before.duplicate_bytes
+    for part_bytes, value in large:
+        middle = len(value) // 2
+        # The call that it belongs to makes no difference.
+        digest = hash((part_bytes, value[:_SAMPLE], value[middle : middle + _SAMPLE], value[-_SAMPLE:]))
+        if digest in digests:
+            duplicate_bytes += part_bytes
+        digests.add(digest)
+    return Texts(frozenset(digests), duplicate_bytes)
 
 
 def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:

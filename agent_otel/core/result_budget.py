@@ -1,8 +1,8 @@
 """The budget of a tool's result: the bytes that the weakest layer on its way accepts.
 
 A result passes the ceiling of this package, the framework, the host of an MCP server, the response of the platform that
-the process runs on, and the payload of the durable runtime that carries it in every later turn. Above the smallest of
-their limits it is withheld, cut, or refused with the whole state.
+the process runs on, the context window of the model, and the payload of the durable runtime that carries it in every
+later turn. Above the smallest of their limits it is withheld, cut, or refused with the whole state or request.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
 #: accepts.
 _FILLED: Final = 0.5
+#: Share of what is left of the context window that one result may fill: the response and further results need room, and
+#: a result may have more tokens in its bytes than the request so far.
+_CONTEXT_SHARE: Final = 0.5
 #: The largest announcement that Claude Code accepts, in characters; other hosts read none.
 MOST_ANNOUNCED: Final = 500_000
 _READS_ANNOUNCEMENTS: Final = "claude-code"
@@ -36,6 +39,16 @@ class Budget(NamedTuple):
 
     bytes: int
     layer: str
+
+
+class _OfProcess:
+    """The budget that `_budget_of_process` computed last, and the settings that it belongs to."""
+
+    chosen: Settings | None = None
+    budget = Budget(0, semconv.DEFAULT)
+
+
+_of_process = _OfProcess()
 
 
 class Room(NamedTuple):
@@ -94,24 +107,63 @@ def budget_of(
 
     ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
     """
-    found = []
-    if chosen.result_ceiling_bytes:
-        found.append(Budget(chosen.result_ceiling_bytes, semconv.CEILING))
+    if (
+        offloads_above is None
+        and (execution is None or (execution.carries is None and not execution.context_bytes))
+        and execution_context.runtime.get() is None
+        and (call is None or call.host is None)
+    ):
+        return _budget_of_process(chosen)
+    found = _layers_of_process(chosen)
     framework_bytes = offloads_above() if offloads_above is not None else 0
     if framework_bytes:
         found.append(Budget(framework_bytes, semconv.LAYER_FRAMEWORK))
-    transport_bytes = _transport_bytes()
-    if transport_bytes:
-        found.append(Budget(transport_bytes, semconv.TRANSPORT))
     if call is not None and call.host is not None:
         host_bytes = _accepted_by(call.host, call.announced or chosen.mcp_result_characters)
         if host_bytes:
             found.append(Budget(host_bytes, semconv.HOST))
+    if execution is not None and execution.context_bytes:
+        context_bytes = _context_bytes(execution)
+        if context_bytes is not None:
+            found.append(Budget(context_bytes, semconv.CONTEXT))
     room = room_of(execution)
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
         found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
     return min(found, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+
+
+def _layers_of_process(chosen: Settings) -> list[Budget]:
+    """Return the budgets of the layers that all results of this process pass."""
+    found = []
+    if chosen.result_ceiling_bytes:
+        found.append(Budget(chosen.result_ceiling_bytes, semconv.CEILING))
+    transport_bytes = _transport_bytes()
+    if transport_bytes:
+        found.append(Budget(transport_bytes, semconv.TRANSPORT))
+    return found
+
+
+def _budget_of_process(chosen: Settings) -> Budget:
+    """Return the budget of results that pass no layer of their own; it is computed once for the settings."""
+    known = _of_process
+    if known.chosen is not chosen:
+        layers = _layers_of_process(chosen)
+        known.budget = min(layers, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+        known.chosen = chosen
+    return known.budget
+
+
+def _context_bytes(execution: ExecutionState) -> int | None:
+    """Return the bytes that a result may have in what is left of the context window; None where it is unknown.
+
+    Bytes and tokens of the last model request give the bytes of a token.
+    """
+    tokens, window, _ = execution.context or (0, None, None)
+    if window is None or not tokens:
+        return None
+    left_bytes = (window - tokens) * execution.context_bytes / tokens - execution.handed_to_model_bytes
+    return max(0, int(left_bytes * _CONTEXT_SHARE))
 
 
 @functools.lru_cache(maxsize=1)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
     from typing_extensions import Self
 
-    from agent_otel.core.execution_state import Totals
     from agent_otel.core.types import AgentRun, Invocation, RunReader
     from agent_otel.telemetry.setup import Telemetry
 
@@ -76,6 +75,15 @@ class RunVisit:
         except Exception:
             errors.report_error("run.returned")
 
+    def watches(self, value: Any) -> bool:
+        """Return true when the run goes on in the steps of this value, which the reader has put the visit around."""
+        try:
+            if self._reader.watch is not None and self._reader.watch(value, self):
+                self.goes_on = True
+        except Exception:
+            errors.report_error("run.watch")
+        return self.goes_on
+
     def _done(self, task: Any) -> None:
         try:
             self.finish(failures.error_type(error) if (error := _error_of(task)) is not None else None)
@@ -116,12 +124,12 @@ class RunVisit:
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
         if self._span is not None:
-            self._span.write(_attributes(run.totals), error_type, None)
+            self._span.write(run.totals.attributes(), error_type, None)
             self._span.end()
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
-        self._out.models.execution(run.workflow, run.agent, totals.tokens)
+        self._out.models.execution(run.workflow, run.agent, totals)
         if run.conversation is None:
             self._forget(run.id)
         acting = result_remedies()
@@ -156,16 +164,12 @@ class RunVisit:
                     self._out.metrics.followed(tool, semconv.IGNORED)
 
 
-def _attributes(totals: Totals) -> dict[str, Any]:
-    return {} if totals.tokens is None else {**totals.tokens.attributes()}
-
-
 def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:
     """Open the span of a run where no span is open; None where there is one, or the setting excludes it."""
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
     operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
-    attributes = {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: run.id}
+    attributes = {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: run.id, **out.label_attributes}
     if run.workflow is not None:
         attributes[semconv.WORKFLOW_NAME] = run.workflow
     if run.agent is not None:

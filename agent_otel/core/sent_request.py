@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opentelemetry import trace
 
+from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
-    from agent_otel.core.execution_state import Conversation, ExecutionState, Shares
+    from collections.abc import Mapping
+
+    from agent_otel.core.execution_state import Conversation, ExecutionState
+    from agent_otel.core.offered_tools import ToolSet
+    from agent_otel.core.shares import Shares
     from agent_otel.core.types import ModelRequest
+    from agent_otel.telemetry.setup import Telemetry
+
+
+class Reservation(Protocol):
+    """Tokens that are set aside for a model request until its response or its failure."""
+
+    def used(self, tokens: int) -> None:
+        """Replace the estimate by the tokens of the response."""
+
+    def failed(self, error: BaseException) -> None:
+        """Free the tokens of a failed request; ``error`` may give a time to wait."""
 
 
 class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
-    __slots__ = ("bytes", "conversation", "execution", "has_failed", "is_inside", "model", "run", "shares", "span")
+    __slots__ = (
+        *("bytes", "conversation", "execution", "has_failed", "is_inside", "model", "removed", "reservation", "run"),
+        *("shares", "span", "tools"),
+    )
 
     def __init__(
         self,
@@ -37,5 +56,21 @@ class SentRequest:
         self.span = trace.get_current_span()
         #: True for a request of an agent inside a tool.
         self.is_inside = running() is not None
+        #: The tokens that backpressure has set aside for the request, where it is on.
+        self.reservation: Reservation | None = None
         #: True when its provider or the way to it failed.
         self.has_failed = False
+        #: The tools that it offers.
+        self.tools: ToolSet | None = None
+        #: Bytes by remedy that it lacks.
+        self.removed: Mapping[str, int] = shares.removed
+
+    def show(self, out: Telemetry) -> None:
+        """Show on the span around the request its tools, and what it holds twice."""
+        if not self.span.is_recording():
+            return
+        found: dict[str, Any] = {} if self.tools is None else self.tools.attributes(out)
+        if self.shares.texts.duplicate_bytes:
+            found[semconv.CONTEXT_DUPLICATE_BYTES] = self.shares.texts.duplicate_bytes
+        if found:
+            self.span.set_attributes(found)

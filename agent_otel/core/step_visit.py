@@ -64,7 +64,7 @@ class StepVisit:
         """Open the span, or find the runtime's own, and make it current."""
         out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
-            attributes = payloads.step_attributes(self.step)
+            attributes = {**payloads.step_attributes(self.step), **out.label_attributes}
             self._describe(attributes)
             mode, name = out.settings.spans, self.step.activity or ""
             around = functools.partial(durable_runs.around, out, self.step)
@@ -202,7 +202,9 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
     if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
         name = step.activity or step.workflow or ""
         parent, links = (None, ()) if _has_span() else durable_runs.around(out, step)
-        span = spans.open_payload_span(out.tracer, name, payloads.step_attributes(step), started_ns, parent, links)
+        span = spans.open_payload_span(
+            out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
+        )
         durable_runs.opened(step, span.span)
     payloads.finish(out, step, span, weighed, None, refused=refused is not None)
 

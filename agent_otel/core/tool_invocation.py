@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal.failures import error_type, text_of
+from agent_otel._internal.failures import error_type
 from agent_otel.core import execution_context, fragments, tool_names
-from agent_otel.core.captured_content import capture, hidden, without
+from agent_otel.core.captured_content import capture, failure_text, hidden, without
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of
@@ -108,6 +108,8 @@ class ToolInvocation:
     #: True when the framework has not called the handler, for example because it waits for an approval.
     unasked = False
     visit: Any = staticmethod(lambda: None)  # by a weak reference
+    #: Reason and seconds of the wait before the call, for tokens or a rate limit.
+    waited: tuple[str, float] | None = None
     #: True when the span has the attributes of the result.
     written = False
 
@@ -157,7 +159,7 @@ class ToolInvocation:
                 found = fragments.follow_up(self.state, self.name, arguments, repeated=self.repeated)
                 self.followup, self.follows = found
         if self.out.captures:
-            self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings.capture_bytes)
+            self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
 
     def forget_attempt(self) -> None:
         """Discard the readings of an earlier attempt, because the framework calls the handler again."""
@@ -203,7 +205,7 @@ class ToolInvocation:
         if may_be_full and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash):
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.out.captures:
-            self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings.capture_bytes)
+            self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings, self.name)
             if self.injected:
                 self.captured = hidden(self.captured, self.injected)
 
@@ -268,7 +270,7 @@ class ToolInvocation:
         if self.error_type is None:
             own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
-            self.failure = text_of(own, self.out.settings.capture_bytes) if self.out.captures else None
+            self.failure = failure_text(own, self.out.settings, self.name) if self.out.captures else None
             if self.failure is not None and self.injected:
                 self.failure = without(self.failure, self.injected)
         if self.failed is not None:  # read when the exception was raised, before a remedy
@@ -296,6 +298,7 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         semconv.TOOL_TYPE: asked.type,
         semconv.ARGS_HASH: call.args_hash,
         semconv.ARGS_BYTES: call.args_bytes,
+        **call.out.label_attributes,
     }
     if asked.call_id:
         attributes[semconv.TOOL_CALL_ID] = asked.call_id
@@ -381,8 +384,7 @@ def keep(call: ToolInvocation) -> None:
         seen.span = call.span.span.get_span_context()
     is_page = call.invites is not None
     cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page and not call.reads_on else call.cuts
-    reference = call.remedied and call.remedied.ref
-    reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, reference) if cuts else None
+    reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, call.remedied) if cuts else None
     if reason is not None:
         call.out.metrics.incomplete(call.name, reason, 0)
     if call.state is not None and (is_page or reason is not None):

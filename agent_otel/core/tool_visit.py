@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import context, trace
 
 from agent_otel import semconv, settings
-from agent_otel._internal import errors, setting_checks
+from agent_otel._internal import errors
 from agent_otel.core import switches, tool_definitions
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.inside_call import Inside
@@ -24,6 +24,7 @@ from agent_otel.core.stage_comparison import show
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
+from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry import setup, spans
 
 if TYPE_CHECKING:
@@ -253,6 +254,9 @@ def _write(record: ToolInvocation) -> None:
     if record.skipped is not None and not again:
         skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
+    if record.waited is not None and not again:
+        reason, seconds = record.waited
+        record.span.span.add_event(semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
     if record.is_answered and not again:
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
     if record.denied is not None and not again:
@@ -297,7 +301,10 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
         and result_remedies() is not None
     ):
         setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
-    record = ToolInvocation(call, setup.resolved or setup.telemetry(), reader.also_timed_by, reader.awaits)
+    out = setup.resolved
+    if out is None or out.labels is not None:
+        out = setup.telemetry()
+    record = ToolInvocation(call, out, reader.also_timed_by, reader.awaits)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
     return Visit(record, reader, is_outermost=True, opens_span=opens_span)
 

@@ -177,8 +177,7 @@ class ToolReader:
     returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
     above which the framework stores results itself. ``inject`` puts arguments into the call, in place of those with the
     same names: it replaces ``args`` and ``kwargs`` of the invocation and changes no object of the framework. It returns
-    false where it cannot. ``answer`` returns the answer of a call that a policy denies, or an awaitable that sends it,
-    where ``replace`` has none.
+    false where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str
@@ -249,9 +248,9 @@ class RunReader:
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
-    function has returned, or None. ``pauses`` returns true for a result or item with which it waits to be resumed.
-    ``also_traced_by`` names instrumentors (``module:name``) that open a span for it. ``is_cancelled_at_end`` is true
-    where the framework cancels the function at the run's end.
+    function has returned, or None; ``watch`` puts the visit around the steps of a returned stream, or returns false.
+    ``pauses`` returns true for a result or item with which the run waits to be resumed. ``also_traced_by`` names
+    instrumentors (``module:name``) that open a span for it. ``is_cancelled_at_end``: the framework cancels it there.
     """
 
     run: Callable[[Invocation], AgentRun | None]
@@ -259,6 +258,7 @@ class RunReader:
     pauses: Callable[[Any], bool] | None = None
     also_traced_by: tuple[str, ...] = ()
     is_cancelled_at_end: bool = False
+    watch: Callable[[Any, ResponseVisit], bool] | None = None
 
 
 class ResponseVisit(Protocol):
@@ -357,11 +357,10 @@ class Step(NamedTuple):
 class Payload(NamedTuple):
     """A payload as the runtime serialised it.
 
-    ``direction`` is one of ``semconv``'s directions. ``bytes`` is the size that the runtime's own limit counts.
-    ``data`` is the serialised text (str or bytes); ``value`` is the live object, for payloads whose bytes cannot be
-    parsed. Both are read only above the warn ratio and never kept. ``kind`` separates series of payloads that share
-    direction and activity but are not turns of one another. ``again`` is true for a payload that was measured before
-    (a retry), which is no further turn.
+    ``direction`` is one of ``semconv``, ``bytes`` the size that the runtime's limit counts. ``data`` is the serialised
+    text (str or bytes), ``value`` the live object where that cannot be parsed; both are read only above the warn ratio.
+    ``kind`` separates payloads of one direction and activity that are no turns of one another. ``again`` is true for a
+    payload measured before (a retry), ``is_appended`` for one added to what a store has: neither is a further turn.
     """
 
     direction: str
@@ -370,6 +369,7 @@ class Payload(NamedTuple):
     value: object = None
     kind: str = ""
     again: bool = False
+    is_appended: bool = False
 
 
 class StepOutcome(NamedTuple):

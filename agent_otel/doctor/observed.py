@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, multiprocess
 
 from agent_otel import semconv
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
 
+_BYTES_OF_A_TOKEN: Final = 4
 #: Metric, the label of its owner, and what to do; {n} is the sum and {who} the owner with the largest share.
 _CHECKS: Final = (
     (
@@ -91,6 +92,27 @@ class Tool:
     incomplete_answers: int
 
 
+@dataclass(frozen=True)
+class Definitions:
+    """Tools that a program has offered to models: how many, those called, and tokens of a request for definitions.
+
+    Where no provider has reported tokens, these are the bytes ÷ 4.
+    """
+
+    offered: int
+    called: int
+    tokens: int
+    uncalled_tokens: int
+
+    def sentence(self) -> str:
+        """Return the figures in words."""
+        uncalled = self.offered - self.called
+        text = (
+            f"{self.offered:,} tools offered, {self.called:,} called: {self.tokens:,} tokens of definitions a request"
+        )
+        return f"{text}, {self.uncalled_tokens:,} of them for the {uncalled:,} never called" if uncalled else text
+
+
 def read(folder: Path) -> Observed:
     """Return what the processes of a program have counted into a folder of prometheus_client."""
     registry = CollectorRegistry()
@@ -120,6 +142,32 @@ def tools(observed: Observed) -> list[Tool]:
             )
         )
     return sorted(rows, key=lambda tool: (-tool.result_bytes, tool.name))
+
+
+def definitions(observed: Observed) -> Definitions | None:
+    """Return the definitions of tools in the requests of a program; None without any."""
+    label = prometheus_label(semconv.GEN_AI_TOOL_NAME)
+    offered = observed.values(semconv.TOOL_OFFERED, label)
+    if not offered:
+        return None
+    calls = observed.values(semconv.ARGS_SIZE, label, "_count")
+    uncalled = [name for name in offered if not _is_called(name, calls)]
+
+    def tokens(names: list[str]) -> int:
+        return sum(_tokens_of_definition(observed, {label: name}) for name in names)
+
+    return Definitions(len(offered), len(offered) - len(uncalled), tokens(offered), tokens(uncalled))
+
+
+def _is_called(name: str, calls: list[str]) -> bool:
+    """Return true for a tool that was called, by its name or by what follows the name of its server."""
+    return any(name == call or (name.endswith(call) and not name[-len(call) - 1].isalnum()) for call in calls if call)
+
+
+def _tokens_of_definition(observed: Observed, own: dict[str, str]) -> int:
+    requests = observed.total(semconv.TOOL_OFFERED, **own)
+    tokens = observed.total(semconv.DEFINITION_TOKENS, **own)
+    return round((tokens or observed.total(semconv.DEFINITION_SENT, **own) / _BYTES_OF_A_TOKEN) / requests)
 
 
 def advice(observed: Observed) -> list[str]:

@@ -31,7 +31,8 @@ def variables(pid: int) -> dict[str, str]:
     """
     if not _PROCESSES.is_dir():
         raise UnreadableError(
-            f"the variables of a process cannot be read here: give the file of {STATUS_FILE}, --status"
+            f"this system has no {_PROCESSES}, so that the variables of process {pid} cannot be read: start it with "
+            f"{STATUS_FILE}=agent-{{pid}}.json, and give that file: agent-otel doctor --status agent-{pid}.json"
         )
     try:
         text = (_PROCESSES / str(pid) / "environ").read_bytes()

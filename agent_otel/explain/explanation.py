@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel.caps import payload_caps
 from agent_otel.core.execution_state import ReadTexts
+from agent_otel.core.models import UNKNOWN
 from agent_otel.core.payload_cap import cap_for
+from agent_otel.explain.carrying import Carried, ContextWindow, carried, context_window
 from agent_otel.explain.conversation import Saving, Turn, Turns
 from agent_otel.explain.message_stream import read_messages
 from agent_otel.explain.source import SourceError, Step
@@ -20,6 +22,7 @@ from agent_otel.measure.size import text_bytes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agent_otel.core.models import ModelFacts
     from agent_otel.explain.source import Source
 
 #: Values that are read one by one at most: 50 s, for files that a person waits for.
@@ -52,11 +55,13 @@ class Explanation:
     steps: list[Step]
     rooms: list[Room]
     savings: list[Saving]
+    carried: list[Carried]
+    window: ContextWindow | None
     notes: list[str]
 
 
-def explain(name: str, source: Source) -> Explanation:
-    """Return the explanation of a source; it is read twice.
+def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKNOWN) -> Explanation:
+    """Return the explanation of a source, which is read twice; ``facts`` are of the conversation's model.
 
     Raises:
         SourceError: it holds no JSON.
@@ -87,6 +92,8 @@ def explain(name: str, source: Source) -> Explanation:
         steps=source.steps,
         rooms=_rooms(source, sizes[-1] if sizes else size, sizes),
         savings=turns.savings(found) if found else [],
+        carried=carried(found, facts),
+        window=context_window(model, found, facts),
         notes=notes,
     )
 

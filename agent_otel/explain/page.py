@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel.explain.carrying import CARRIED_HEAD, ESTIMATED, carried_rows, window_line
 from agent_otel.explain.flames import Flames, of_paths, of_turns
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ def _tables(found: Explanation) -> list[str]:
     duplicates = [(one.path, one.other_path, one.bytes) for one in found.breakdown.duplicates]
     return [
         *_table("What each remedy saves", ("remedy", "bytes", "of", "setting"), savings),
+        *_carried(found),
         *_table("Room", ("runtime", "boundary", "smallest cap", "room left", "turns left"), rooms),
         *_table("Tools", ("tool", "bytes of results", "share"), _shares(found.breakdown.tools.items(), total)),
         *_table(
@@ -150,6 +152,13 @@ def _tables(found: Explanation) -> list[str]:
         ),
         *_table("Turns", ("turn", "messages", "bytes", "claim check saves", "trimming", "compaction"), _turns(found)),
     ]
+
+
+def _carried(found: Explanation) -> list[str]:
+    lines = _table("What carrying costs", CARRIED_HEAD, carried_rows(found.carried))
+    texts = [ESTIMATED] if lines else []
+    texts += [] if found.window is None else [window_line(found.window)]
+    return [*lines, *(f"<p>{html.escape(text)}</p>" for text in texts)]
 
 
 def _turns(found: Explanation) -> list[tuple[str, ...]]:

@@ -29,7 +29,7 @@ def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_
         invocation = Invocation(instance, args, kwargs)
         dialogue = handler.begin_dialogue(reader, invocation)
         if dialogue is None:
-            return measured(wrapped, instance, args, kwargs)
+            return measured(wrapped, instance, invocation.args, dict(invocation.kwargs))
         return _talk(exchange, dialogue, lambda: measured(wrapped, instance, invocation.args, dict(invocation.kwargs)))
 
     async def wrapper_async(
@@ -38,7 +38,7 @@ def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_
         invocation = Invocation(instance, args, kwargs)
         dialogue = handler.begin_dialogue(reader, invocation)
         if dialogue is None:
-            return await measured(wrapped, instance, args, kwargs)
+            return await measured(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
         def send() -> Any:
             return measured(wrapped, instance, invocation.args, dict(invocation.kwargs))

@@ -21,7 +21,7 @@ OF_ANSWERS = (
 )
 
 _SYSTEMS = ("system", "developer")
-_REQUIRED = ("required", "any", "tool", "function", "custom")
+_REQUIRED = ("required", "REQUIRED", "any", "tool", "function", "custom")
 
 
 def joined(before: Any, note: str) -> Any:

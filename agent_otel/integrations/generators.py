@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import handler, run_visit
+from agent_otel.core.backpressure import backpressure
 from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
 
 if TYPE_CHECKING:
@@ -65,6 +66,20 @@ class _Steps:
     def abandon(self) -> None:
         if self.visit is not None:
             self.visit.abandon()
+
+
+class _WaitingSteps(_Steps):
+    """The steps of a streamed model request, which waits for tokens before the first."""
+
+    def __init__(self, begin: Callable[[], Any]) -> None:
+        super().__init__(begin, queues=True)
+
+    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
+        if self._begin is not None:
+            self.begin()
+            if self.visit is not None:
+                self.visit.take_turn()
+        return super().run(advance, *args)
 
 
 class _GatedSteps(_Steps):
@@ -208,7 +223,8 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
     """Call a generator function, and put the measuring around its generator, of either kind."""
     if isinstance(reader, ModelReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
-        return _proxy(generator, _Steps(lambda: handler.enter_model(reader, invocation)))
+        kind = _Steps if backpressure() is None else _WaitingSteps
+        return _proxy(generator, kind(lambda: handler.enter_model(reader, invocation)))
     if isinstance(reader, RunReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
         return _proxy(generator, _Steps(lambda: run_visit.enter_run_stream(reader, invocation)))

@@ -56,6 +56,12 @@ class Passing:
     run: Callable[[Callable[..., Any], Invocation], Any]
 
 
+def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Add injected arguments to a call whose function takes them by name; return true."""
+    invocation.kwargs = {**invocation.kwargs, **values}
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Injecting:
     """A sync function of this package that calls a wrapped one, with the arguments that a policy injects.

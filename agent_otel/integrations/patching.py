@@ -39,10 +39,11 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
     if site in _matched or integration.is_disabled(settings.current().disabled_integrations):
         return
     version = versions.installed(integration.distribution)
-    minimum = site.minimum or integration.minimum
-    if version is not None and versions.is_older(version, minimum):
-        versions.say_unmatched(integration, version, f"older than {minimum}, the oldest supported")
+    if version is not None and versions.is_older(version, integration.minimum):
+        versions.say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
         return
+    if version is not None and versions.is_older(version, site.minimum):
+        return  # a part of the framework that is not supported yet; the others are
     adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
     module = sys.modules[module_name]
     for candidate in site.candidates:

@@ -7,12 +7,14 @@ so that one of the program's own wins. Where a port is set, ``/metrics`` is serv
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING
 
 from agent_otel import settings
 from agent_otel._internal import errors
-from agent_otel.core import remedy_hooks
+from agent_otel.core import backpressure as core_backpressure
+from agent_otel.core import captured_content, remedy_hooks
 from agent_otel.telemetry import providers
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def load() -> None:
     global _is_done  # noqa: PLW0603 - once per process
     if not _is_done:
         _is_done = True
-        for part in (_sinks, _providers, _remedies):
+        for part in (_sinks, _providers, _content, _remedies):
             errors.guarded("preload")(part)(settings.current())
 
 
@@ -47,6 +49,12 @@ def _providers(chosen: Settings) -> None:
         providers.load("METRICS")
 
 
+def _content(chosen: Settings) -> None:
+    if chosen.capture_content and chosen.redact:
+        with contextlib.suppress(Exception):  # its module may be importing the framework; the first use looks again
+            captured_content.redactor(chosen.redact)
+
+
 def _remedies(chosen: Settings) -> None:
     if chosen.claim_check:
         importlib.import_module("encodings.idna")  # with which the name of a server is looked up
@@ -54,6 +62,7 @@ def _remedies(chosen: Settings) -> None:
     remedy_hooks.request_remedies()
     remedy_hooks.dialogues()
     remedy_hooks.summaries()
+    core_backpressure.backpressure()
 
 
 def _result_remedies(chosen: Settings) -> remedy_hooks.ResultRemedies:
@@ -79,7 +88,15 @@ def _summaries(chosen: Settings) -> remedy_hooks.Summaries:
     return summaries
 
 
+def _backpressure() -> core_backpressure.Backpressure | None:
+    current: core_backpressure.Backpressure | None = importlib.import_module(
+        "agent_otel.remedies.backpressure"
+    ).current()
+    return current
+
+
 remedy_hooks.make_result_remedies = _result_remedies
 remedy_hooks.make_request_remedies = _request_remedies
 remedy_hooks.make_dialogues = _dialogues
 remedy_hooks.make_summaries = _summaries
+core_backpressure.make = _backpressure

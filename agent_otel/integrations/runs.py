@@ -48,6 +48,8 @@ def running(reader: RunReader, *, is_async: bool) -> Wrapper:
 
 def _carried_on(value: Any, visit: RunVisit) -> Any:
     """Return the value that a function returned; where the run goes on in it, with the run around it."""
+    if visit.watches(value):
+        return value
     kind = type(value)
     if kind is GeneratorType or kind is AsyncGeneratorType:
         visit.goes_on = True

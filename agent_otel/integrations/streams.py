@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from agent_otel.core.types import ResponseVisit
 
 
@@ -17,6 +19,14 @@ class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
         return self
 
     def __aiter__(self) -> _Stream:
+        return self
+
+    def __enter__(self) -> Self:
+        self.__wrapped__.__enter__()
+        return self
+
+    async def __aenter__(self) -> Self:
+        await self.__wrapped__.__aenter__()
         return self
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,12 @@ def _spec(module: str) -> object:
             path = getattr(_spec(parent), "submodule_search_locations", None)
         if path is None:
             return None
-    return PathFinder.find_spec(module, path)  # type: ignore[arg-type]
+    try:
+        return PathFinder.find_spec(module, path)  # type: ignore[arg-type]
+    except KeyError:  # a namespace package in a package that is not imported: its spec reads the path of that
+        namespace = ModuleSpec(module, None, is_package=True)
+        namespace.submodule_search_locations = [os.path.join(each, module.rpartition(".")[2]) for each in path or ()]  # noqa: PTH118 - pathlib takes milliseconds to import
+        return namespace
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core import summaries as core_summaries
+from agent_otel.core.backpressure import backpressure
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
@@ -55,7 +56,7 @@ def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapp
         return _stream(reader)
     if isinstance(reader, RunReader):
         return runs.running(reader, is_async=is_async)
-    enter, queues = _entry_of(reader), isinstance(reader, Door | ToolReader) and handler.queues_calls()
+    enter, queues = _entry_of(reader), _waits(reader)
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
     is_remedied = isinstance(reader, Door) or is_replaceable
     if is_remedied and handler.result_remedies() is not None:
@@ -63,6 +64,13 @@ def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapp
     watches = isinstance(reader, ModelReader) and reader.watch is not None
     around = _around_async if is_async else _around
     return around(reader, enter, watches=watches, queues=queues)
+
+
+def _waits(reader: Reader) -> bool:
+    """Return true when the calls of a function may wait before it runs."""
+    if isinstance(reader, ModelReader):
+        return backpressure() is not None
+    return isinstance(reader, Door | ToolReader) and handler.queues_calls()
 
 
 def _entry_of(reader: Reader) -> Callable[..., Any]:
@@ -81,7 +89,7 @@ def _enter_door(door: Door, invocation: Invocation) -> Any:
 def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
     """Wrap a function; the value of one that ``watches`` may be a stream, which the visit goes on around.
 
-    A tool call that ``queues`` waits for its turn.
+    A tool call or a model request that ``queues`` waits for its turn.
     """
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

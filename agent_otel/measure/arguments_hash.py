@@ -26,6 +26,7 @@ LONG_TEXT: Final = 4096
 
 _DEPTH: Final = 64  # levels; the recursion limits of the Python versions differ
 _SIMPLE_NODES: Final = 512  # values of arguments that take the short way
+_FEW: Final = 8  # arguments that are looked at without a list of containers
 _PLAIN_INT: Final = 10**300  # below, an int is written in decimal digits whatever limit is set
 _PIECE: Final = 64 * 1024  # characters encoded at a time
 _DIGEST_BYTES: Final = 6
@@ -77,7 +78,8 @@ def arguments_bytes(value: Any) -> int:
         if cls is str:
             return text_bytes(value)
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
-            return text_bytes("".join(_encode(value, 0)))
+            text = "".join(_encode(value, 0))
+            return len(text) if text.isascii() else text_bytes(text)
         return json_size(value, NODE_BUDGET).bytes
     except Exception:
         return 0
@@ -133,8 +135,10 @@ def _hash(data: bytes, key: bytes) -> str:
     return state.hexdigest()
 
 
-def _is_simple(root: Any) -> bool:  # noqa: C901 - one loop, on every call
+def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every call
     """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
+    if type(root) is dict and len(root) <= _FEW and _are_short_texts(root):
+        return True
     containers: list[Any] = [root]
     left = _SIMPLE_NODES
     for node in containers:  # grows meanwhile
@@ -160,6 +164,14 @@ def _is_simple(root: Any) -> bool:  # noqa: C901 - one loop, on every call
             elif value is not None and cls is not bool and cls is not float:
                 return False
     return left >= 0 and len(containers) <= _DEPTH  # so many containers at most are that deep at most
+
+
+def _are_short_texts(given: dict[Any, Any]) -> bool:
+    """Return True for the arguments of most calls, a few short texts, which need no list of containers."""
+    for key, value in given.items():
+        if type(key) is not str or type(value) is not str or len(value) > LONG_TEXT or len(key) > LONG_TEXT:
+            return False
+    return True
 
 
 class _Canonical:

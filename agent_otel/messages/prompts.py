@@ -64,7 +64,9 @@ def _ask_chat(body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
 
 def _chat_answer(response: Mapping[str, Any]) -> str:
     choices = listed(response.get("choices"))
-    message = fields(choices[0]).get("message") if choices else response.get("message")  # the latter is Ollama's
+    message = (
+        fields(choices[0]).get("message") if choices else response.get("message")
+    )  # without choices: Ollama, Cohere
     return _texts(fields(message).get("content"))
 
 
@@ -192,4 +194,5 @@ PROMPTING: Final[Mapping[str, Prompting]] = {
     "gemini": Prompting(_ask_gemini, _gemini_answer, _gemini_pair, _gemini_statement),
     "mistral": Prompting(_ask_chat, _chat_answer, _mistral_pair, _statement),
     "ollama": Prompting(_ask_chat, _chat_answer, _ollama_pair, _statement),
+    "cohere": Prompting(_ask_chat, _chat_answer, _chat_pair, _statement),
 }

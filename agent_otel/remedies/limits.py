@@ -1,4 +1,4 @@
-"""Limits of one execution: calls, and the bytes and tokens of their results; and of a conversation's calls.
+"""Limits of one execution: calls, the bytes and tokens of results, tokens of models; and of a conversation's calls.
 
 A call above a limit does not run. Its answer names the limit and asks the model to answer now.
 """
@@ -28,6 +28,11 @@ def token_counter(count: Callable[[str], int] | None) -> None:
     """Set the function that counts tokens; None restores the estimate, characters ÷ 4 rounded up."""
     global _count_tokens  # noqa: PLW0603 - one per process, as the settings are
     _count_tokens = count
+
+
+def has_counter() -> bool:
+    """Return True where the program's own function counts tokens."""
+    return _count_tokens is not None
 
 
 def tokens(text: str) -> int:
@@ -76,6 +81,7 @@ class Limits:
         self._conversation_calls = chosen.max_conversation_tool_calls
         self._bytes = chosen.max_result_bytes
         self._tokens = chosen.max_result_tokens
+        self._model_tokens = chosen.max_execution_tokens
         self.reset()
 
     def reset(self) -> None:
@@ -84,12 +90,15 @@ class Limits:
         self._spent: OrderedDict[str, _Spent] = OrderedDict()
         self._conversations: OrderedDict[str, _Spent] = OrderedDict()
 
-    def enter(self, execution: str, conversation: str) -> LimitReached | None:
-        """Begin a call; return the limit that forbids it, else None."""
+    def enter(self, execution: str, conversation: str, model_tokens: int = 0) -> LimitReached | None:
+        """Begin a call; return the limit that forbids it, else None.
+
+        ``model_tokens`` are those that the execution's model requests have used.
+        """
         with self._lock:
             spent = _of(self._spent, execution)
             all_spent = spent if self._conversation_calls is None else _of(self._conversations, conversation)
-            reached = self._reached(spent, all_spent)
+            reached = self._reached(spent, all_spent, model_tokens)
             if reached is None:
                 spent.calls += 1
                 if all_spent is not spent:
@@ -108,12 +117,13 @@ class Limits:
         with self._lock:
             self._spent.pop(execution, None)
 
-    def _reached(self, spent: _Spent, all_spent: _Spent) -> LimitReached | None:
+    def _reached(self, spent: _Spent, all_spent: _Spent, model_tokens: int) -> LimitReached | None:
         for limit, maximum, used in (
             (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
             (semconv.LIMIT_CONVERSATION, self._conversation_calls, all_spent.calls),
             (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
             (semconv.LIMIT_TOKENS, self._tokens, spent.tokens),
+            (semconv.LIMIT_EXECUTION, self._model_tokens, model_tokens),
         ):
             if maximum is not None and used >= maximum:
                 return LimitReached(limit, maximum)

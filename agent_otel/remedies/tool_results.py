@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel._internal import errors, fork, setting_checks
-from agent_otel._internal.setting_kinds import AUTO
+from agent_otel._internal import errors, fork
 from agent_otel.core.executions import executions
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import text_bytes
-from agent_otel.remedies import limits, result_ceiling
+from agent_otel.remedies import backpressure, limits, result_ceiling
 from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
@@ -18,6 +17,8 @@ from agent_otel.remedies.claim_check.serialization import Content, raw_of
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
 from agent_otel.remedies.limits import Limits, tokens, tokens_of
 from agent_otel.remedies.sizes import arefine, read_size, refine
+from agent_otel.settings import checks as setting_checks
+from agent_otel.settings.kinds import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,6 +49,7 @@ class Remedies:
         self._limits = Limits(chosen) if chosen.limits else None
         parallel = chosen.max_parallel_tool_calls
         self._queue = CallQueue(parallel) if parallel is not None else None
+        self._backpressure = backpressure.current()
         self._gate = _gate()
         self._retried = _retried(chosen, self._claim_check)
         if self._limits is not None:
@@ -59,11 +61,15 @@ class Remedies:
             self._limits.finish(execution)
 
     def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Wait for a slot among the parallel calls; return None when the call runs without one."""
+        """Wait for tokens, then for a slot among the parallel calls; return None when the call runs without one."""
+        if self._backpressure is not None:
+            self._backpressure.before_call(record, enclosing)
         return None if self._queue is None or record.execution is None else self._queue.take(record, enclosing)
 
     async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
         """Do the same as `take_turn` without blocking the event loop."""
+        if self._backpressure is not None:
+            await self._backpressure.abefore_call(record, enclosing)
         return None if self._queue is None or record.execution is None else await self._queue.atake(record, enclosing)
 
     def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
@@ -101,7 +107,10 @@ class Remedies:
         if record.is_counted:  # a retry of a call that has begun
             return LEFT_ALONE
         thread = None if record.run is None else record.run.conversation
-        reached = self._limits.enter(record.execution, record.call.execution or thread or record.place or "")
+        totals = record.state if record.run is None else record.run.totals
+        used_tokens = 0 if totals is None else totals.used_tokens
+        conversation = record.call.execution or thread or record.place or ""
+        reached = self._limits.enter(record.execution, conversation, used_tokens)
         if reached is None:
             record.is_counted = True
             return LEFT_ALONE

@@ -7,19 +7,33 @@ from typing import TYPE_CHECKING, Protocol
 from agent_otel import semconv
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.tool_metrics import Metrics
 
 
 class Tokens(Protocol):
-    """The tokens of an execution, and their price; None where there is none."""
+    """The tokens of an execution, and their price."""
 
+    requests: int
     input: int
     output: int
-    cost: float | None
+    cached: int
+
+    def when_priced(self, use: Callable[[float], None]) -> None:
+        """Call ``use`` with the price in US dollars, as soon as it is known; not without any price."""
+
+
+class Totals(Protocol):
+    """Totals of an execution; the tokens are None where no provider has reported any."""
+
+    model_retries: int
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The tokens of the model requests."""
 
 
 class ModelSeries:
@@ -62,21 +76,44 @@ class ModelMetrics:
             if tokens:
                 self._of(semconv.CONTEXT_TOKENS_OF, model, key).record(tokens)
 
-    def costs(self, model: str | None, shares: Mapping[tuple[str, str], int], price: float) -> None:
-        """Count the US dollars of a request by part and tool; ``price`` is that of a token."""
-        for key, tokens in shares.items():
-            if tokens:
-                self._of(semconv.CONTEXT_COST, model, key).record(tokens * price)
+    def costs(self, model: str | None, costs: Mapping[tuple[str, str], float]) -> None:
+        """Count the US dollars of a request by part and tool."""
+        for key, cost in costs.items():
+            if cost:
+                self._of(semconv.CONTEXT_COST, model, key).record(cost)
 
-    def execution(self, workflow: str | None, agent: str | None, tokens: Tokens | None) -> None:
-        """Record the tokens and the price of a finished execution."""
+    def saved(self, strategy: str, tokens: int) -> None:
+        """Count the tokens that a request would have had in addition without a remedy."""
+        self._metrics.series(semconv.CONTEXT_SAVED_TOKENS, (strategy,)).record(tokens)
+
+    def saved_cost(self, strategy: str, cost: float) -> None:
+        """Count the US dollars that a request would have cost in addition without a remedy."""
+        self._metrics.series(semconv.CONTEXT_SAVED_COST, (strategy,)).record(cost)
+
+    def prefix_changed(self, part: str) -> None:
+        """Count a request whose beginning is not that of the request before, by the first part that changed."""
+        self._metrics.series(semconv.PREFIX_CHANGES, (part,)).record(1)
+
+    def offered(self, requests: int, sizes: Mapping[str, int], tokens: Mapping[str, int]) -> None:
+        """Count requests with these tools; ``sizes`` are bytes of one request, ``tokens`` those of all requests."""
+        for tool, definition_bytes in sizes.items():
+            names = (self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool),)
+            self._metrics.series(semconv.TOOL_OFFERED, names).record(requests)
+            self._metrics.series(semconv.DEFINITION_SENT, names).record(requests * definition_bytes)
+            self._metrics.series(semconv.DEFINITION_TOKENS, names).record(tokens[tool])
+
+    def execution(self, workflow: str | None, agent: str | None, totals: Totals) -> None:
+        """Record the model requests of a finished execution, their tokens and their price."""
+        tokens = totals.tokens
         if tokens is None:
             return
-        limit = self._metrics.limit
+        limit, series = self._metrics.limit, self._metrics.series
         names = (limit(semconv.WORKFLOW_NAME, workflow), limit(semconv.AGENT_NAME, agent))
-        self._metrics.series(semconv.EXECUTION_TOKENS, names).record(tokens.input + tokens.output)
-        if tokens.cost is not None:
-            self._metrics.series(semconv.EXECUTION_PRICE, names).record(tokens.cost)
+        series(semconv.EXECUTION_MODEL_REQUESTS, names).record(tokens.requests)
+        series(semconv.EXECUTION_MODEL_RETRIES, names).record(totals.model_retries)
+        series(semconv.EXECUTION_TOKENS, names).record(tokens.input + tokens.output)
+        series(semconv.EXECUTION_CACHED, names).record(tokens.cached)
+        tokens.when_priced(lambda cost: series(semconv.EXECUTION_PRICE, names).record(cost))
 
     def _of(self, metric: Metric, model: str | None, key: tuple[str, str]) -> Series:
         """Return the series of a part and tool."""

@@ -16,7 +16,7 @@ from opentelemetry import metrics, trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel.semconv_types import HISTOGRAM
+from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.telemetry.export_pacing import pace_metrics, pace_spans
 
 if TYPE_CHECKING:

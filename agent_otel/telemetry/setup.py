@@ -14,6 +14,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.telemetry import destinations, forked, providers
 from agent_otel.telemetry import flush as lifecycle
+from agent_otel.telemetry.labels import Labelled, Labels
 from agent_otel.telemetry.model_metrics import ModelMetrics
 from agent_otel.telemetry.payload_metrics import PayloadMetrics
 from agent_otel.telemetry.tool_metrics import Metrics
@@ -67,9 +68,32 @@ _attempts = _Attempts()
 class Telemetry:
     """The tracer, the metrics and the settings of this process."""
 
-    __slots__ = ("args_key", "captures", "metrics", "models", "payloads", "settings", "tracer")
+    __slots__ = (
+        "_by_values",
+        "args_key",
+        "captures",
+        "label_attributes",
+        "labels",
+        "metrics",
+        "models",
+        "payloads",
+        "settings",
+        "sinks",
+        "tracer",
+    )
 
-    def __init__(self, chosen: Settings, tracer: Tracer | None, metrics: Metrics) -> None:
+    def __init__(
+        self, chosen: Settings, tracer: Tracer | None, sinks: list[Sink], values: tuple[str, ...] | None = None
+    ) -> None:
+        #: The labels of the program; None without any, and where the values are given.
+        self.labels = Labels(chosen.labels) if chosen.labels and values is None else None
+        names = tuple(name for name, _ in chosen.labels)
+        values = values or ("",) * len(names)
+        self.label_attributes = {name: value for name, value in zip(names, values, strict=True) if value}
+        self.sinks = sinks
+        labelled = [Labelled(sink, names, values) for sink in sinks] if names else sinks
+        metrics = Metrics([*labelled], chosen.large_result_bytes, chosen.remedies)
+        self._by_values: dict[tuple[str, ...], Telemetry] = {}
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
@@ -78,6 +102,16 @@ class Telemetry:
         self.captures = chosen.capture_content
         # Repeats are counted within one process, so a random key is sufficient without a configured one.
         self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
+
+    def labelled(self) -> Telemetry:
+        """Return the telemetry whose metrics and spans have the program's labels of this context."""
+        values = () if self.labels is None else self.labels.now()
+        found = self._by_values.get(values)
+        if found is None:
+            found = Telemetry(self.settings, self.tracer, self.sinks, values)
+            found.args_key = self.args_key
+            found = self._by_values.setdefault(values, found)
+        return found
 
 
 def telemetry() -> Telemetry:
@@ -92,7 +126,8 @@ def telemetry() -> Telemetry:
             if resolved is None:
                 _attempts.check()  # another thread may have failed meanwhile
                 _use_first()
-    return cast("Telemetry", resolved)
+    out = cast("Telemetry", resolved)
+    return out if out.labels is None else out.labelled()
 
 
 def _use_first() -> None:
@@ -148,7 +183,8 @@ def _resolve(chosen: Settings) -> Telemetry:
             _own(provider)
     spans = destinations.of_spans(chosen.spans, exporting=exporting, owned=owned)
     sinks, where = _sinks(chosen)
-    metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies)
+    made = Telemetry(chosen, tracer, sinks)
+    metrics = made.metrics
     metrics.announce(chosen.limits)
     metrics.set(semconv.PROCESS_START, (), time.time())
     expendable = "true" if chosen.scales_to_zero else ""
@@ -159,7 +195,7 @@ def _resolve(chosen: Settings) -> Telemetry:
         from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
 
         StatusFile(chosen.status_file, lambda: _described(spans, where))
-    return Telemetry(chosen, tracer, metrics)
+    return made
 
 
 def _described(spans: str, metrics: str) -> dict[str, object]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import context, trace
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 
 from agent_otel import semconv
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
 _INVALID = trace.INVALID_SPAN
 DESCRIPTION_CHARACTERS = 8 * 1024
+
+# The SDK validates each attribute at 1 µs, twelve for a tool call. Ours are texts, numbers and truth values of plain
+# types, so that `put` writes them as they are. Where anything about the span, the provider or the attributes is not as
+# expected, the attributes go the SDK's own way.
+_PLAIN: Final = frozenset({str, int, float, bool})
+_SDK: Final = "opentelemetry.sdk.trace"
+#: Samplers that decide without attributes, and processors that do nothing when a span starts.
+_SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
+_BY_PARENT: Final = "ParentBased"
+_PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
 
 
 class Exemplar:
@@ -92,11 +103,13 @@ class OpenSpan:
 
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the status. ``description`` is content, None unless content capture is on."""
-        self.span.set_attributes(attributes)
-        if error_type is None:
+        if error_type is not None:
+            attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
+        if self.foreign:
+            self.span.set_attributes(attributes)
             return
-        self.span.set_attribute(semconv.ERROR_TYPE, clean(error_type))
-        if not self.foreign:
+        put(self.span, attributes)
+        if error_type is not None:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 
     def end(self, at_ns: int | None = None) -> None:
@@ -133,7 +146,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
-    span = tracer.start_span(f"{semconv.EXECUTE_TOOL} {name}", None, SpanKind.INTERNAL, attributes, (), start_ns)
+    span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns)
     return OpenSpan(span, foreign=False)
 
 
@@ -228,3 +241,66 @@ def _is_span_of(span: Span, name: str) -> bool:
         return False
     named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
     return named == name if named else name in getattr(span, "name", "")
+
+
+class _Reader:
+    """The last answer of `_reads_at_start`, and what it was given."""
+
+    tracer: object = None
+    processors: object = None
+    reads = True
+
+
+_reader = _Reader()
+
+
+def put(span: Span, attributes: Mapping[str, Any]) -> None:
+    """Set attributes on an open span of this package."""
+    kept = getattr(span, "_attributes", None)
+    if (
+        type(kept) is BoundedAttributes
+        and kept.max_value_len is None
+        and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
+        and _PLAIN.issuperset(map(type, attributes.values()))
+    ):
+        with kept._lock:  # noqa: SLF001 - the lock and the dictionary have had these names since 1.10
+            kept._dict.update(attributes)  # noqa: SLF001
+    else:
+        span.set_attributes(attributes)
+
+
+def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None) -> Span:
+    """Start a span in the current context; a sampler or a processor that reads attributes at the start gets them."""
+    if _reads_at_start(tracer):
+        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)
+    span = tracer.start_span(title, None, SpanKind.INTERNAL, None, (), start_ns)
+    put(span, attributes)
+    return span
+
+
+def _reads_at_start(tracer: Any) -> bool:
+    """Return false where the SDK's own sampler and processors read no attribute of a span that starts."""
+    if type(tracer).__module__ != _SDK:
+        return True
+    processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
+    if _reader.tracer is not tracer or _reader.processors is not processors:
+        _reader.reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
+        _reader.tracer, _reader.processors = tracer, processors
+    return _reader.reads
+
+
+def _is_blind(sampler: Any) -> bool:
+    """Return true for a sampler of the SDK that decides by the trace alone."""
+    kind = type(sampler)
+    if kind.__module__ != f"{_SDK}.sampling":
+        return False
+    names = {base.__name__ for base in kind.__mro__}
+    if _BY_PARENT in names:
+        return all(_is_blind(inner) for inner in vars(sampler).values())
+    return not _SAMPLERS.isdisjoint(names)
+
+
+def _is_idle(processor: Any) -> bool:
+    """Return true for a processor of the SDK that does nothing when a span starts."""
+    kind = type(processor)
+    return kind.__module__ == f"{_SDK}.export" and kind.__name__ in _PROCESSORS

@@ -13,7 +13,7 @@ from agent_otel.telemetry.sinks.base import Fan, recording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series, Sink
     from agent_otel.telemetry.spans import Exemplar
 
@@ -44,14 +44,13 @@ class ToolSeries:
         self.duration = metrics.series(semconv.TOOL_DURATION, (tool, agent, "")) if timed else None
         self.size = metrics.series(semconv.RESULT_SIZE, (tool,))
         self.args_size = metrics.series(semconv.ARGS_SIZE, (tool,))
-        self.produced = metrics.series(semconv.RESULT_PRODUCED, (tool,))
         self.large = metrics.series(semconv.RESULTS_LARGE, (tool, semconv.WARN))
         self.repeats = metrics.series(semconv.TOOL_REPEATS, (tool,))
         self.shape_changes = metrics.series(semconv.SHAPE_CHANGES, (tool,))
         self.invalid_arguments = metrics.series(semconv.INVALID_ARGUMENTS, (tool,))
         delivered = metrics.series(semconv.RESULT_DELIVERED, (tool,))
         schemas = metrics.series(semconv.SCHEMA_CHANGES, (tool,))
-        counters = (self.produced, delivered, self.large, self.repeats, self.shape_changes)
+        counters = (delivered, self.large, self.repeats, self.shape_changes)
         for counter in (*counters, schemas, self.invalid_arguments):
             counter.record(0)
         for metric in semconv.REASON_COUNTERS.values():
@@ -81,7 +80,6 @@ class ToolSeries:
             self.args_size.add(args_bytes, exemplar)
             if result_bytes is not None:
                 self.size.add(result_bytes, exemplar)
-                self.produced.add(result_bytes)
         if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
 
@@ -89,7 +87,6 @@ class ToolSeries:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
         self.args_size.record(args_bytes, exemplar)
         self.size.record(result_bytes, exemplar)
-        self.produced.record(result_bytes)
         self.count_large(result_bytes, exemplar)
 
     def count_large(self, text_bytes: int, exemplar: Exemplar | None) -> None:

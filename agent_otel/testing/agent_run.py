@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
-from agent_otel._internal.setting_kinds import SIZE
+from agent_otel.settings.kinds import SIZE
 from agent_otel.telemetry import setup
 from agent_otel.testing import turns
 from agent_otel.testing.tools import GOOD_FOLLOWUPS, Tools, tools_of
@@ -13,7 +13,7 @@ from agent_otel.testing.tools import GOOD_FOLLOWUPS, Tools, tools_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.testing.contracts import Contracts
     from agent_otel.testing.memory_sink import MemorySink
     from agent_otel.testing.tools import Cut, Tool

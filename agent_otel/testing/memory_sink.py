@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel.semconv_types import COUNTER
+from agent_otel.semconv.types import COUNTER
 from agent_otel.telemetry.sinks.base import LockedSeries
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.spans import Exemplar
 

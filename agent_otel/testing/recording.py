@@ -25,7 +25,6 @@ from agent_otel.core.tool_definitions import definitions
 from agent_otel.integrations import preload
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.sinks.otel import OTelSink
-from agent_otel.telemetry.tool_metrics import Metrics
 from agent_otel.testing.agent_run import AgentRun
 from agent_otel.testing.contracts import Contracts
 from agent_otel.testing.memory_sink import MemorySink
@@ -91,7 +90,7 @@ def _forget() -> None:
 def _telemetry(sinks: list[Sink]) -> setup.Telemetry:
     chosen = settings.current()
     tracer = None if chosen.spans == "off" else trace.get_tracer(semconv.SCOPE, __version__)
-    return setup.Telemetry(chosen, tracer, Metrics(sinks, chosen.large_result_bytes, chosen.remedies))
+    return setup.Telemetry(chosen, tracer, sinks)
 
 
 def _of_the_program() -> list[Sink]:

@@ -1,4 +1,4 @@
-"""The command ``serve``: the APIs of OpenAI, Anthropic, Gemini and Bedrock on a local port, answered from a script."""
+"""The command ``serve``: the APIs of several providers of models on a local port, answered from a script."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def _parser() -> argparse.ArgumentParser:
     serve = parser.add_subparsers(required=True, metavar="COMMAND").add_parser(
         "serve",
         help="a model that answers from a script",
-        description="Serve OpenAI's, Anthropic's, Gemini's and Bedrock's APIs on 127.0.0.1, answered from a script.",
+        description="Serve the APIs of OpenAI, Anthropic, Gemini, Bedrock, Cohere, Groq and Ollama on 127.0.0.1, "
+        "answered from a script.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

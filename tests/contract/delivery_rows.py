@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from tests.contract import script
 from tests.contract.frameworks import (
+    test_ag2,
+    test_agent_framework,
     test_agno,
     test_anthropic,
+    test_autogen,
     test_claude_agent_sdk,
     test_crewai,
+    test_dspy,
     test_google,
     test_handwritten,
+    test_haystack,
     test_langchain,
+    test_llama_index,
     test_mcp,
     test_openai_agents,
+    test_openai_runner,
     test_pydantic_ai,
     test_smolagents,
     test_strands,
 )
-from tests.contract.model_sdks import test_bedrock, test_litellm, test_mistral, test_ollama, test_openai
+from tests.contract.model_sdks import test_bedrock, test_chat_sdks, test_litellm, test_mistral, test_ollama, test_openai
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply
@@ -99,9 +106,16 @@ ROWS = (
         # With the line end that print adds it is one character too long: 49,999 are left, and a notice of 72.
     ),
     Row("smolagents, `CodeAgent` whose last value it is", test_smolagents.TestSmolagentsValue, ("smolagents",)),
+    Row("Microsoft Agent Framework", test_agent_framework.TestAgentFramework, ("agent-framework-core",)),
+    Row("AutoGen", test_autogen.TestAutoGen, ("autogen-agentchat",)),
+    Row("AG2", test_ag2.TestAg2, ("ag2",)),
     Row("Agno", test_agno.TestAgno, ("agno",)),
+    Row("LlamaIndex", test_llama_index.TestLlamaIndex, ("llama-index-core",)),
+    Row("DSPy's `ReAct`", test_dspy.TestDSPy, ("dspy",)),
+    Row("Haystack", test_haystack.TestHaystack, ("haystack-ai",)),
     Row("Google's Agent Development Kit", test_google.TestAdk, ("google-adk",)),
     Row("google-genai, automatic function calling", test_google.TestFunctions, ("google-genai",)),
+    Row("OpenAI's tool runner", test_openai_runner.TestOpenAIRunner, ("openai",)),
     Row("Anthropic's tool runner", test_anthropic.TestRunner, ("anthropic",)),
     Row(
         "Claude Agent SDK",
@@ -117,6 +131,12 @@ ROWS = (
     Row("own loop over Bedrock's Converse API", test_bedrock.TestBedrock, ("boto3",)),
     Row("own loop over LiteLLM", test_litellm.TestOverOpenAI, ("litellm",)),
     Row("own loop over Mistral's client", test_mistral.TestMistral, ("mistralai",)),
+    Row("own loop over Groq's client", test_chat_sdks.TestGroq, ("groq",)),
+    Row("own loop over Together's client", test_chat_sdks.TestTogether, ("together",)),
+    Row("own loop over Fireworks' client", test_chat_sdks.TestFireworks, ("fireworks-ai",)),
+    Row("own loop over Hugging Face's client", test_chat_sdks.TestHuggingFace, ("huggingface_hub",)),
+    Row("own loop over Azure AI Inference's client", test_chat_sdks.TestAzure, ("azure-ai-inference",)),
+    Row("own loop over Cohere's client", test_chat_sdks.TestCohere, ("cohere",)),
     Row("own loop over Ollama's client", test_ollama.TestOllama, ("ollama",)),
     Row("own loop over plain HTTP", test_handwritten.TestHandwritten, ()),
     Row("MCP's client", test_mcp.TestMcp2, ("mcp",)),

@@ -32,9 +32,16 @@ print(unwritten.first(importlib.import_module("tests.contract.frameworks.test_ha
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """Return a copy of the checkout without its environments."""
+    """Return a copy of the checkout without its environments, and without its own integration of the example."""
     ignored = shutil.ignore_patterns(".*", "__pycache__")
-    return shutil.copytree(ROOT, tmp_path / "checkout", ignore=ignored, symlinks=True)
+    copy = shutil.copytree(ROOT, tmp_path / "checkout", ignore=ignored, symlinks=True)
+    for name in (ADAPTER, AGENT, CLASS):
+        (copy / name).unlink()
+    environments = copy / "tests" / "environments.toml"
+    rows = re.sub(r"\n\[haystack\][^\n]*\n[^\n]+\n", "", environments.read_text(encoding="utf-8"))
+    environments.write_text(rows, encoding="utf-8")
+    run(copy, "scripts/generate")
+    return copy
 
 
 def run(copy: Path, *command: str, fails: bool = False) -> str:

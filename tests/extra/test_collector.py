@@ -79,7 +79,7 @@ def test_through_a_collector_all_arrives_as_it_is_scraped(
     assert (scraped.keys() - pushed.keys(), pushed.keys() - scraped.keys()) == (set(), set())
     assert scraped == pushed
     names = {dict(labels)["__name__"] for labels in scraped}
-    for metric in (semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_CAP, semconv.RESULT_PRODUCED):
+    for metric in (semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_CAP, semconv.RESULT_DELIVERED):
         assert metric.exposed_name in names
     for metric in (semconv.RESULT_SIZE, semconv.UTILIZATION):
         assert {f"{metric.exposed_name}_{part}" for part in ("bucket", "sum", "count")} <= names

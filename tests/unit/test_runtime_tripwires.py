@@ -17,9 +17,18 @@ from agent_otel._internal import errors
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations import runtimes
+from agent_otel.integrations import runtimes, stores
 from agent_otel.integrations.hooks import Family, Hook
-from agent_otel.integrations.runtimes import celery, hatchet, inngest, langgraph, langgraph_postgres, prefect, restate
+from agent_otel.integrations.runtimes import (
+    celery,
+    hatchet,
+    inngest,
+    langgraph,
+    langgraph_postgres,
+    openai_agents_sessions,
+    prefect,
+    restate,
+)
 from agent_otel.semconv import INPUT
 from tests.unit.measure import hostile
 
@@ -125,6 +134,22 @@ def _inngest_serialised(value: Any) -> None:
     _after(inngest.serialised, Invocation(None, (value,), {}), value, None)
 
 
+def _openai_agents_added(value: Any) -> None:
+    session = _space(session_id=value, session_settings=None)
+    transfer = stores.Transfer()
+    transfer.bytes = 10**9
+    for error in (None, _error()):
+        _after(openai_agents_sessions.added, Invocation(session, (value,), {}, transfer), None, error)
+        _after(openai_agents_sessions.added, Invocation(session, ([value],), {}, transfer), None, error)
+
+
+def _openai_agents_read(value: Any) -> None:
+    session = _space(session_id="s", session_settings=None)
+    transfer = stores.Transfer()
+    transfer.bytes = 10**9
+    _after(openai_agents_sessions.read, Invocation(session, (), {}, transfer), [value], None)
+
+
 def _prefect_task(_: Any) -> None:
     _after(prefect.task, Invocation(None, (_space(),), {}, _visit("prefect")), None, _error())
 
@@ -170,6 +195,8 @@ ROWS: dict[str, Callable[[Any], None]] = {
     "langgraph.put": _langgraph_put,
     "langgraph.put_writes": _langgraph_put_writes,
     "langgraph.serialized": _langgraph_serialized,
+    "openai_agents_sessions.added": _openai_agents_added,
+    "openai_agents_sessions.read": _openai_agents_read,
     "prefect.flow": _prefect_flow,
     "prefect.task": _prefect_task,
     "restate.run": _restate_run,
@@ -185,11 +212,15 @@ SERIALISED = {
         *("recorded", "resumes", "started", "step"),
     },
     "durabletask": {"activity", "externalized", "orchestrator", "stub", "worker"},
+    "google_adk_sessions": {"appended", "bound", "read", "result"},
     "hatchet": {"step_run"},
     "inngest": {"received"},
     "langgraph": {"savers", "writing"},
+    "langgraph_aws": {"put_item", "put_object"},
+    "openai_agents_sessions": {"deserialized", "inserting", "read_rows", "serialized"},
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
+    "strands_sessions": {"appended", "loaded", "read", "written"},
     "temporal": {
         *("activating", "activity", "completing_activity", "completing_workflow", "encoded", "handler"),
         *("validated", "workflow_code", "workflow_worker"),

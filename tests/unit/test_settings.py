@@ -61,6 +61,8 @@ def test_sizes(text: str, expected: int) -> None:
             "disabled_integrations",
             frozenset({"langgraph", "mcp"}),
         ),
+        ("AGENT_OTEL_LABELS", "team=search, tenant", "labels", (("team", "search"), ("tenant", None))),
+        ("AGENT_OTEL_REDACT", "myapp.privacy:Rules.redact", "redact", "myapp.privacy:Rules.redact"),
         ("AGENT_OTEL_FLUSH_ON_SIGTERM", "YES", "flush_on_sigterm", True),
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT", "capture_content", True),
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "EVENT_ONLY", "capture_content", False),
@@ -83,7 +85,14 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("variable", "text"), WRONG.items())
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        *WRONG.items(),
+        *(("AGENT_OTEL_LABELS", text) for text in ("gen_ai.tool.name", "job", "1st", "a-b", "a,b,c,d,e,f")),
+        *(("AGENT_OTEL_REDACT", text) for text in ("redact", "my-app:redact", ":redact")),
+    ],
+)
 def test_a_wrong_value_is_one_warning_and_the_default(
     variable: str, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -149,6 +149,10 @@ _LANGCHAIN: list[Json] = [
 _CONFIG: Json = {"configurable": {"thread_id": "t"}, "metadata": {"lc_agent_name": "a", "thread_id": "t"}}
 
 
+def _output(value: Any) -> Any:
+    return _space(raw_output=value, content=value, blocks=[value], is_error=value, exception=None)
+
+
 def _posted(url: str) -> Callable[[Any], tuple[Any, Json]]:
     return lambda body: (None, {"options": SimpleNamespace(json_data=body, url=url)})
 
@@ -158,8 +162,18 @@ _CLIENT = SimpleNamespace(meta=SimpleNamespace(service_model=SimpleNamespace(ser
 #: Reader -> templates of what it reads, each with the instance and the arguments that carry it.
 REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
     "anthropic.request": [(_ANTHROPIC, _posted("/v1/messages"))],
-    "bedrock.request": [(_BEDROCK, lambda body: (_CLIENT, {"operation_name": "Converse", "api_params": body}))],
+    "azure_inference.request": [(_CHAT, lambda body: (None, body)), (_CHAT, lambda body: (None, {"body": body}))],
+    "bedrock.request": [
+        (_BEDROCK, lambda body: (_CLIENT, {"operation_name": "Converse", "api_params": body})),
+        ({"body": "{}", "modelId": "m"}, lambda body: (_CLIENT, {"operation_name": "InvokeModel", "api_params": body})),
+    ],
     "google_genai.request": [(_GEMINI, lambda body: (None, {"path": "m:generateContent", "request_dict": body}))],
+    **{
+        f"cohere.{reader}": [({"documents": [{"data": {"text": "d"}}], **_CHAT}, lambda body: (None, body))]
+        for reader in ("request", "streamed", "astreamed")
+    },
+    "groq.request": [(_CHAT, _posted("/openai/v1/chat/completions"))],
+    "huggingface_hub.request": [(_CHAT, lambda body: (None, body))],
     "langchain.generated": [
         (_LANGCHAIN, lambda body: (None, {"messages": [_object(m) if type(m) is dict else m for m in body]})),
         (_TOOLS, lambda body: (None, {"messages": [], "tools": body})),
@@ -193,6 +207,16 @@ ELSEWHERE = {
 }
 #: Framework's reader -> what its result is in, where that is an object of the framework's.
 RESULTS: dict[str, Callable[[Any], Any]] = {
+    "ag2.execute": lambda value: _space(result=_space(parts=[_space(content=value)]), error=value),
+    "ag2.tool": lambda value: _space(result=_space(parts=[_space(data=value), value])),
+    "agent_framework.auto_invoke": lambda value: _space(
+        type="function_result", exception=None, items=[_named("Content", type="text", text=value), value]
+    ),
+    "agent_framework.invoke": lambda value: value,
+    "autogen.execute": lambda value: (value, _space(is_error=value, content=value)),
+    "autogen.run": lambda value: value,
+    "openai_agents_live.invoke": lambda value: value,
+    "openai_runner.execute": lambda value: {"output": value},
     "agno._execute": lambda value: _space(status="success", result=value),
     "anthropic._call": lambda value: value,
     "anthropic.run_member": lambda value: {"content": value, "is_error": value},
@@ -212,8 +236,13 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "google_adk.prepared_call": lambda value: value,
     "google_adk.single_call": lambda value: value,
     "google_genai.invoke": lambda value: value,
+    "dspy.tool": lambda value: value,
+    "haystack.tool": lambda value: value,
     "langchain.run": lambda value: value,
     "langchain.tool_node": lambda value: value,
+    "llama_index.inner": _output,
+    "llama_index.outer": lambda value: _space(tool_output=_output(value)),
+    "llama_index.tool": _output,
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
     "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
     "mcp_server._answer": lambda value: _space(content=[_space(text=value)], structured_content=value, is_error=value),
@@ -236,6 +265,33 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
 _ADK_CONTEXT = SimpleNamespace(function_call_id="c", agent_name="a", session=SimpleNamespace(id="s"))
 #: Framework's reader -> instance, arguments and keyword arguments of a call with the value in each place.
 CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
+    "ag2.execute": lambda value: (None, (None, _space(name=value, arguments=value, id=value)), {}),
+    "ag2.tool": lambda value: (None, (_space(name=value, arguments=value, id=value),), {}),
+    "agent_framework.auto_invoke": lambda value: (
+        None,
+        (_space(type="function_call", name="search", arguments=value, call_id=value),),
+        {"tool_map": {"search": None}, "invocation_session": _space(session_id=value)},
+    ),
+    "agent_framework.invoke": lambda value: (_space(name=value, _context_parameter_name=None), (value,), {}),
+    "autogen.execute": lambda value: (
+        None,
+        (_space(name=value, arguments=value, id=value),),
+        {"agent_name": value},
+    ),
+    "autogen.run": lambda value: (_space(name=value), (value,), {}),
+    "openai_agents_live.invoke": lambda value: (
+        None,
+        (),
+        {
+            "function_tool": _space(name=value),
+            "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
+        },
+    ),
+    "openai_runner.execute": lambda value: (
+        None,
+        (None, _space(name=value, arguments=value, call_id=value)),
+        {},
+    ),
     "agno._execute": lambda value: (
         _space(
             function=_space(name=value, _agent=_space(name=value), _team=None, _run_context=_space(session_id=value)),
@@ -308,6 +364,8 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "google_genai.invoke": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
+    "dspy.tool": lambda value: (_space(name=value, func=value, args=value), (), {"a": value}),
+    "haystack.tool": lambda value: (_space(name=value), (), {"a": value}),
     "langchain.run": lambda value: (
         _space(name=value),
         (value,),
@@ -321,6 +379,21 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             {"configurable": {"thread_id": value}, "metadata": {"lc_agent_name": value}},
         ),
         {},
+    ),
+    "llama_index.inner": lambda value: (
+        _space(name=value),
+        (None, _space(metadata=_space(name=value, fn_schema=value)), value),
+        {},
+    ),
+    "llama_index.outer": lambda value: (
+        _space(name=value),
+        (None, _space(tool_name=value, tool_kwargs=value, tool_id=value)),
+        {},
+    ),
+    "llama_index.tool": lambda value: (
+        _space(metadata=_space(name=value, fn_schema=_space(model_fields={"a": None})), ctx_param_name=value),
+        (value,),
+        {"b": value},
     ),
     "mcp.client": lambda value: (None, (value, value), {}),
     "mcp.session": lambda value: (None, (), {"name": value, "arguments": value}),
@@ -378,6 +451,8 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 }
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "ag2.beginning": lambda value: (_space(name=value), (), {}),
+    "agent_framework.preparing": lambda value: (_space(name=value), (), {}),
     "mcp_server.looking_up": lambda value: (None, (value,), {}),
     "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
@@ -393,6 +468,8 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),
         {},
     ),
+    "dspy.cached": lambda value: (None, (), {}, value, None),
+    "haystack.before_span": lambda value: (None, (None, value), {}),
     "langchain_callbacks.ending": lambda value: (None, (value,), {}),
     "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
     "mcp_connections.beginning": lambda _: (_WithoutCode(), (), {}),
@@ -415,6 +492,8 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 #: Functions that read nothing by themselves but an exception, whose class `test_the_class_of_an_exception` reads.
 READ_BY_OTHERS = {
+    "autogen.validating": "an exception",
+    "dspy.formatting": "an exception",
     "agno.message": "agno._execute",
     "anthropic.swallowed": "an exception",
     "dapr_agents.wrapping_error": "an exception",
@@ -436,7 +515,7 @@ def _space(**fields: Any) -> Any:
     return SimpleNamespace(**fields)
 
 
-def _named(name: str, **fields: Any) -> Any:
+def _named(name: str, /, **fields: Any) -> Any:
     made = type(name, (), {})()
     vars(made).update(fields)
     return made
@@ -465,6 +544,14 @@ HOOKS = _readers(frameworks, Hook)
 RUN_READERS = _readers(frameworks, RunReader)
 #: Calls that run an agent, by reader.
 RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
+    "ag2.agent_run": lambda value: [Invocation(_space(name=value), (), {"context": _space(stream=_space(id=value))})],
+    "agent_framework.agent_run": lambda value: [
+        Invocation(_space(name=value), (), {"session": _space(session_id=value)})
+    ],
+    "agent_framework.workflow_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "autogen.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "autogen.team_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "openai_runner.runner_run": lambda _: [Invocation(None, (), {})],
     "agno_runs.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
@@ -490,6 +577,13 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "langgraph.run": lambda value: [
         Invocation(_space(config=None, name=value), (None, config), {})
         for config in (value, {"configurable": value}, {"configurable": {"thread_id": value, "checkpoint_ns": value}})
+    ],
+    "dspy.agent_run": lambda _: [Invocation(None, (), {})],
+    "haystack.agent_run": lambda value: [Invocation(_space(__component_name__=value), (), {})],
+    "llama_index.run": lambda value: [
+        Invocation(_named(kind, name=value, root_agent=given), (), {})
+        for kind in ("BaseWorkflowAgent", "Workflow")
+        for given in (value, None)
     ],
     "openai_agents_runs.run": lambda value: [
         Invocation(None, (_space(name=value), value), more)

@@ -36,6 +36,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.hooks import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -150,8 +151,7 @@ def _replace_text(_: Any, replacement: Replacement, __: Invocation) -> str:
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     if invocation.args:  # the framework does not validate these, and their names are not available
         return False
-    invocation.kwargs = {**invocation.kwargs, **values}
-    return True
+    return inject_by_name(invocation, values)
 
 
 def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -80,12 +80,7 @@ def _handed_back(message: Any) -> ToolResult:
     return ToolResult(fields(message)["content"])
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.kwargs = {**invocation.kwargs, **values}
-    return True
-
-
-run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace, inject=_inject)
+run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace, inject=inject_by_name)
 activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
 
 

@@ -23,6 +23,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.runtimes.google_adk_sessions import SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -63,6 +64,7 @@ ENTRY = Integration(
             Candidate("google.adk.flows.llm_flows.base_llm_flow", Wrap("BaseLlmFlow._call_llm_async", "request")),
             adapter="model_sdks.google_adk",
         ),
+        *SESSIONS,
     ),
 )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.setting_kinds import Secret
 from agent_otel.core import handler
 from agent_otel.core.plain import is_dict, is_text
 from agent_otel.integrations.hooks import Injecting
+from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,9 +4,8 @@ From 0.12 on there are two functions to wrap: produced is read where the SDK inv
 ``_run_single_tool``, after output guardrails. Before that the call is a closure, and ``on_invoke_tool`` itself cannot
 be wrapped because tools are compared by identity; but each call runs in a task of its own, and two functions that
 can be wrapped stand right before and after the handler, the tool guardrails. So there a call begins before the input
-guardrails, is produced when the output guardrails get it, and is handed back when its task is done.
-
-The SDK turns exceptions into text for the model; which exception it was is read on the way to that text.
+guardrails, is produced when the output guardrails get it, and is handed back when its task is done. The SDK turns
+exceptions into text for the model; which exception it was is read on the way to that text.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from agent_otel.core.plain import fields, is_named, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.runtimes.openai_agents_sessions import SESSIONS
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -61,14 +61,10 @@ ENTRY = Integration(
         ),
         Site(
             Candidate(
-                "agents.run",
-                Wrap("AgentRunner.run", "run"),
-                Wrap("AgentRunner.run_sync", "run"),
-                Wrap("AgentRunner.run_streamed", "run"),
+                "agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))
             ),
             adapter="frameworks.openai_agents_runs",
         ),
-        # Where exceptions become text for the model.
         Site(
             Candidate(
                 "agents.tool",
@@ -77,6 +73,11 @@ ENTRY = Integration(
             ),
             Candidate("agents.tool", Wrap("_extract_tool_argument_json_error", "swallowed")),  # up to 0.11
         ),
+        Site(
+            Candidate("agents.realtime.session", Wrap("invoke_function_tool", "invoke")),
+            adapter="frameworks.openai_agents_live",
+        ),
+        *SESSIONS,
     ),
 )
 
@@ -199,8 +200,7 @@ def _swallowed(invocation: Invocation) -> None:
 
 
 def _timed_out(_: Invocation) -> None:
-    error = sys.exc_info()[1]
-    if error is not None:
+    if (error := sys.exc_info()[1]) is not None:
         handler.handler_raised(error, invoke)
 
 

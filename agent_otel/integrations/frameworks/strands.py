@@ -26,6 +26,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.runtimes.strands_sessions import SESSIONS
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ ENTRY = Integration(
             ),
         ),
         Candidate("strands.agent.agent", Wrap("Agent.stream_async", "agent_run")),  # all ways to run an agent pass it
+        *SESSIONS,
     ),
 )
 

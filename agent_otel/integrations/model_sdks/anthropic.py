@@ -157,7 +157,7 @@ def _answer_only(invocation: Invocation, note: str) -> None:
         options.json_data = {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)}
 
 
-def _asks(response: Any) -> bool | None:
+def asks(response: Any) -> bool | None:
     """Return whether a message, or an event of a stream, asks for a tool call, or to go on after a pause."""
     known = fields(response)
     delta = fields(known.get("delta"))
@@ -186,5 +186,5 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 exchange = exchange_of(_body, _changed)
 request = ModelReader(
-    _request, _usage, _asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
+    _request, _usage, asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

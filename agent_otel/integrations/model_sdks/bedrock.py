@@ -1,4 +1,4 @@
-"""Bedrock's Converse API, whole and streamed, through botocore, whose clients send every request at one place."""
+"""Bedrock's Converse and InvokeModel, whole and streamed, through botocore, whose clients send at one place."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import dictionaries, fields, is_dict, is_named, listed, text
+from agent_otel.core.plain import dictionaries, fields, given, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks import bedrock_invoke
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -23,11 +24,11 @@ ENTRY = Integration(
     "bedrock",
     distribution="botocore",
     minimum="1.35",
-    tested="1.44, Converse",
+    tested="1.44, Converse and InvokeModel",
     sites=(Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),),
 )
 
-_OPERATIONS = ("Converse", "ConverseStream")
+_OPERATIONS = ("Converse", "ConverseStream", *bedrock_invoke.OPERATIONS)
 
 
 def _request(invocation: Invocation) -> ModelRequest | None:
@@ -35,6 +36,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if operation not in _OPERATIONS or invocation.instance.meta.service_model.service_name != "bedrock-runtime":
         return None
     params = invocation.arg(1, "api_params")
+    if operation in bedrock_invoke.OPERATIONS:
+        return bedrock_invoke.request(params, _parts)
     return ModelRequest(_parts(params), model=fields(params).get("modelId")) if is_dict(params) else None
 
 
@@ -76,13 +79,17 @@ def _usage(response: Any) -> Usage | None:
     if "usage" in known:
         return read_usage(known["usage"])
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
-    return read_usage(json.loads(payload).get("usage")) if kind == "metadata" and type(payload) is bytes else None
+    if kind == "metadata" and type(payload) is bytes:
+        return read_usage(json.loads(payload).get("usage"))
+    return bedrock_invoke.usage(known)
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     params = invocation.arg(1, "api_params")
     # botocore made this dictionary for this request only, so it is changed in place.
-    if _request(invocation) is not None and type(fields(params).get("messages")) is list:
+    if _invokes(invocation):
+        bedrock_invoke.rewrite(params, view)
+    elif _request(invocation) is not None and type(fields(params).get("messages")) is list:
         messages = params["messages"]
         blocks = (block for message in dictionaries(messages) for block in dictionaries(message.get("content")))
         params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
@@ -91,6 +98,13 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
 def _answer_only(invocation: Invocation, note: str) -> None:
     """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
     params = invocation.arg(1, "api_params")
+    if _invokes(invocation):
+        bedrock_invoke.answer_only(params, note, _answer_without_tools)
+    else:
+        _answer_without_tools(params, note)
+
+
+def _answer_without_tools(params: dict[str, Any], note: str) -> None:
     names = dict[str | None, str | None]()
     params["system"] = [*listed(params.get("system")), {"text": note}]
     params["messages"] = [_in_text(message, names) for message in dictionaries(params["messages"])]
@@ -123,6 +137,9 @@ def _asks(response: Any) -> bool | None:
         names = [text(call.get("name")) or "toolUse" for call in asked if "type" not in call]
         return asks_for(names) or False
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    event = bedrock_invoke.event_of(known)
+    if event is not None:
+        return bedrock_invoke.asks(event)
     if kind != "messageStop" or type(payload) is not bytes:
         return None
     return b"tool_use" in payload
@@ -130,14 +147,28 @@ def _asks(response: Any) -> bool | None:
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
     """Put a visit around the raw events of a stream."""
-    stream: Any = fields(response).get("stream")
+    known = fields(response)
+    stream: Any = given(known.get("stream"), known.get("body"))
     if is_named(stream, "EventStream"):
         stream._event_generator = watched(stream._event_generator, visit)
     return response
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    return None if _request(invocation) is None else ("bedrock", dict(invocation.arg(1, "api_params")))
+    return (
+        None
+        if _invokes(invocation) or _request(invocation) is None
+        else ("bedrock", dict(invocation.arg(1, "api_params")))
+    )
+
+
+def _invokes(invocation: Invocation) -> bool:
+    return invocation.arg(0, "operation_name") in bedrock_invoke.OPERATIONS
+
+
+def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    if _invokes(invocation) and _request(invocation) is not None:
+        bedrock_invoke.reword(invocation.arg(1, "api_params"), reword)
 
 
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
@@ -170,5 +201,5 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     return event
 
 
-exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, apart=_apart)
+exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_apart)
 request = ModelReader(_request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -14,7 +14,7 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks.stainless import exchange_of, is_replayable, watch
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "openai._base_client", Wrap("SyncAPIClient.request", "request"), Wrap("AsyncAPIClient.request", "request")
+        ),
+        Site(
+            Candidate(
+                "openai.lib.responses_tool_runner",
+                *(Wrap(f"{kind}ResponsesToolRunner._execute_function", "execute") for kind in ("", "Async")),
+                *(Wrap(f"{kind}ResponsesToolRunner.iterate", "runner_run") for kind in ("", "Async")),
+            ),
+            adapter="frameworks.openai_runner",
+            minimum="3.45",
         ),
     ),
 )
@@ -55,7 +64,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
-        return ModelRequest(chat(body), model=fields(body).get("model"), must_call=_must_call(fields(body)))
+        return ModelRequest(chat(body), model=fields(body).get("model"), must_call=must_call(fields(body)))
     return responses(body) if path.endswith("/responses") else None
 
 
@@ -106,11 +115,12 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
         _responses(body, items),
         continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
         model=body.get("model"),
-        must_call=_must_call(body),
+        must_call=must_call(body),
     )
 
 
-def _must_call(body: Mapping[str, Any]) -> bool:
+def must_call(body: Mapping[str, Any]) -> bool:
+    """Return True where the model may only call tools."""
     choice = body.get("tool_choice")
     return is_dict(choice) or text(choice) == "required"
 

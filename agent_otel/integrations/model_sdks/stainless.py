@@ -40,18 +40,18 @@ def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None
     """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
     options = invocation.arg(1, "options")
     if not is_replayable(options, invocation):
-        options.json_data = _reworded(options.json_data, reword)
+        options.json_data = reworded(options.json_data, reword)
 
 
-def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
-    """Return a value with other texts; what does not change, and the SDK's objects, are the same."""
+def reworded(value: Any, reword: Callable[[str], str]) -> Any:
+    """Return a value of a request with other texts; what does not change, and the SDK's objects, are the same."""
     if type(value) is str:
         return reword(value)
     if type(value) is list:
-        made: Any = [_reworded(each, reword) for each in value]
+        made: Any = [reworded(each, reword) for each in value]
         return value if all(new is old for new, old in zip(made, value, strict=True)) else made
     if type(value) is dict:
-        made = {name: _reworded(each, reword) for name, each in value.items()}
+        made = {name: reworded(each, reword) for name, each in value.items()}
         return value if all(made[name] is value[name] for name in value) else made
     return value
 

@@ -54,13 +54,13 @@ def _entry(entry: Integration) -> str:
 
 
 def _site(site: Site) -> str:
-    candidates = "".join(map(_candidate, site.candidates))
-    return f"        Site(\n{candidates}            {_options(site, 'adapter', 'minimum', 'beside')}),\n"
+    candidates = ", ".join(map(_candidate, site.candidates))
+    return f"        Site({candidates}, {_options(site, 'adapter', 'minimum', 'beside')}),\n"
 
 
 def _candidate(candidate: Candidate) -> str:
     wraps = ", ".join(f"Wrap({wrap.target!r}, {wrap.reader!r})" for wrap in candidate.wraps)
-    return f"            Candidate({candidate.module!r}, {wraps}),\n"
+    return f"Candidate({candidate.module!r}, {wraps})"
 
 
 def _options(of: Integration | Site, *names: str) -> str:

@@ -8,347 +8,221 @@ from __future__ import annotations
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 INTEGRATIONS = (
+    Integration('ag2', distribution='ag2', minimum='1.2', tested='1.2', packages=('ag2',), sites=(
+        Site(Candidate('ag2.tools.final.function_tool', Wrap('FunctionTool.__call__', 'tool')), adapter='frameworks.ag2'),
+        Site(Candidate('ag2.tools.executor', Wrap('_execute_call', 'execute')), adapter='frameworks.ag2'),
+        Site(Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'beginning')), adapter='frameworks.ag2'),
+    )),
+    Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', packages=('agent_framework',), sites=(
+        Site(Candidate('agent_framework._tools', Wrap('FunctionTool._invoke_function', 'invoke'), Wrap('_auto_invoke_function', 'auto_invoke')), adapter='frameworks.agent_framework'),
+        Site(Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent._prepare_run_context', 'preparing')), adapter='frameworks.agent_framework'),
+        Site(Candidate('agent_framework._workflows._workflow', Wrap('Workflow.run', 'workflow_run')), adapter='frameworks.agent_framework'),
+    )),
     Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', packages=('agno',), sites=(
-        Site(
-            Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')),
-            adapter='frameworks.agno'),
-        Site(
-            Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run')),
-            adapter='frameworks.agno_runs'),
-        Site(
-            Candidate('agno.team.team', Wrap('Team.run', 'run'), Wrap('Team.arun', 'run')),
-            adapter='frameworks.agno_runs'),
-        Site(
-            Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')),
-            adapter='frameworks.agno'),
+        Site(Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), adapter='frameworks.agno'),
+        Site(Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run')), adapter='frameworks.agno_runs'),
+        Site(Candidate('agno.team.team', Wrap('Team.run', 'run'), Wrap('Team.arun', 'run')), adapter='frameworks.agno_runs'),
+        Site(Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')), adapter='frameworks.agno'),
+    )),
+    Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), sites=(
+        Site(Candidate('autogen_core.tools._base', Wrap('BaseTool.__init__', 'tools'), Wrap('BaseTool.run_json', 'validating')), adapter='frameworks.autogen'),
+        Site(Candidate('autogen_agentchat.agents._assistant_agent', Wrap('AssistantAgent._execute_tool_call', 'execute')), adapter='frameworks.autogen'),
+        Site(Candidate('autogen_agentchat.agents._base_chat_agent', Wrap('BaseChatAgent.run', 'agent_run'), Wrap('BaseChatAgent.run_stream', 'agent_run')), adapter='frameworks.autogen'),
+        Site(Candidate('autogen_agentchat.teams._group_chat._base_group_chat', Wrap('BaseGroupChat.run', 'team_run'), Wrap('BaseGroupChat.run_stream', 'team_run')), adapter='frameworks.autogen'),
     )),
     Integration('claude-agent-sdk', distribution='claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', packages=('claude_agent_sdk',), sites=(
-        Site(
-            Candidate('claude_agent_sdk._internal.query', Wrap('Query._handle_sdk_mcp_request', 'request')),
-            adapter='frameworks.claude_agent_sdk'),
-        Site(
-            Candidate('claude_agent_sdk._internal.query', Wrap('Query._read_messages', 'agent_run')),
-            adapter='frameworks.claude_agent_sdk'),
-        Site(
-            Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')),
-            adapter='frameworks.claude_agent_sdk'),
-        Site(
-            Candidate('claude_agent_sdk._internal.client', Wrap('parse_message', 'parsing')),
-            adapter='frameworks.claude_agent_sdk'),
+        Site(Candidate('claude_agent_sdk._internal.query', Wrap('Query._handle_sdk_mcp_request', 'request')), adapter='frameworks.claude_agent_sdk'),
+        Site(Candidate('claude_agent_sdk._internal.query', Wrap('Query._read_messages', 'agent_run')), adapter='frameworks.claude_agent_sdk'),
+        Site(Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
+        Site(Candidate('claude_agent_sdk._internal.client', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
     )),
     Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15', packages=('crewai',), sites=(
-        Site(
-            Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
-            adapter='frameworks.crewai'),
-        Site(
-            Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')),
-            adapter='frameworks.crewai'),
+        Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')), adapter='frameworks.crewai'),
     )),
     Integration('dapr-agents', distribution='dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', packages=('dapr_agents',), sites=(
-        Site(
-            Candidate('dapr_agents.agents.durable', Wrap('DurableAgent.run_tool', 'activity')),
-            adapter='frameworks.dapr_agents'),
-        Site(
-            Candidate('dapr_agents.tool.executor', Wrap('AgentToolExecutor.run_tool', 'run_tool'), Wrap('AgentTool._log_and_raise_error', 'wrapping_error')),
-            adapter='frameworks.dapr_agents'),
-        Site(
-            Candidate('dapr_agents.storage.daprstores.statestore', Wrap('DaprStateStore.save_state', 'saved')),
-            adapter='runtimes.dapr_agents'),
+        Site(Candidate('dapr_agents.agents.durable', Wrap('DurableAgent.run_tool', 'activity')), adapter='frameworks.dapr_agents'),
+        Site(Candidate('dapr_agents.tool.executor', Wrap('AgentToolExecutor.run_tool', 'run_tool'), Wrap('AgentTool._log_and_raise_error', 'wrapping_error')), adapter='frameworks.dapr_agents'),
+        Site(Candidate('dapr_agents.storage.daprstores.statestore', Wrap('DaprStateStore.save_state', 'saved')), adapter='runtimes.dapr_agents'),
+    )),
+    Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', packages=('dspy',), sites=(
+        Site(Candidate('dspy.adapters.types.tool', Wrap('Tool.__call__', 'tool'), Wrap('Tool.acall', 'tool')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.predict.react', Wrap('ReAct.forward', 'agent_run'), Wrap('ReAct.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.clients.base_lm', Wrap('BaseLM.__call__', 'request'), Wrap('BaseLM.acall', 'request')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.clients.execution', Wrap('_cached', 'cached')), adapter='frameworks.dspy'),
     )),
     Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), sites=(
-        Site(
-            Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')),
-            Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')),
-            adapter='frameworks.google_adk'),
-        Site(
-            Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')),
-            adapter='frameworks.google_adk'),
-        Site(
-            Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')),
-            adapter='frameworks.google_adk', minimum='2.10'),
-        Site(
-            Candidate('google.adk.flows.llm_flows.base_llm_flow', Wrap('BaseLlmFlow._call_llm_async', 'request')),
-            adapter='model_sdks.google_adk'),
+        Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')), adapter='frameworks.google_adk'),
+        Site(Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')), adapter='frameworks.google_adk'),
+        Site(Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')), adapter='frameworks.google_adk', minimum='2.10'),
+        Site(Candidate('google.adk.flows.llm_flows.base_llm_flow', Wrap('BaseLlmFlow._call_llm_async', 'request')), adapter='model_sdks.google_adk'),
+        Site(Candidate('google.adk.sessions.database_session_service', Wrap('DatabaseSessionService.append_event', 'appended'), Wrap('DatabaseSessionService.get_session', 'read')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
+        Site(Candidate('google.adk.sessions.schemas.shared', Wrap('DynamicJSON.process_bind_param', 'bound'), Wrap('DynamicJSON.process_result_value', 'result')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
+    )),
+    Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', packages=('haystack',), sites=(
+        Site(Candidate('haystack.tools.tool', Wrap('Tool.invoke', 'tool'), Wrap('Tool.invoke_async', 'tool')), adapter='frameworks.haystack'),
+        Site(Candidate('haystack.components.agents.tool_calling', Wrap('_create_tool_span', 'before_span')), adapter='frameworks.haystack'),
+        Site(Candidate('haystack.components.agents.agent', Wrap('Agent.run', 'agent_run'), Wrap('Agent.run_async', 'agent_run')), adapter='frameworks.haystack'),
     )),
     Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', packages=('langchain_core',), sites=(
-        Site(
-            Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('BaseTool._parse_input', 'parsing'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')),
-            adapter='frameworks.langchain'),
-        Site(
-            Candidate('langchain_core.callbacks.manager', Wrap('CallbackManagerForToolRun.get_child', 'started'), Wrap('AsyncCallbackManagerForToolRun.get_child', 'started'), Wrap('CallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('CallbackManagerForToolRun.on_tool_error', 'failing'), Wrap('AsyncCallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('AsyncCallbackManagerForToolRun.on_tool_error', 'failing')),
-            adapter='frameworks.langchain_callbacks', beside=('langfuse.langchain.CallbackHandler', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')),
-        Site(
-            Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._iter_v2_events', 'events'), Wrap('BaseChatModel._aiter_v2_events', 'events'), Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')),
-            Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')),
-            Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')),
-            adapter='model_sdks.langchain'),
+        Site(Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('BaseTool._parse_input', 'parsing'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')), adapter='frameworks.langchain'),
+        Site(Candidate('langchain_core.callbacks.manager', Wrap('CallbackManagerForToolRun.get_child', 'started'), Wrap('AsyncCallbackManagerForToolRun.get_child', 'started'), Wrap('CallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('CallbackManagerForToolRun.on_tool_error', 'failing'), Wrap('AsyncCallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('AsyncCallbackManagerForToolRun.on_tool_error', 'failing')), adapter='frameworks.langchain_callbacks', beside=('langfuse.langchain.CallbackHandler', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')),
+        Site(Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._iter_v2_events', 'events'), Wrap('BaseChatModel._aiter_v2_events', 'events'), Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), adapter='model_sdks.langchain'),
+    )),
+    Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), sites=(
+        Site(Candidate('llama_index.core.agent.workflow.base_agent', Wrap('BaseWorkflowAgent._call_tool', 'inner'), Wrap('BaseWorkflowAgent.call_tool', 'outer')), adapter='frameworks.llama_index'),
+        Site(Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')), adapter='frameworks.llama_index'),
+        Site(Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')), adapter='frameworks.llama_index'),
+        Site(Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')), adapter='frameworks.llama_index'),
     )),
     Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), sites=(
-        Site(
-            Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')),
-            adapter='frameworks.mcp'),
-        Site(
-            Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning')),
-            adapter='frameworks.mcp_connections'),
-        Site(
-            Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')),
-            adapter='frameworks.mcp_connections'),
-        Site(
-            Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')),
-            adapter='frameworks.mcp_connections'),
-        Site(
-            Candidate('mcp.client.sse', Wrap('sse_client', 'subscribing')),
-            adapter='frameworks.mcp_connections'),
-        Site(
-            Candidate('mcp.server.stdio', Wrap('stdio_server', 'serving')),
-            adapter='frameworks.mcp_connections'),
-        Site(
-            Candidate('mcp.client.client', Wrap('Client.call_tool', 'client')),
-            adapter='frameworks.mcp', minimum='2.0'),
-        Site(
-            Candidate('mcp.server.lowlevel.server', Wrap('Server.get_request_handler', 'looking_up')),
-            Candidate('mcp.server.lowlevel.server', Wrap('Server._handle_request', 'handled'), Wrap('RequestResponder.respond', 'responding')),
-            adapter='frameworks.mcp_server'),
-        Site(
-            Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._compose_server_middleware', 'composing'), Wrap('ServerRunner._serialize', 'serialising')),
-            adapter='frameworks.mcp_server', minimum='2.0'),
+        Site(Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')), adapter='frameworks.mcp'),
+        Site(Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning')), adapter='frameworks.mcp_connections'),
+        Site(Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')), adapter='frameworks.mcp_connections'),
+        Site(Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')), adapter='frameworks.mcp_connections'),
+        Site(Candidate('mcp.client.sse', Wrap('sse_client', 'subscribing')), adapter='frameworks.mcp_connections'),
+        Site(Candidate('mcp.server.stdio', Wrap('stdio_server', 'serving')), adapter='frameworks.mcp_connections'),
+        Site(Candidate('mcp.client.client', Wrap('Client.call_tool', 'client')), adapter='frameworks.mcp', minimum='2.0'),
+        Site(Candidate('mcp.server.lowlevel.server', Wrap('Server.get_request_handler', 'looking_up')), Candidate('mcp.server.lowlevel.server', Wrap('Server._handle_request', 'handled'), Wrap('RequestResponder.respond', 'responding')), adapter='frameworks.mcp_server'),
+        Site(Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._compose_server_middleware', 'composing'), Wrap('ServerRunner._serialize', 'serialising')), adapter='frameworks.mcp_server', minimum='2.0'),
     )),
     Integration('fastmcp', distribution='fastmcp', minimum='3.0', tested='3.0 and 4.1', packages=('fastmcp',), sites=(
-        Site(
-            Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')),
-            adapter='frameworks.mcp'),
-        Site(
-            Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')),
-            Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')),
-            adapter='frameworks.mcp_server'),
+        Site(Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')), adapter='frameworks.mcp'),
+        Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')), adapter='frameworks.mcp_server'),
     )),
     Integration('openai-agents', distribution='openai-agents', minimum='0.7', packages=('agents',), sites=(
-        Site(
-            Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')),
-            Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')),
-            Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')),
-            Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')),
-            adapter='frameworks.openai_agents'),
-        Site(
-            Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')),
-            adapter='frameworks.openai_agents_runs'),
-        Site(
-            Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')),
-            Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')),
-            adapter='frameworks.openai_agents'),
+        Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')), adapter='frameworks.openai_agents'),
+        Site(Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')), adapter='frameworks.openai_agents_runs'),
+        Site(Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')), Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')), adapter='frameworks.openai_agents'),
+        Site(Candidate('agents.realtime.session', Wrap('invoke_function_tool', 'invoke')), adapter='frameworks.openai_agents_live'),
+        Site(Candidate('agents.memory.sqlite_session', Wrap('SQLiteSession._insert_items', 'inserting'), Wrap('SQLiteSession.get_items', 'read_rows')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read_rows')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
+        Site(Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
     )),
     Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68', packages=('pydantic_ai',), sites=(
-        Site(
-            Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')),
-            adapter='frameworks.pydantic_ai'),
-        Site(
-            Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')),
-            adapter='frameworks.pydantic_ai'),
+        Site(Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')), adapter='frameworks.pydantic_ai'),
+        Site(Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')), adapter='frameworks.pydantic_ai'),
     )),
     Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', packages=('smolagents',), sites=(
-        Site(
-            Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')),
-            adapter='frameworks.smolagents'),
-        Site(
-            Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')),
-            adapter='frameworks.smolagents'),
-        Site(
-            Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool')),
-            adapter='frameworks.smolagents'),
-        Site(
-            Candidate('smolagents.local_python_executor', Wrap('timeout', 'in_thread')),
-            adapter='frameworks.smolagents'),
+        Site(Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')), adapter='frameworks.smolagents'),
+        Site(Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')), adapter='frameworks.smolagents'),
+        Site(Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool')), adapter='frameworks.smolagents'),
+        Site(Candidate('smolagents.local_python_executor', Wrap('timeout', 'in_thread')), adapter='frameworks.smolagents'),
     )),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), sites=(
-        Site(
-            Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')),
-            Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned')),
-            adapter='frameworks.strands'),
-        Site(
-            Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')),
-            adapter='frameworks.strands'),
+        Site(Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')), Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned')), adapter='frameworks.strands'),
+        Site(Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')), adapter='frameworks.strands'),
+        Site(Candidate('strands.session.repository_session_manager', Wrap('RepositorySessionManager.append_message', 'appended'), Wrap('RepositorySessionManager.initialize', 'read')), adapter='runtimes.strands_sessions'),
+        Site(Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')), adapter='runtimes.strands_sessions'),
     )),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), sites=(
-        Site(
-            Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')),
-            adapter='model_sdks.anthropic'),
-        Site(
-            Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('BaseSyncToolRunner._run_toolset_member', 'run_member'), Wrap('BaseAsyncToolRunner._run_toolset_member', 'run_member'), Wrap('tool_error_content', 'swallowed')),
-            Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked')),
-            adapter='frameworks.anthropic'),
+        Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.anthropic'),
+        Site(Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('BaseSyncToolRunner._run_toolset_member', 'run_member'), Wrap('BaseAsyncToolRunner._run_toolset_member', 'run_member'), Wrap('tool_error_content', 'swallowed')), Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked')), adapter='frameworks.anthropic'),
     )),
-    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse', packages=('botocore',), sites=(
-        Site(
-            Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')),
-            adapter='model_sdks.bedrock'),
+    Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), sites=(
+        Site(Candidate('azure.ai.inference._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
+        Site(Candidate('azure.ai.inference.aio._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
+    )),
+    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel', packages=('botocore',), sites=(
+        Site(Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
+    )),
+    Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', packages=('cohere',), sites=(
+        Site(Candidate('cohere.v2.raw_client', Wrap('RawV2Client.chat', 'request'), Wrap('AsyncRawV2Client.chat', 'request'), Wrap('RawV2Client.chat_stream', 'streamed'), Wrap('AsyncRawV2Client.chat_stream', 'astreamed')), adapter='model_sdks.cohere'),
+    )),
+    Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', packages=('fireworks',), sites=(
+        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
     )),
     Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), sites=(
-        Site(
-            Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')),
-            adapter='model_sdks.google_genai'),
-        Site(
-            Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')),
-            adapter='frameworks.google_genai'),
+        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
+        Site(Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')), adapter='frameworks.google_genai'),
+    )),
+    Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(
+        Site(Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.groq'),
+    )),
+    Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', packages=('huggingface_hub',), sites=(
+        Site(Candidate('huggingface_hub.inference._client', Wrap('InferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
+        Site(Candidate('huggingface_hub.inference._generated._async_client', Wrap('AsyncInferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
     )),
     Integration('litellm', distribution='litellm', minimum='1.70', tested='1.106', packages=('litellm',), sites=(
-        Site(
-            Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')),
-            adapter='model_sdks.litellm'),
-        Site(
-            Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')),
-            adapter='model_sdks.litellm'),
+        Site(Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')), adapter='model_sdks.litellm'),
+        Site(Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')), adapter='model_sdks.litellm'),
     )),
     Integration('mistralai', distribution='mistralai', minimum='1.0', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
-        Site(
-            Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')),
-            Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')),
-            adapter='model_sdks.mistral'),
-        Site(
-            Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')),
-            Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')),
-            adapter='model_sdks.mistral'),
+        Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),
+        Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
     )),
     Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), sites=(
-        Site(
-            Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')),
-            adapter='model_sdks.ollama'),
+        Site(Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')), adapter='model_sdks.ollama'),
     )),
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), sites=(
-        Site(
-            Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')),
-            adapter='model_sdks.openai'),
+        Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
+        Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), adapter='frameworks.openai_runner', minimum='3.45'),
+    )),
+    Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(
+        Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
     )),
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), sites=(
-        Site(
-            Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')),
-            adapter='runtimes.aws_durable'),
+        Site(Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')), adapter='runtimes.aws_durable'),
     )),
     Integration('celery', distribution='celery', minimum='5.3', tested='5.7, memory broker', packages=('celery',), sites=(
-        Site(
-            Candidate('celery.app.trace', Wrap('build_tracer', 'tracer')),
-            adapter='runtimes.celery'),
-        Site(
-            Candidate('celery.loaders.base', Wrap('BaseLoader.on_task_init', 'starting')),
-            adapter='runtimes.celery'),
-        Site(
-            Candidate('celery.backends.base', Wrap('Backend.encode', 'encoded')),
-            adapter='runtimes.celery'),
-        Site(
-            Candidate('kombu.serialization', Wrap('loads', 'decoded')),
-            adapter='runtimes.celery'),
-        Site(
-            Candidate('kombu.messaging', Wrap('Producer._prepare', 'encoded'), Wrap('Producer._publish', 'published')),
-            adapter='runtimes.celery'),
+        Site(Candidate('celery.app.trace', Wrap('build_tracer', 'tracer')), adapter='runtimes.celery'),
+        Site(Candidate('celery.loaders.base', Wrap('BaseLoader.on_task_init', 'starting')), adapter='runtimes.celery'),
+        Site(Candidate('celery.backends.base', Wrap('Backend.encode', 'encoded')), adapter='runtimes.celery'),
+        Site(Candidate('kombu.serialization', Wrap('loads', 'decoded')), adapter='runtimes.celery'),
+        Site(Candidate('kombu.messaging', Wrap('Producer._prepare', 'encoded'), Wrap('Producer._publish', 'published')), adapter='runtimes.celery'),
     )),
     Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), sites=(
-        Site(
-            Candidate('dapr.ext.workflow._durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_ActivityExecutor.execute_async', 'activity'), Wrap('_OrchestrationExecutor.execute', 'workflow'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub')),
-            adapter='runtimes.dapr'),
+        Site(Candidate('dapr.ext.workflow._durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_ActivityExecutor.execute_async', 'activity'), Wrap('_OrchestrationExecutor.execute', 'workflow'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub')), adapter='runtimes.dapr'),
     )),
     Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), sites=(
-        Site(
-            Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')),
-            Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')),
-            adapter='runtimes.dbos'),
-        Site(
-            Candidate('dbos._outcome', Wrap('Immediate._intercept', 'step'), Wrap('Pending._wrap', 'asynchronous_step')),
-            adapter='runtimes.dbos'),
-        Site(
-            Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')),
-            Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')),
-            Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')),
-            adapter='runtimes.dbos'),
+        Site(Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), adapter='runtimes.dbos'),
+        Site(Candidate('dbos._outcome', Wrap('Immediate._intercept', 'step'), Wrap('Pending._wrap', 'asynchronous_step')), adapter='runtimes.dbos'),
+        Site(Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')), Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), adapter='runtimes.dbos'),
     )),
     Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), sites=(
-        Site(
-            Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')),
-            adapter='runtimes.durabletask'),
+        Site(Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')), adapter='runtimes.durabletask'),
     )),
     Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", packages=('hatchet_sdk',), sites=(
-        Site(
-            Candidate('hatchet_sdk.worker.runner.runner', Wrap('Runner.handle_start_step_run', 'step_run'), Wrap('Runner.serialize_output', 'serialised'), Wrap('Task.call', 'task'), Wrap('Task.aio_call', 'task')),
-            adapter='runtimes.hatchet'),
+        Site(Candidate('hatchet_sdk.worker.runner.runner', Wrap('Runner.handle_start_step_run', 'step_run'), Wrap('Runner.serialize_output', 'serialised'), Wrap('Task.call', 'task'), Wrap('Task.aio_call', 'task')), adapter='runtimes.hatchet'),
     )),
     Integration('inngest', distribution='inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', packages=('inngest',), sites=(
-        Site(
-            Candidate('inngest._internal.execution_lib.v0', Wrap('ExecutionV0.report_step', 'reported'), Wrap('ExecutionV0Sync.report_step', 'reported'), Wrap('ReportedStep.__aexit__', 'ended'), Wrap('ReportedStepSync.__exit__', 'ended')),
-            adapter='runtimes.inngest'),
-        Site(
-            Candidate('inngest._internal.function', Wrap('Function.call', 'call'), Wrap('Function.call_sync', 'call')),
-            adapter='runtimes.inngest'),
-        Site(
-            Candidate('inngest._internal.comm_lib.models', Wrap('_prep_call_result', 'preparing'), Wrap('transforms.dump_json', 'serialised'), Wrap('server_lib.ServerRequest.from_raw', 'received')),
-            adapter='runtimes.inngest'),
+        Site(Candidate('inngest._internal.execution_lib.v0', Wrap('ExecutionV0.report_step', 'reported'), Wrap('ExecutionV0Sync.report_step', 'reported'), Wrap('ReportedStep.__aexit__', 'ended'), Wrap('ReportedStepSync.__exit__', 'ended')), adapter='runtimes.inngest'),
+        Site(Candidate('inngest._internal.function', Wrap('Function.call', 'call'), Wrap('Function.call_sync', 'call')), adapter='runtimes.inngest'),
+        Site(Candidate('inngest._internal.comm_lib.models', Wrap('_prep_call_result', 'preparing'), Wrap('transforms.dump_json', 'serialised'), Wrap('server_lib.ServerRequest.from_raw', 'received')), adapter='runtimes.inngest'),
     )),
     Integration('langgraph', distribution='langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), sites=(
-        Site(
-            Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')),
-            Candidate('langgraph.pregel', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')),
-            adapter='frameworks.langgraph'),
-        Site(
-            Candidate('langgraph.pregel._loop', Wrap('PregelLoop.put_writes', 'writing')),
-            Candidate('langgraph.pregel.loop', Wrap('PregelLoop.put_writes', 'writing')),
-            adapter='runtimes.langgraph'),
-        Site(
-            Candidate('langgraph.prebuilt.tool_node', Wrap('ToolNode._run_one', 'tool_node'), Wrap('ToolNode._arun_one', 'tool_node')),
-            adapter='frameworks.langchain'),
+        Site(Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')), Candidate('langgraph.pregel', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')), adapter='frameworks.langgraph'),
+        Site(Candidate('langgraph.pregel._loop', Wrap('PregelLoop.put_writes', 'writing')), Candidate('langgraph.pregel.loop', Wrap('PregelLoop.put_writes', 'writing')), adapter='runtimes.langgraph'),
+        Site(Candidate('langgraph.prebuilt.tool_node', Wrap('ToolNode._run_one', 'tool_node'), Wrap('ToolNode._arun_one', 'tool_node')), adapter='frameworks.langchain'),
     )),
     Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', sites=(
-        Site(
-            Candidate('langgraph.checkpoint.base', Wrap('BaseCheckpointSaver.__init__', 'savers')),
-            adapter='runtimes.langgraph'),
+        Site(Candidate('langgraph.checkpoint.base', Wrap('BaseCheckpointSaver.__init__', 'savers')), adapter='runtimes.langgraph'),
+    )),
+    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
+        Site(Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')), adapter='runtimes.langgraph_aws'),
     )),
     Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', sites=(
-        Site(
-            Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')),
-            adapter='runtimes.langgraph_postgres'),
+        Site(Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')), adapter='runtimes.langgraph_postgres'),
     )),
     Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), sites=(
-        Site(
-            Candidate('prefect.task_engine', Wrap('SyncTaskRunEngine.call_task_fn', 'task'), Wrap('AsyncTaskRunEngine.call_task_fn', 'task')),
-            adapter='runtimes.prefect'),
-        Site(
-            Candidate('prefect.flow_engine', Wrap('FlowRunEngine.call_flow_fn', 'flow'), Wrap('AsyncFlowRunEngine.call_flow_fn', 'flow'), Wrap('FlowRunEngine.handle_success', 'flow_success'), Wrap('AsyncFlowRunEngine.handle_success', 'flow_success')),
-            adapter='runtimes.prefect'),
-        Site(
-            Candidate('prefect.results', Wrap('ResultRecord.serialize', 'serialised'), Wrap('ResultRecord.serialize_result', 'serialised'), Wrap('ResultStore._persist_result_record', 'storing'), Wrap('ResultStore._apersist_result_record', 'storing')),
-            adapter='runtimes.prefect'),
-        Site(
-            Candidate('prefect.client.orchestration._flow_runs.client', Wrap('FlowRunClient.create_flow_run', 'created'), Wrap('FlowRunAsyncClient.create_flow_run', 'created')),
-            adapter='runtimes.prefect'),
+        Site(Candidate('prefect.task_engine', Wrap('SyncTaskRunEngine.call_task_fn', 'task'), Wrap('AsyncTaskRunEngine.call_task_fn', 'task')), adapter='runtimes.prefect'),
+        Site(Candidate('prefect.flow_engine', Wrap('FlowRunEngine.call_flow_fn', 'flow'), Wrap('AsyncFlowRunEngine.call_flow_fn', 'flow'), Wrap('FlowRunEngine.handle_success', 'flow_success'), Wrap('AsyncFlowRunEngine.handle_success', 'flow_success')), adapter='runtimes.prefect'),
+        Site(Candidate('prefect.results', Wrap('ResultRecord.serialize', 'serialised'), Wrap('ResultRecord.serialize_result', 'serialised'), Wrap('ResultStore._persist_result_record', 'storing'), Wrap('ResultStore._apersist_result_record', 'storing')), adapter='runtimes.prefect'),
+        Site(Candidate('prefect.client.orchestration._flow_runs.client', Wrap('FlowRunClient.create_flow_run', 'created'), Wrap('FlowRunAsyncClient.create_flow_run', 'created')), adapter='runtimes.prefect'),
     )),
     Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', packages=('restate',), sites=(
-        Site(
-            Candidate('restate.server_context', Wrap('ServerInvocationContext.create_run_coroutine', 'run'), Wrap('ServerInvocationContext.enter', 'invocation'), Wrap('invoke_handler', 'handler'), Wrap('VMWrapper.sys_run', 'registered'), Wrap('VMWrapper.propose_run_completion_success', 'success'), Wrap('VMWrapper.propose_run_completion_failure', 'failure'), Wrap('VMWrapper.propose_run_completion_transient', 'failure'), Wrap('VMWrapper.propose_run_completion_transient_with_delay_override', 'failure'), Wrap('VMWrapper.sys_set_state', 'state')),
-            adapter='runtimes.restate'),
+        Site(Candidate('restate.server_context', Wrap('ServerInvocationContext.create_run_coroutine', 'run'), Wrap('ServerInvocationContext.enter', 'invocation'), Wrap('invoke_handler', 'handler'), Wrap('VMWrapper.sys_run', 'registered'), Wrap('VMWrapper.propose_run_completion_success', 'success'), Wrap('VMWrapper.propose_run_completion_failure', 'failure'), Wrap('VMWrapper.propose_run_completion_transient', 'failure'), Wrap('VMWrapper.propose_run_completion_transient_with_delay_override', 'failure'), Wrap('VMWrapper.sys_set_state', 'state')), adapter='runtimes.restate'),
     )),
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', packages=('temporalio',), sites=(
-        Site(
-            Candidate('temporalio.worker._activity', Wrap('_ActivityWorker._handle_start_activity_task', 'activity'), Wrap('_ActivityInboundImpl.execute_activity', 'handler')),
-            adapter='runtimes.temporal'),
-        Site(
-            Candidate('temporalio.worker._workflow', Wrap('_WorkflowWorker._handle_activation', 'activating'), Wrap('_WorkflowWorker.__init__', 'workflow_worker'), Wrap('_RunningWorkflow.activate', 'workflow_code')),
-            adapter='runtimes.temporal'),
-        Site(
-            Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')),
-            adapter='runtimes.temporal'),
+        Site(Candidate('temporalio.worker._activity', Wrap('_ActivityWorker._handle_start_activity_task', 'activity'), Wrap('_ActivityInboundImpl.execute_activity', 'handler')), adapter='runtimes.temporal'),
+        Site(Candidate('temporalio.worker._workflow', Wrap('_WorkflowWorker._handle_activation', 'activating'), Wrap('_WorkflowWorker.__init__', 'workflow_worker'), Wrap('_RunningWorkflow.activate', 'workflow_code')), adapter='runtimes.temporal'),
+        Site(Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')), adapter='runtimes.temporal'),
     )),
 )

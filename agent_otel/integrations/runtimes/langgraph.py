@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_named, is_text, listed, modules_of, text
+from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
 from agent_otel.core.types import Payload, Step
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.stores import refusal
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 class _Saving:
     """Totals of the payloads that one call of a saver's method has serialised so far."""
 
-    __slots__ = ("blobs", "inline", "saver", "seen", "whole")
+    __slots__ = ("blobs", "inline", "items", "saver", "seen", "whole")
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
@@ -94,6 +95,8 @@ class _Saving:
         self.blobs = 0
         self.inline = 0
         self.whole = False
+        #: Bytes and variant of each item of a database that has a cap of an item.
+        self.items: list[tuple[int, str]] = []
 
 
 open_saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", default=None)
@@ -146,7 +149,13 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
         written.setdefault(channel, []).append(each)
     stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
     node = _node(task_id, invocation.arg(3, "task_path") or "")
-    _report(saving, OUTPUT, config, node, stored, _namespace(config), error)
+    kind, items = (
+        _namespace(config),
+        [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)],
+    )
+    for item in items[:-1]:
+        _report(saving, OUTPUT, config, node, item, f"{kind} {','.join(item)}", None)
+    _report(saving, OUTPUT, config, node, items[-1] if items else stored, kind, error)
 
 
 def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
@@ -160,12 +169,12 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
 ) -> None:
     if not saving.seen:
         return
-    refused = _refusal(error) if error is not None else None
-    variant = _variant(saving)
+    refused = None if error is None else refusal(error)
+    size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
     if error is None or refused:
         _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
-    carried = Payload(direction, saving.blobs + saving.inline, value=stored, kind=kind)
+    carried = Payload(direction, size, value=stored, kind=kind)
     handler.payload(step, carried, refused=refused)
 
 
@@ -184,12 +193,6 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
     limit = getattr(getattr(saver, "conn", None), "getlimit", None)
     if limit is not None:
         discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
-
-
-def _refusal(error: BaseException) -> str | None:
-    """Return the message of SQLite or PostgreSQL if the database refused a value as too large."""
-    said = str(error) if is_named(error, "ProgramLimitExceeded", "DataError") else ""
-    return said if is_named(error, "ProgramLimitExceeded") or "too big" in said else None
 
 
 # --- names -----------------------------------------------------------------------------------------------------------

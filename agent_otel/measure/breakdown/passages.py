@@ -48,8 +48,10 @@ def prints(texts: Iterable[str]) -> set[int]:
 
 def hashes(pieces: Sequence[str]) -> set[int]:
     """Return the hashes of passages, and of the blocks of long ones."""
-    found = {hash(piece) & MASK for piece in pieces if SHORTEST <= len(piece) <= LONGEST}
-    for piece in pieces:
+    # JSON repeats its keys and its punctuation: a set drops most pieces before the interpreter looks at them.
+    distinct = [piece for piece in set(pieces) if len(piece) >= SHORTEST]
+    found = {hash(piece) & MASK for piece in distinct if len(piece) <= LONGEST}
+    for piece in distinct:
         if len(piece) > LONGEST:
             found.update([hash(block) & MASK for block in blocks(piece) if len(block) >= SHORTEST])
     return found

@@ -27,6 +27,12 @@ _MIDDLE: Final = 96
 _TAIL: Final = 320
 _WINDOW: Final = _HEAD + _MIDDLE + _TAIL
 
+#: First characters of texts that may be cut by their shape, and the first of those that are half a character.
+_SHAPED: Final = too_large.STARTS | frozenset(head_and_tail.STARTS) | frozenset("{[(")
+_HALF: Final = "\ud800"
+_STEMS: Final = markers.STEMS
+_KNOWN_CAPS: Final = markers.KNOWN_CAPS
+
 _AROUND: Final = 128  # characters by which a marker may reach out of them
 _MOST_BLOCKS: Final = 64
 _LONGEST_WHOLE: Final = 64
@@ -95,7 +101,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     else:
         middle = (length - _MIDDLE) // 2
         window = "".join((text[:_HEAD], text[middle : middle + _MIDDLE], text[-_TAIL:]))
-    for stem in markers.STEMS:
+    for stem in _STEMS:
         if stem in window:
             cut = _confirmed(text, length)
             if cut is not None:
@@ -105,7 +111,21 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
         whole = markers.WHOLE.get(text.strip())
         if whole is not None:
             return Cut(whole.reason, whole.project)
-    return _shape_cut(text, length, size_bytes) if length else None
+        if not length:
+            return None
+    first, last = text[0], text[-1]
+    # Python finds a single letter in a text at next to no cost, and most texts end here.
+    if (
+        first in _SHAPED
+        or "[" in (text if length <= head_and_tail.MOST_BYTES else window)
+        or "{" in window
+        or last >= _HALF
+        or length in _KNOWN_CAPS
+        or size_bytes in _KNOWN_CAPS
+        or first.isspace()
+    ):
+        return _shape_cut(text, length, size_bytes)
+    return None
 
 
 def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_otel.messages.exchange.anthropic import Anthropic, Bedrock
 from agent_otel.messages.exchange.gemini import Gemini
-from agent_otel.messages.exchange.openai import Chat, Mistral, Ollama, Responses
+from agent_otel.messages.exchange.openai import Chat, Cohere, Mistral, Ollama, Responses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,4 +21,5 @@ FORMATS: Final[Mapping[str, Format]] = {
     "gemini": Gemini(),
     "mistral": Mistral(),
     "ollama": Ollama(),
+    "cohere": Cohere(),
 }

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions and Responses, and the providers with nearly the same shape: Mistral and Ollama."""
+"""OpenAI's chat completions and Responses, and the providers with nearly the same shape: Mistral, Ollama and Cohere."""
 
 from __future__ import annotations
 
@@ -139,6 +139,22 @@ class Ollama(Chat):
                 if text(delta.get(key)):
                     message[key] = message.get(key, "") + delta[key]
         return {"message": {"role": "assistant", **message, **({"tool_calls": calls} if calls else {})}}
+
+
+class Cohere(Chat):
+    """Whole responses of Cohere's chat, version 2: no choices, and its own words for the choice of tools."""
+
+    def takes(self, body: Mapping[str, Any], name: str) -> bool:
+        """Return True unless the tool is there, or calls are switched off."""
+        return body.get("tool_choice") != "NONE" and super().takes(body, name)
+
+    def closed(self, body: Mapping[str, Any]) -> Body:
+        """Switch tool calls off."""
+        return {**body, "tool_choice": "NONE"}
+
+    @staticmethod
+    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
+        return fields(response.get("message"))
 
 
 _CREATED: Final = ("response.created", "response.in_progress", "response.queued")

@@ -6,13 +6,13 @@ import base64
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel._internal.setting_kinds import keys_of
 from agent_otel.remedies.claim_check.stores.base import library
+from agent_otel.settings.kinds import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel._internal.setting_kinds import Secret
+    from agent_otel.settings.kinds import Secret
 
 PLAIN: Final = "plain"
 """Word after the keys in the setting: results stored without encryption stay readable."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
 from agent_otel._internal.daemon_pool import Workers
-from agent_otel._internal.setting_kinds import KEYS
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.policy import report
@@ -23,6 +22,7 @@ from agent_otel.remedies.claim_check.references import BadReferenceError, Refere
 from agent_otel.remedies.claim_check.serialization import BINARY
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError, open_store
 from agent_otel.remedies.claim_check.stores.base import said
+from agent_otel.settings.kinds import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from agent_otel._internal import errors
-from agent_otel._internal.setting_kinds import Secret, keys_of
 from agent_otel.core import execution_context
+from agent_otel.settings.kinds import Secret, keys_of
 
 #: A longer key segment is replaced by its digest. Five segments of this length and the other fields fit a header of 1
 #: KiB.

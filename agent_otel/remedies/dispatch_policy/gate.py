@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel._internal.setting_kinds import Secret
 from agent_otel.core import execution_context, step_visit
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
 from agent_otel.remedies.dispatch_policy import hooks
@@ -26,6 +25,7 @@ from agent_otel.remedies.dispatch_policy.values import (
     has_forbidden,
     read_arguments,
 )
+from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

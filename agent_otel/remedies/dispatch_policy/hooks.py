@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import importlib
 import inspect
-import operator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel._internal.named_functions import function_named
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
@@ -56,11 +55,7 @@ def context_value(name: str) -> Any:
 
 def function_of(named: str | Callable[..., Any]) -> Callable[..., Any]:
     """Return the function of ``module:function``."""
-    if not isinstance(named, str):
-        return named
-    module, _, path = named.partition(":")
-    function: Callable[..., Any] = operator.attrgetter(path)(importlib.import_module(module))
-    return function
+    return function_named(named) if isinstance(named, str) else named
 
 
 def call_now(call: Callable[[], Any]) -> Any:

@@ -17,11 +17,14 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel.core import model_request
+from agent_otel.core import model_request, model_tokens
 from agent_otel.core.executions import executions
+from agent_otel.core.removed_bytes import removed
+from agent_otel.measure.size import size
 from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import is_list
 from agent_otel.messages.prompts import PROMPTING
+from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.dialogue import TOOL
@@ -34,10 +37,10 @@ from agent_otel.remedies.history.summary_view import Summary
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_otel.core.remedy_hooks import Response
-    from agent_otel.core.types import Exchange, Invocation, ModelReader
+    from agent_otel.core.types import Exchange, Invocation, ModelReader, RequestPart
     from agent_otel.remedies.history.summary_plan import Plan, Weight
     from agent_otel.remedies.history.summary_view import Original
     from agent_otel.remedies.history.turns import History
@@ -49,6 +52,11 @@ _MOST_SUMMARIES: Final = 4096
 _PAUSE_SECONDS: Final = 60.0
 #: A summary is worth its request when it removes a tenth of the tokens that are allowed.
 _LEAST_GAIN: Final = 10
+#: Bytes of a request from which on its tokens show those of other requests.
+_LEAST_BYTES: Final = 4_096
+#: Bytes of a token that a provider may report. Local servers may count only the tokens that their cache lacks.
+_LEAST_RATIO: Final = 1.0
+_MOST_RATIO: Final = 16.0
 #: Mistral takes call ids of nine letters and digits only.
 _ID_DIGITS: Final = 9
 
@@ -81,7 +89,7 @@ class Summaries:
         key = FORMATS[form].messages
         if not is_list(body.get(key)) or not body[key]:
             return None
-        visit = _Visit(self, exchange, invocation, found)
+        visit = _Visit(self, exchange, invocation, found, request.parts)
         return visit if visit.is_long() and visit.reuses() and self.breaker.allows() else None
 
 
@@ -98,10 +106,16 @@ _NO_ROOM: Final = (
 class _Request:
     """Messages of a request, weighed, and parsed where that is needed."""
 
-    def __init__(self, messages: Sequence[Any], weights: list[Weight] | None = None) -> None:
+    def __init__(self, messages: Sequence[Any], weights: list[Weight] | None = None, scale: float = 1.0) -> None:
         self.messages = messages
         self.weights = weights if weights is not None else [weigh(message) for message in messages]
         self.sizes = summary_plan.request_tokens(self.weights, messages)
+        self.rescale(scale)
+
+    def rescale(self, scale: float) -> None:
+        """Multiply the tokens of all messages."""
+        if scale != 1:
+            self.sizes = [round(size * scale) for size in self.sizes]
 
     @functools.cached_property
     def history(self) -> History:
@@ -118,6 +132,7 @@ class _Visit:
         exchange: Exchange,
         invocation: Invocation,
         body: tuple[str, dict[str, Any]],
+        parts: Iterable[RequestPart],
     ) -> None:
         self._summaries = summaries
         self._exchange = exchange
@@ -132,6 +147,10 @@ class _Visit:
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
         self._plan: Plan | None = None
+        #: Tokens by the provider's usage ÷ estimated tokens.
+        self._scale = _scale(parts, self._tokens())
+        self._own.rescale(self._scale)
+        self._fixed, self._tool_tokens = round(self._fixed * self._scale), round(self._tool_tokens * self._scale)
 
     @functools.cached_property
     def _systems(self) -> int:
@@ -254,13 +273,30 @@ class _Visit:
         messages = [*own[:opening], *kept.messages, *own[end:]]
         self._body = {**self._body, self._key: messages}
         self._exchange.put(self._invocation, self._body)
-        self._now = _Request(messages, [*weights[:opening], *map(weigh, kept.messages), *weights[end:]])
+        weights_now = [*weights[:opening], *map(weigh, kept.messages), *weights[end:]]
+        self._now = _Request(messages, weights_now, self._scale)
         self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
-        removed = sum(one.characters for one in weights) - sum(one.characters for one in self._now.weights)
-        telemetry().metrics.removed(semconv.SUMMARIZE, max(removed, 0))
+        less = sum(one.characters for one in weights) - sum(one.characters for one in self._now.weights)
+        removed(telemetry(), semconv.SUMMARIZE, max(less, 0))
 
     def _tokens(self) -> int:
         return self._fixed + sum(self._now.sizes) + (self._tool_tokens if self._replacing else 0)
+
+
+def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
+    """Return the factor from estimated tokens to those that the provider's usage lets expect.
+
+    The bytes of a token are those of the execution's last request; a short one shows little but the provider's
+    overhead. The program's own function for tokens is exact already.
+    """
+    execution_id = current_owner() or model_request.around().execution
+    last = None if limits.has_counter() else model_tokens.last_request(execution_id)
+    if last is None or last.bytes < _LEAST_BYTES or not estimated_tokens:
+        return 1.0
+    ratio, request_bytes = last.bytes / last.tokens, sum(size(part.value).bytes for part in parts)
+    if not request_bytes or not _LEAST_RATIO <= ratio <= _MOST_RATIO:
+        return 1.0
+    return request_bytes / ratio / estimated_tokens
 
 
 async def _keep(text: str, origin: Origin) -> bool:

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.remedy_hooks import message_ids
+from agent_otel.core.removed_bytes import removed
 from agent_otel.remedies.history import final_answer
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
@@ -50,7 +51,7 @@ class Requests:
                 return messages
             made = self._views.of(messages, self._large, cached=cached, ids=message_ids.get())
             for strategy, removed_bytes in made.removed_bytes.items():
-                out.metrics.removed(strategy, removed_bytes)
+                removed(out, strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages
 
         reader.rewrite(invocation, view)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from agent_otel._internal import fork
 
 if TYPE_CHECKING:
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.spans import Exemplar
 
 

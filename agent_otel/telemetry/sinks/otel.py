@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.metrics import Observation
 
-from agent_otel.semconv_types import COUNTER, HISTOGRAM
+from agent_otel.semconv.types import COUNTER, HISTOGRAM
 from agent_otel.telemetry.sinks.base import LockedSeries
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import CallbackOptions, Meter
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.spans import Exemplar
 

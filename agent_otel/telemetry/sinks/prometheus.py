@@ -20,7 +20,7 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel.semconv_types import COUNTER, GAUGE, HISTOGRAM
+from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
 from agent_otel.telemetry.sinks.base import LockedSeries, recording
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric as Family
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.spans import Exemplar
 

@@ -38,23 +38,28 @@ class AnthropicServer(ScriptedServer):
     def messages(self, request: Json) -> list[Json]:
         """Return a request's messages; a user message's tool results come before its texts."""
         thread: Json = request.get("thread") or {}
-        found = list(self._kept.get(thread.get("previous_message_id", ""), ()))
-        for message in request["messages"]:
-            content = message["content"]
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            found += [result(b["tool_use_id"], b.get("content")) for b in blocks if b["type"] == "tool_result"]
-            said = [block for block in blocks if block["type"] == "text"]
-            if said:
-                found.append({"role": message["role"], "content": said})
-        return found
+        return [*self._kept.get(thread.get("previous_message_id", ""), ()), *messages_of(request)]
 
     def _answer(self, request: Json, reply: Reply) -> Answer:
-        message = _message(request, reply)
+        message = message_of(request, reply)
         self._kept[message["id"]] = self.messages(request)
         if not request.get("stream"):
             return Answer(json.dumps(message).encode())
-        events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in _events(message))
+        events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events_of(message))
         return Answer(events, "text/event-stream")
+
+
+def messages_of(request: Json) -> list[Json]:
+    """Return the messages of a request in OpenAI's shape."""
+    found: list[Json] = []
+    for message in request["messages"]:
+        content = message["content"]
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        found += [result(b["tool_use_id"], b.get("content")) for b in blocks if b["type"] == "tool_result"]
+        said = [block for block in blocks if block["type"] == "text"]
+        if said:
+            found.append({"role": message["role"], "content": said})
+    return found
 
 
 def _blocks(reply: Reply) -> list[Json]:
@@ -66,13 +71,14 @@ def _blocks(reply: Reply) -> list[Json]:
     ]
 
 
-def _message(request: Json, reply: Reply) -> Json:
+def message_of(request: Json, reply: Reply) -> Json:
+    """Return the message that answers a request."""
     read, wrote = usage(request, reply)
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
         "role": "assistant",
-        "model": request["model"],
+        "model": request.get("model", "scripted"),
         "content": _blocks(reply),
         "stop_reason": "end_turn" if isinstance(reply, str) else "tool_use",
         "stop_sequence": None,
@@ -80,7 +86,8 @@ def _message(request: Json, reply: Reply) -> Json:
     }
 
 
-def _events(message: Json) -> Iterator[Json]:
+def events_of(message: Json) -> Iterator[Json]:
+    """Yield the events of a stream of a message."""
     yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
     for index, block in enumerate(message["content"]):
         is_text = block["type"] == "text"

@@ -1,12 +1,14 @@
-"""The scripted model behind Bedrock's Converse API, whole and as an event stream."""
+"""The scripted model behind Bedrock's Converse API and Anthropic's InvokeModel, whole and as an event stream."""
 
 from __future__ import annotations
 
+import base64
 import json
 import struct
 import zlib
 from typing import TYPE_CHECKING
 
+from agent_otel.testing.servers.anthropic import events_of, message_of, messages_of
 from agent_otel.testing.servers.replies import pieces, usage
 from agent_otel.testing.servers.scripted import Json, Reply, ScriptedServer, result
 from agent_otel.testing.servers.web import Answer
@@ -21,11 +23,16 @@ CACHED_TOKENS = 3
 
 
 class BedrockServer(ScriptedServer):
-    """A server of ``/model/*/converse`` and ``converse-stream``."""
+    """A server of Converse, and of InvokeModel with the bodies of Anthropic's models, each also streamed."""
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """Return both ways to converse."""
-        return {"/model/*/converse": _whole, "/model/*/converse-stream": _streamed}
+        """Return both APIs, each whole and streamed."""
+        return {
+            "/model/*/converse": _whole,
+            "/model/*/converse-stream": _streamed,
+            "/model/*/invoke": _invoked,
+            "/model/*/invoke-with-response-stream": _invoked_streamed,
+        }
 
     @property
     def environment(self) -> dict[str, str]:
@@ -35,6 +42,8 @@ class BedrockServer(ScriptedServer):
 
     def messages(self, request: Json) -> list[Json]:
         """Return a request's messages; a user message's tool results come before its texts."""
+        if "anthropic_version" in request:
+            return messages_of(request)
         found: list[Json] = []
         for message in request["messages"]:
             answers = [block["toolResult"] for block in message["content"] if "toolResult" in block]
@@ -99,6 +108,28 @@ def _events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:
             yield "contentBlockStop", {"contentBlockIndex": index}
     yield "messageStop", {"stopReason": _stop_reason(reply)}
     yield "metadata", {"usage": _usage(request, reply), "metrics": {"latencyMs": 1}}
+
+
+def _invoked(request: Json, reply: Reply) -> Answer:
+    read, wrote = usage(request, reply)
+    counts = {"X-Amzn-Bedrock-Input-Token-Count": str(read), "X-Amzn-Bedrock-Output-Token-Count": str(wrote)}
+    return Answer(json.dumps(message_of(request, reply)).encode(), headers=counts)
+
+
+def _invoked_streamed(request: Json, reply: Reply) -> Answer:
+    return Answer(map(_chunk, _invoked_events(request, reply)), "application/vnd.amazon.eventstream")
+
+
+def _invoked_events(request: Json, reply: Reply) -> Iterator[Json]:
+    read, wrote = usage(request, reply)
+    metrics = {"inputTokenCount": read, "outputTokenCount": wrote}
+    for event in events_of(message_of(request, reply)):
+        is_last = event["type"] == "message_stop"
+        yield {**event, "amazon-bedrock-invocationMetrics": metrics} if is_last else event
+
+
+def _chunk(event: Json) -> bytes:
+    return _frame("chunk", {"bytes": base64.b64encode(json.dumps(event).encode()).decode()})
 
 
 def _frame(kind: str, body: Json) -> bytes:

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from agent_otel.testing.servers.openai_chat import chat_answer
+from agent_otel.testing.servers.openai_chat import chat_answer, groq_answer
 from agent_otel.testing.servers.replies import (
     Decider,
     Json,
@@ -43,11 +43,15 @@ __all__ = [
 
 
 class OpenAIServer(ScriptedServer):
-    """A server of ``/v1/chat/completions`` and ``/v1/responses``."""
+    """A server of ``/v1/chat/completions`` and ``/v1/responses``, and of Groq's ``/openai/v1/chat/completions``."""
 
     def endpoints(self) -> dict[str, Endpoint]:
         """Return both APIs."""
-        return {"/v1/chat/completions": chat_answer, "/v1/responses": responses_answer}
+        return {
+            "/v1/chat/completions": chat_answer,
+            "/openai/v1/chat/completions": groq_answer,
+            "/v1/responses": responses_answer,
+        }
 
     @property
     def base_url(self) -> str:

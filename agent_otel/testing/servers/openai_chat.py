@@ -1,4 +1,4 @@
-"""Chat completions in OpenAI's shape, whole and streamed."""
+"""Chat completions in OpenAI's shape, whole and streamed. Groq's streams have the usage in a field of their own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ def chat_answer(request: Json, reply: Reply) -> Answer:
     """Answer a chat completion, streamed on request."""
     if not request.get("stream"):
         return Answer(json.dumps(chat_completion(request, reply)).encode())
-    return Answer((f"data: {event}\n\n".encode() for event in _chat_events(request, reply)), "text/event-stream")
+    return _streamed(_chat_events(request, reply))
+
+
+def groq_answer(request: Json, reply: Reply) -> Answer:
+    """Answer a chat completion as Groq does."""
+    if not request.get("stream"):
+        return chat_answer(request, reply)
+    metadata = {"x_groq": {"id": f"req_{uuid4().hex}", "usage": _chat_usage(request, reply)}}
+    return _streamed(_chat_events(request, reply, metadata))
+
+
+def _streamed(events: Iterator[str]) -> Answer:
+    return Answer((f"data: {event}\n\n".encode() for event in events), "text/event-stream")
 
 
 def _head(request: Json, kind: str) -> Json:
@@ -52,11 +64,12 @@ def chat_completion(request: Json, reply: Reply) -> Json:
     return {**_head(request, "chat.completion"), "choices": [choice], "usage": _chat_usage(request, reply)}
 
 
-def _chat_events(request: Json, reply: Reply) -> Iterator[str]:
+def _chat_events(request: Json, reply: Reply, metadata: Json | None = None) -> Iterator[str]:
+    """Yield the chunks; the last one that has a choice also has the metadata."""
     head = _head(request, "chat.completion.chunk")
 
-    def event(delta: Json, finish_reason: str | None = None) -> str:
-        return json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+    def event(delta: Json) -> str:
+        return json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
 
     yield event({"role": "assistant", "content": "" if isinstance(reply, str) else None})
     if isinstance(reply, str):
@@ -67,7 +80,8 @@ def _chat_events(request: Json, reply: Reply) -> Iterator[str]:
             yield event({"tool_calls": [{"index": index, **_chat_call(call, "")}]})
             for piece in pieces(call.arguments_text):
                 yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield event({}, _finish_reason(reply))
+    last = {"index": 0, "delta": {}, "finish_reason": _finish_reason(reply)}
+    yield json.dumps({**head, "choices": [last], **(metadata or {})})
     if (request.get("stream_options") or {}).get("include_usage"):
         yield json.dumps({**head, "choices": [], "usage": _chat_usage(request, reply)})
     yield "[DONE]"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agent_otel.testing.servers.replies import Decider, Json, Reply, tool_results
 from agent_otel.testing.servers.web import Answer, LoopbackServer
@@ -18,9 +18,23 @@ if TYPE_CHECKING:
 
     from agent_otel.testing.servers.web import Route
 
-__all__ = ["Decider", "Endpoint", "Json", "Reply", "ScriptedServer", "result"]
+__all__ = ["Decider", "Endpoint", "Json", "RefusedError", "Reply", "ScriptedServer", "result"]
 
 Endpoint: TypeAlias = Callable[[Json, Reply], Answer]
+
+
+class RefusedError(Exception):
+    """Raised by a decider for a request that the provider refuses, such as with 429 and the header ``retry-after``."""
+
+    def __init__(
+        self, status: int = 429, headers: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(status)
+        self.answer = Answer(
+            json.dumps(body or {"error": {"message": "refused", "type": "refused"}}).encode(),
+            status=status,
+            headers=headers or {},
+        )
 
 
 class ScriptedServer(LoopbackServer):
@@ -66,6 +80,8 @@ class ScriptedServer(LoopbackServer):
             self.requests.append(request)
             try:
                 reply = self._decider(self.seen(request))
+            except RefusedError as refused:
+                return refused.answer
             except Exception as error:
                 # 400 and not 500: clients retry a 500, and a fault in a script should show at once.
                 message = f"the script failed, {type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ import socketserver
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ class Answer:
     body: bytes | Iterable[bytes]
     content_type: str = "application/json"
     status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 Route = Callable[[bytes], Answer]
@@ -69,6 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
         if isinstance(answer.body, bytes):
             self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import create_retriever_tool, tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import MemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.types import interrupt
 
 from tests.contract import toolbox
@@ -50,6 +53,8 @@ def _said(state: Any) -> str:
 
 def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """One run, sync."""
+    if setting == "functional":
+        return str(functional(base_url, tools).invoke(prompt, CONFIG))
     return _said(make(base_url, tools, setting).invoke({"messages": [("user", prompt)]}, CONFIG))
 
 
@@ -65,6 +70,29 @@ async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str
     async for state in agent.astream({"messages": [("user", prompt)]}, CONFIG, stream_mode="values"):
         last = state
     return _said(last)
+
+
+def functional(base_url: str, tools: Sequence[Any]) -> Any:
+    """Return a loop in LangGraph's functional API, whose tasks call the model and the tools."""
+    model, natives = langchain.bind(base_url, tools)
+
+    @task
+    def ask(messages: Any) -> Any:
+        return model.invoke(messages)
+
+    @task
+    def call(asked: Any) -> Any:
+        return natives[asked["name"]].invoke(asked)
+
+    @entrypoint()
+    def loop(prompt: str) -> str:
+        messages: list[Any] = [("user", prompt)]
+        while (answer := ask(messages).result()).tool_calls:
+            results = [call(asked) for asked in answer.tool_calls]
+            messages += [answer, *(result.result() for result in results)]
+        return str(answer.content)
+
+    return loop
 
 
 def delegate(base_url: str) -> Any:
@@ -83,6 +111,13 @@ def delegate(base_url: str) -> Any:
 def asks(key: str) -> str:
     """Look a record up once a human agrees."""
     return toolbox.lookup(key) if interrupt("may I?") else ""
+
+
+class _Shelf(BaseRetriever):
+    """Has two documents, for any question."""
+
+    def _get_relevant_documents(self, query: str, **_: Any) -> list[Document]:
+        return [Document(page_content=f"{query}: "), Document(page_content="x" * 1000)]
 
 
 class _Flaky:
@@ -137,3 +172,4 @@ if AgentMiddleware is not None:
     MIDDLEWARE = {"shorten": Shorten, "retry": Retry, "forgive": Forgive}
 
 TOOLS: dict[str, Any] = {**langchain.TOOLS, "delegate": "delegate", "asks": asks, "flaky": flaky}
+TOOLS["shelf"] = create_retriever_tool(_Shelf(), "shelf", "Search the shelf.")

@@ -12,77 +12,26 @@ import openai
 
 from tests.contract.agents import by_hand
 from tests.contract.agents.by_hand import INSTRUCTIONS, Asked
+from tests.contract.agents.chat_loop import ChatLoop, begin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
-def _begin(tools: Sequence[Any], prompt: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    functions = {tool.__name__: tool for tool in tools}
-    messages = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": prompt}]
-    return {"model": "scripted", "messages": messages, "tools": by_hand.definitions(functions)}, functions
-
-
-def _asked(call: Any) -> Asked:
-    return Asked(call.function.name, json.loads(call.function.arguments), call.id)
-
-
-def _answer(call: Any, text: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": call.id, "content": text}
-
-
-def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
-    """One run, sync; the answers go back as the SDK's objects."""
-    client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
-    request, functions = _begin(tools, prompt)
-    with by_hand.running():
-        while True:
-            message = client.chat.completions.create(**request).choices[0].message
-            if not message.tool_calls:
-                return str(message.content)
-            request["messages"].append(message)
-            for call in message.tool_calls:
-                request["messages"].append(_answer(call, by_hand.call(functions, _asked(call), setting)))
+LOOP = ChatLoop(
+    lambda base_url: openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0),
+    lambda base_url: openai.AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0),
+)
+run, astream = LOOP.run, LOOP.astream
 
 
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """One run; over the Responses API when the setting says so."""
-    request, functions = _begin(tools, prompt)
-    async with openai.AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0) as client:
+    if not setting.startswith("responses"):
+        return await LOOP.arun(base_url, tools, prompt, setting)
+    request, functions = begin(tools, prompt)
+    async with LOOP.async_client(base_url) as client:
         with by_hand.running():
-            if setting.startswith("responses"):
-                return await _respond(client, request, functions, setting)
-            while True:
-                message = (await client.chat.completions.create(**request)).choices[0].message
-                if not message.tool_calls:
-                    return str(message.content)
-                request["messages"].append(message.model_dump(exclude_none=True))
-                for call in message.tool_calls:
-                    text = await by_hand.call_later(functions, _asked(call), setting)
-                    request["messages"].append(_answer(call, text))
-
-
-async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
-    """One run, the answers streamed."""
-    request, functions = _begin(tools, prompt)
-    async with openai.AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0) as client:
-        with by_hand.running():
-            while True:
-                text = ""
-                calls: Any = {}
-                async for chunk in await client.chat.completions.create(**request, stream=True):
-                    text += chunk.choices[0].delta.content or ""
-                    for piece in chunk.choices[0].delta.tool_calls or ():
-                        call = calls.setdefault(piece.index, piece)
-                        if call is not piece:
-                            call.function.arguments += piece.function.arguments
-                if not calls:
-                    return text
-                asked = [{"id": c.id, "type": "function", "function": c.function.model_dump()} for c in calls.values()]
-                request["messages"].append({"role": "assistant", "tool_calls": asked})
-                for call in calls.values():
-                    result = await by_hand.call_later(functions, _asked(call), setting)
-                    request["messages"].append(_answer(call, result))
+            return await _respond(client, request, functions, setting)
 
 
 async def _respond(client: Any, request: dict[str, Any], functions: dict[str, Any], setting: str) -> str:

@@ -104,6 +104,7 @@ class TestGoogleWithIds(TestGoogle):
 class TestGoogle2(TestGoogle):
     """google-genai 2."""
 
+    is_between = True
     environment = "google-adk"
 
 

@@ -88,6 +88,7 @@ class TestLangGraph(Delivery):
     agent_name: ClassVar[str | None] = "clerk"
     has_runs = True
     run_span: ClassVar[str | None] = "invoke_agent clerk"
+    run_spans: ClassVar = {"functional": "invoke_agent"}
     attributes: ClassVar = {"gen_ai.conversation.id": "thread-1"}
     own: ClassVar = {
         **{name: TestLangChain.own[name] for name in TestLangChain.own if name != "outside of an agent"},
@@ -111,6 +112,17 @@ class TestLangGraph(Delivery):
             (("call_27", "lookup", KEY),),
             (Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk")),),
             setting="shorten",
+        ),
+        # größe: and a blank are 9 bytes, then two line ends and 1,000 letters; the arguments are {"query":"größe"}.
+        "a retriever": Case(
+            ("shelf",), (("call_31", "shelf", {"query": "größe"}),), (Record("shelf", "call_31", 1011, args=19),)
+        ),
+        "functional": Case(
+            ("lookup", "big"),
+            (("call_32", "lookup", KEY), ("call_33", "big", {"n": 4321})),
+            (Record("lookup", "call_32", LOOKUP_BYTES, agent=""), Record("big", "call_33", 4321, args=10, agent="")),
+            "sync",
+            "functional",
         ),
         "two megabytes": WHOLE,
         "tried again by a middleware": looked_up("flaky", "call_28", setting="retry"),

@@ -90,6 +90,7 @@ class TestStrandsOwnSpans(TestStrands):
 class TestStrands161(TestStrands):
     """The framework's span is open around all of it, so that it has both sizes."""
 
+    is_between = True
     environment = "strands-1.61"
     integrations: ClassVar = {"strands": ["strands.tools.executors._executor:ToolExecutor._stream"]}
     outer = True

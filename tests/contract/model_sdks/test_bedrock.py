@@ -1,4 +1,4 @@
-"""Bedrock's Converse API, where requests leave for the model."""
+"""Bedrock's Converse API and InvokeModel, where requests leave for the model."""
 
 # ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
@@ -38,10 +38,15 @@ class TestBedrock(Delivery):
         ),
         "streamed": looked_up("lookup", "call_21", "sync", setting="stream"),
         "cut by the program": looked_up("lookup", "call_22", "sync", setting="cut"),
+        "invoked": looked_up("lookup", "call_24", "sync", setting="invoke"),
+        "invoked and streamed": looked_up("lookup", "call_25", "sync", setting="invoke stream"),
+        "invoked and cut": looked_up("lookup", "call_26", "sync", setting="invoke cut"),
         "beside a picture": looked_up("lookup", "call_23", "sync", setting="picture"),
     }
     # 100 letters: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
-    cuts: ClassVar = {"cut by the program": (Cut("lookup", "model_request", "shrunk", 195),)}
+    cuts: ClassVar = dict.fromkeys(
+        ("cut by the program", "invoked and cut"), (Cut("lookup", "model_request", "shrunk", 195),)
+    )
 
     @classmethod
     def cases(cls) -> dict[str, Case]:

@@ -65,6 +65,25 @@ messages += [said, {"role": "user", "content": [result]}]
 answer = client.converse(modelId="us.any-v1:0", messages=messages)["output"]["message"]["content"][0]["text"]
 print(json.dumps([call["name"], call["input"], answer]))
 """
+COHERE = """
+import cohere, json
+client, messages = cohere.ClientV2(), [{"role": "user", "content": "go"}]
+said = client.chat(model="any", messages=messages).message
+call = said.tool_calls[0]
+messages += [said, {"role": "tool", "tool_call_id": call.id, "content": "xyz"}]
+answer = client.chat(model="any", messages=messages).message.content[0].text
+print(json.dumps([call.function.name, json.loads(call.function.arguments), answer]))
+"""
+GROQ = CHAT.replace("openai.OpenAI", "groq.Groq").replace("openai", "groq")
+OLLAMA = """
+import json, ollama
+messages = [{"role": "user", "content": "go"}]
+said = ollama.chat(model="any", messages=messages).message
+call = said.tool_calls[0]
+messages += [said, {"role": "tool", "tool_name": call.function.name, "content": "xyz"}]
+answer = ollama.chat(model="any", messages=messages).message.content
+print(json.dumps([call.function.name, call.function.arguments, answer]))
+"""
 
 
 @pytest.mark.parametrize(
@@ -75,6 +94,9 @@ print(json.dumps([call["name"], call["input"], answer]))
         pytest.param("anthropic", ANTHROPIC, id="anthropic"),
         pytest.param("google-genai", GEMINI, id="gemini"),
         pytest.param("bedrock", BEDROCK, id="bedrock"),
+        pytest.param("cohere", COHERE, id="cohere"),
+        pytest.param("groq", GROQ, id="groq"),
+        pytest.param("ollama", OLLAMA, id="ollama"),
     ],
 )
 def test_a_command_runs_against_the_script(
@@ -99,7 +121,7 @@ def test_variables_for_a_shell_until_an_interrupt(environment: Callable[[str], E
     bare = environment("bare")
     with bare.start(str(bare.python), *MODULE, "--port", "0", "--quiet") as child:
         assert child.stdout is not None
-        lines = [child.stdout.readline().removeprefix("export ").rstrip() for _ in range(10)]
+        lines = [child.stdout.readline().removeprefix("export ").rstrip() for _ in range(15)]
         variables = dict(line.split("=", 1) for line in lines)
         body = json.dumps({"model": "any", "messages": [{"role": "user", "content": "go"}]}).encode()
         with urllib.request.urlopen(f"{variables['OPENAI_BASE_URL']}/chat/completions", body) as response:  # noqa: S310

@@ -11,6 +11,7 @@ import pytest
 from agent_otel.testing.servers import anthropic, bedrock, gemini
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.cohere import CohereServer
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer
@@ -34,7 +35,7 @@ url, text = {url!r}, "How are you? " * 20
 def told(name):
     state = executions.known(name)
     tokens = state.tokens
-    return [tokens.requests, tokens.input, tokens.cached, tokens.output, model_tokens.input_tokens(name)]
+    return [tokens.requests, tokens.input, tokens.cached, tokens.output, model_tokens.last_request(name).tokens]
 
 {client}
 found = {{}}
@@ -90,6 +91,15 @@ request = {"modelId": "scripted", "messages": [{"role": "user", "content": [{"te
 def whole(): client.converse(**request)
 def streamed(): list(client.converse_stream(**request)["stream"])
 """
+INVOKE = """
+import boto3
+client = boto3.client("bedrock-runtime", endpoint_url=url, region_name="us-east-1", aws_access_key_id="scripted",
+                      aws_secret_access_key="scripted")
+body = json.dumps({"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9,
+                   "messages": [{"role": "user", "content": text}]})
+def whole(): client.invoke_model(modelId="scripted", body=body)["body"].read()
+def streamed(): list(client.invoke_model_with_response_stream(modelId="scripted", body=body)["body"])
+"""
 OLLAMA = """
 import ollama
 client = ollama.Client(url)
@@ -106,6 +116,20 @@ client = Mistral(api_key="scripted", server_url=url.removesuffix("/v1"))
 request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
 def whole(): client.chat.complete(**request)
 def streamed(): list(client.chat.stream(**request))
+"""
+GROQ = """
+import groq
+client = groq.Groq(base_url=url.removesuffix("/v1"), api_key="scripted", max_retries=0)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat.completions.create(**request)
+def streamed(): list(client.chat.completions.create(**request, stream=True))
+"""
+COHERE = """
+import cohere
+client = cohere.ClientV2("scripted", base_url=url)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat(**request)
+def streamed(): list(client.chat_stream(**request))
 """
 LITELLM = """
 import litellm
@@ -127,12 +151,28 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS),
     (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS),
     (BEDROCK, "bedrock", BedrockServer, bedrock.CACHED_TOKENS),
+    (INVOKE, "bedrock", BedrockServer, 0),
     (OLLAMA, "ollama", OllamaServer, 0),
     (MISTRAL, "mistralai", OpenAIServer, 0),
+    (GROQ, "groq", OpenAIServer, 0),
+    (COHERE, "cohere", CohereServer, 0),
     (LITELLM, "litellm", OpenAIServer, 0),
     (LANGCHAIN, "langchain", OpenAIServer, 0),
 ]
-_NAMES = ["chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "mistral", "litellm", "langchain"]
+_NAMES = [
+    "chat",
+    "responses",
+    "anthropic",
+    "gemini",
+    "bedrock",
+    "invoke",
+    "ollama",
+    "mistral",
+    "groq",
+    "cohere",
+    "litellm",
+    "langchain",
+]
 
 
 @pytest.mark.parametrize(("client", "row", "server", "cached"), _CASES, ids=_NAMES)
@@ -157,6 +197,6 @@ def test_the_tokens_of_an_execution_are_those_that_the_provider_counts(
         read, written = [10, 10] if server is OllamaServer else [count for count, _ in sent], [2, 2]
         if server is not OllamaServer:
             written = [count for _, count in sent]
-        if server in {AnthropicServer, BedrockServer}:  # what was read from the cache stands beside the rest
+        if cached and server in {AnthropicServer, BedrockServer}:  # what was read from the cache stands beside the rest
             read = [count + cached for count in read]
         assert found[name] == [2, sum(read), 2 * cached, sum(written), read[1]]

@@ -10,6 +10,7 @@ import pytest
 from agent_otel.remedies.history.final_answer import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.cohere import CohereServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.ollama import OllamaServer
@@ -94,6 +95,9 @@ CARRIERS = {
     "strands, bedrock": Carrier("strands", "strands", BedrockServer, setting="bedrock"),
     "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
     "agno": Carrier("agno", "agno"),
+    "huggingface": Carrier("huggingface_client", "huggingface", mode="sync"),
+    "azure-ai-inference": Carrier("azure_client", "azure-inference"),
+    "cohere": Carrier("cohere_client", "cohere", CohereServer, mode="sync"),
     "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync"),
     "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync"),
 }
@@ -103,7 +107,7 @@ def usable(request: Json) -> bool:
     """Return whether a request lets the model call the tools in it, by the rules of its provider."""
     config = request.get("toolConfig", {})
     choice = request.get("tool_choice") or config.get("functionCallingConfig")
-    none = choice in ("none", {"type": "none"}, {"mode": "NONE"})
+    none = choice in ("none", "NONE", {"type": "none"}, {"mode": "NONE"})
     tools = "fetch" in json.dumps([request.get("tools"), config]) or request.get("thread", {}).get("type") == "continue"
     return tools and not none
 

@@ -10,6 +10,7 @@ import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.cohere import CohereServer
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.ollama import OllamaServer
@@ -84,6 +85,10 @@ WAYS = {
     "bedrock": Way("bedrock", "bedrock_client", "run", BedrockServer),
     "google-genai": Way("google-genai", "google_client", "run", GeminiServer),
     "google-genai, streamed": Way("google-genai", "google_client", "astream", GeminiServer),
+    "groq, streamed": Way("groq", "groq_client", "astream"),
+    "huggingface, streamed": Way("huggingface", "huggingface_client", "astream"),
+    "azure-ai-inference, streamed": Way("azure-inference", "azure_client", "astream"),
+    "cohere": Way("cohere", "cohere_client", "arun", CohereServer),
     "mistral, streamed": Way("mistralai", "mistral_client", "astream", MistralServer),
     "ollama, streamed": Way("ollama", "ollama_client", "astream", OllamaServer),
     "litellm": Way("litellm", "litellm_client", "arun"),
@@ -178,6 +183,10 @@ def test_the_requests_and_the_reading_are_measured(ran: Ran) -> None:
     [
         # A conversation keeps the tools that it began with, so that none can be added for a reference.
         Way("mistralai", "mistral_client", "converse", MistralServer),
+        # The program reads the response of InvokeModel from the wire.
+        Way("bedrock", "bedrock_client", "run", BedrockServer, "invoke"),
+        # A stream of Cohere's is read inside of a context manager, so that no other one can be put in its place.
+        Way("cohere", "cohere_client", "astream", CohereServer),
         # The program reads these responses from the wire, so that no call in them can be answered.
         Way("openai-agents", "raw_client", "run", setting="openai reading parsed"),
         Way("anthropic", "raw_client", "arun", AnthropicServer, "anthropic reading json"),

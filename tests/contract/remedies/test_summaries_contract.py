@@ -94,17 +94,22 @@ def test_long_requests_go_out_with_a_summary(name: str, environment: Callable[[s
 
     texts = [json.dumps(request, ensure_ascii=False, separators=(",", ":")) for request in server.requests]
     asked = [at for at, text in enumerate(texts) if "Summarise this transcript" in text]
-    assert asked == [4, 8]  # the fifth request and the eighth of the agent were too long
+    # By characters the fifth request and the eighth of the agent are too long. Where the provider reports the usage of
+    # a request, it counts the JSON around the texts, too.
+    assert (asked[0], 2 <= len(asked) <= 3) == (4, True)
     agents = [text for at, text in enumerate(texts) if at not in asked]
     # Nearly all of a request are texts; on the wire each line ends with two characters.
     sizes = [len(text.replace("\\n", "\n")) for text in texts]
     assert max(sizes) <= ABOVE * 4
     assert all(sizes[at + 1] <= TARGET * 4 for at in asked)
     assert ["Summary after turn" in text for text in agents] == [False] * 4 + [True] * 6
-    assert ["Summary after turn 4" in text for text in agents[4:]] == [True] * 3 + [False] * 3
+    turns = [at - earlier for earlier, at in enumerate(asked)]  # the requests of the agent before each summary
+    for number, text in enumerate(agents[4:], 4):
+        latest = max(turn for turn in turns if turn <= number)
+        assert [turn for turn in turns if f"Summary after turn {turn}." in text] == [latest]
     assert all("SUMMARIZED executionId:'" in text for text in agents[4:])
     assert READ in agents[-1].replace("\\", "")
 
     sums = {(each["name"], *each["attributes"].values()): each["sum"] for each in report["metrics"]}
-    assert sums["agent_otel.context.summaries", "made"] == 2
+    assert sums["agent_otel.context.summaries", "made"] == len(asked)
     assert not any(total for (metric, *_), total in sums.items() if ".history." in metric)

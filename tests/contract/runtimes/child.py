@@ -1,7 +1,7 @@
 """The child process of the runtime contract: runs cases on a runtime and prints what came of them as JSON.
 
 ``python -m tests.contract.runtimes.child on|off|moved|broken <program> <file>``; the file holds the cases and what the
-program has to know of its engine.
+program has to know of its engine. The program is a module, or the name of one in the folder ``programs``.
 """
 
 from __future__ import annotations
@@ -105,13 +105,14 @@ def _fail(*_: Any, **__: Any) -> Any:
 def main() -> None:
     """Run what the command line says."""
     mode, name, file = sys.argv[1:]
+    name = name if "." in name else f"tests.contract.runtimes.programs.{name}"
     plan = json.loads(Path(file).read_text())
     if mode in ("moved", "broken"):
         # Before the runtime is imported, which is what applies an integration.
         preparing = {"moved": moved, "broken": broken}[mode]
         print(json.dumps(preparing(_Later(name), plan)))
         return
-    program = importlib.import_module(f"tests.contract.runtimes.programs.{name}")
+    program = importlib.import_module(name)
     print(json.dumps({"on": on, "off": off}[mode](program, plan)))
 
 
@@ -122,7 +123,7 @@ class _Later:
         self._name = name
 
     def running(self, engine: Any) -> Any:
-        return importlib.import_module(f"tests.contract.runtimes.programs.{self._name}").running(engine)
+        return importlib.import_module(self._name).running(engine)
 
 
 if __name__ == "__main__":

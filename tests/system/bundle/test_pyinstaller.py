@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.environments import ROOT
 from tests.patience import communicate
 from tests.servers.otlp import OtlpReceiver
 
@@ -32,14 +34,26 @@ from prometheus_client import REGISTRY
 search.invoke({"query": "ab"})
 labels = {"gen_ai_tool_name": "search"}
 size = REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", labels)
-print(json.dumps([size, len(agent_otel.payload_caps()) > 30]))
+from agent_otel.remedies.claim_check.stores.base import library
+
+retries = library("redis.retry", "redis").Retry.__name__
+print(json.dumps([size, len(agent_otel.payload_caps()) > 30, retries]))
 """
+_LIBRARY = re.compile(r'library\("([\w.]+)"')
 
 
 @pytest.fixture
 def receiver() -> Iterator[OtlpReceiver]:
     with OtlpReceiver() as running:
         yield running
+
+
+def test_the_hook_names_each_library_that_is_imported_by_name() -> None:
+    hook = (ROOT / "agent_otel" / "_pyinstaller" / "hook-agent_otel.py").read_text()
+    texts = [path.read_text() for path in (ROOT / "agent_otel" / "remedies").rglob("*.py")]
+    imported = {name for text in texts for name in _LIBRARY.findall(text)}
+    assert "redis.retry" in imported
+    assert set() == {name for name in imported if f'"{name}"' not in hook}
 
 
 def test_a_bundle_is_measured_without_options(
@@ -55,9 +69,9 @@ def test_a_bundle_is_measured_without_options(
     env = {"PATH": "/nowhere", "AGENT_OTEL": "1", **receiver.environment()}
     program = tmp_path / "out" / "app" / "app"
     measured = subprocess.run((program,), env=env, capture_output=True, text=True, check=True)
-    assert ([300.0, True], "") == (json.loads(measured.stdout), measured.stderr)
+    assert ([300.0, True, "Retry"], "") == (json.loads(measured.stdout), measured.stderr)
     (span,) = receiver.wait_for_spans(1)
     assert (300, "search") == (span.attributes["tool.result.bytes"], span.attributes["tool.name"])
 
     off = subprocess.run((program,), env={"PATH": "/nowhere"}, capture_output=True, text=True, check=True)
-    assert [None, True] == json.loads(off.stdout)
+    assert [None, True, "Retry"] == json.loads(off.stdout)

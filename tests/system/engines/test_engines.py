@@ -217,7 +217,7 @@ def test_victoria_metrics_takes_what_is_pushed(environment: Callable[[str], Envi
             check=True,
         )
         engine.flush()
-        (produced,) = engine.query(semconv.RESULT_PRODUCED.exposed_name, time.time() + 5)
+        (produced,) = engine.query(f"{semconv.RESULT_SIZE.exposed_name}_sum", time.time() + 5)
 
     assert ("hello", "13") == (produced["metric"]["gen_ai_tool_name"], produced["value"][1])
 

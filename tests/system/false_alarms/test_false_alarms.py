@@ -78,7 +78,7 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
     assert (honest["suspected"], honest["whole"]) == (SUSPECTED, content.CALLS - len(SUSPECTED))
     assert alarms(honest) == counted_as_suspected(SUSPECTED)
     assert answers(honest) <= pages_of_the_last_turn(name)  # tests/system/answers has the stacks whose answers are read
-    assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.produced"]
+    assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.size"]
 
     planted = {number: kind for number, kind in cuts.PLANTED.items() if kind in loops.LOOPS[name].kinds}
     told = {number: cuts.KINDS[kind] for number, kind in planted.items()}

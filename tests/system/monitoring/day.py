@@ -17,7 +17,7 @@ import prometheus_client
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.semconv_types import HISTOGRAM, Metric
+from agent_otel.semconv.types import HISTOGRAM, Metric
 from agent_otel.telemetry.setup import telemetry
 
 #: Every replica is replaced at noon.

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
-from agent_otel.semconv_types import prometheus_label
+from agent_otel.semconv.types import prometheus_label
 from tests.system.monitoring import boards
 
 if TYPE_CHECKING:
@@ -148,6 +148,9 @@ def _bars(panel: dict[str, Any]) -> Iterator[str]:
         yield "a lone bar has no name"
     if not re.search(r"\b(topk|bottomk)\(10, | or label_replace|^sort\(", panel["targets"][0]["expr"]):
         yield "has a bar for each of hundreds"
+    steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    if [step["value"] for step in steps] == [None, 1] and ") > 0" not in panel["targets"][0]["expr"]:
+        yield "has a bar for each tool that is as it should be"
 
 
 def _heatmap(panel: dict[str, Any]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import semconv
-from agent_otel.semconv_types import HISTOGRAM, Metric
+from agent_otel.semconv.types import HISTOGRAM, Metric
 from tests.patience import Deadline
 from tests.system.engines.prometheus import NEWEST
 from tests.system.monitoring import stores
@@ -27,7 +27,7 @@ _OTHERS = {
     "process_start_time_seconds": "gauge",
     "up": "gauge",
 }
-_MOST_BYTES = 40_000_000
+_MOST_BYTES = 46_000_000
 _servers = pytest.mark.parametrize("name", stores.NAMES)
 
 
@@ -88,9 +88,9 @@ def test_time_passes_as_it_was_simulated(store: Callable[[str], Prometheus], nam
 
 @_servers
 def test_counters_begin_again_with_a_new_process(store: Callable[[str], Prometheus], name: str) -> None:
-    produced = semconv.RESULT_PRODUCED.exposed_name
-    resets = store(name).query(f"sum by (job) (resets({produced}[31m]))", END)
-    tools = store(name).query(f"count by (job) ({produced})", END)
+    delivered = semconv.RESULT_DELIVERED.exposed_name
+    resets = store(name).query(f"sum by (job) (resets({delivered}[31m]))", END)
+    tools = store(name).query(f"count by (job) ({delivered})", END)
 
     by_job = {row["metric"]["job"]: int(row["value"][1]) for row in resets}
     expected = {row["metric"]["job"]: int(row["value"][1]) for row in tools}

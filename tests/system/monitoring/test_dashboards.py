@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanContext, TraceFlags
 from agent_otel import semconv
 from agent_otel.alerts import ALERTS
 from agent_otel.alerts import payload_rules as alerting
-from agent_otel.semconv_types import HISTOGRAM
+from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.telemetry.spans import Exemplar
 from tests.system.monitoring import boards, lint
 

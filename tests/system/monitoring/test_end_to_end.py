@@ -85,8 +85,8 @@ OVER_BUDGET = {
     "annotations": {
         "summary": "Results of tool search_code are larger than the layers behind it accept",
         "description": "Results of tool search_code in job durable-agent above their budget within 20s: 1. The budget "
-        "is that of the weakest layer: the room left in the runtime's payload, the framework's limit, or the ceiling. "
-        "The layer is `tool.result.budget_layer` on the tool's span.",
+        "is that of the weakest layer: the room left in the runtime's payload or in the model's context window, the "
+        "framework's limit, or the ceiling. The layer is `tool.result.budget_layer` on the tool's span.",
         "dashboard": "https://grafana.example.org/d/agent-otel-tools?var-job=durable-agent&var-tool=search_code",
         "runbook_url": "https://runbooks.example.org/AgentToolResultOverBudget",
     },

@@ -125,6 +125,9 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     "any colour": lambda board: _titled(board, "Follow-ups")["fieldConfig"].update(overrides=[]),
     "hundreds of lines": lambda board: _titled(board, "Calls by tool")["targets"][0].update(expr="sum(up)"),
     "hundreds of bars": lambda board: _first(board, "bargauge")["targets"][0].update(expr="sum(up)"),
+    "bars of nothing": lambda board: _titled(board, "Changed result keys")["targets"][0].update(
+        expr="sort_desc(topk(10, sum(up)))"
+    ),
     "a lone bar without a name": lambda board: _first(board, "bargauge")["fieldConfig"]["defaults"].pop("displayName"),
     "events that are drawn often": lambda board: _titled(board, "Calls by tool")["targets"][0].pop("interval"),
     "bounds that are cut": lambda board: _first(board, "heatmap")["options"]["yAxis"].pop("axisWidth"),

@@ -15,13 +15,14 @@ from tests.system.engines import prometheus, starting
 from tests.system.engines.prometheus import NEWEST
 from tests.system.monitoring import stores
 from tests.system.monitoring.simulated import END
+from tests.system.monitoring.transcript import MODEL
 from tests.unit.cli.running import Ran, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from agent_otel.semconv_types import Metric
+    from agent_otel.semconv.types import Metric
     from tests.system.engines.prometheus import Prometheus
 
 #: The support job lives through all of the half hour, so that its counters have no resets.
@@ -107,6 +108,32 @@ def test_every_server_answers_with_the_figures_of_the_samples(
         "runtime": "dapr", "workflow": "read_attachments", "direction": "input", "utilization": 1.1,
         "near": 2, "over": 2, "refused": 8, "few_turns_left": 2,
     } == report["nearest"][0]  # fmt: skip
+
+
+def test_the_costs_are_those_of_the_samples(store: Callable[[str], Prometheus], counted: Counted) -> None:
+    costs = _report(store(stores.NAMES[0]))["costs"]
+
+    first = costs["workflows"][0]
+    own = {"gen_ai_workflow_name": first["workflow"], "gen_ai_agent_name": first["agent"]}
+    assert {
+        "executions": counted.gained(semconv.EXECUTION_TOKENS, "count", **own),
+        "tokens": counted.gained(semconv.EXECUTION_TOKENS, "sum", **own),
+        "requests": counted.gained(semconv.EXECUTION_MODEL_REQUESTS, "sum", **own),
+        "retries": counted.gained(semconv.EXECUTION_MODEL_RETRIES, "sum", **own),
+    } == {name: first[name] for name in ("executions", "tokens", "requests", "retries")}
+    assert first["dollars"] == max(row["dollars"] for row in costs["workflows"]) > 0
+    (model,) = [row for row in costs["models"] if row["dollars"]]
+    assert (model["name"], model["tokens"]) == (
+        MODEL,
+        counted.gained(semconv.CONTEXT_TOKENS_OF, gen_ai_request_model=MODEL),
+    )
+    tools = {row["name"]: row for row in costs["tools"]}
+    for name in ("read_document", "tool_0"):
+        own = {"gen_ai_tool_name": name}
+        assert tools[name]["tokens"] == counted.gained(semconv.CONTEXT_TOKENS_OF, **own)
+        assert tools[name]["definition_tokens"] == counted.gained(semconv.DEFINITION_TOKENS, **own)
+    saved = {row["remedy"]: row["tokens"] for row in costs["saved"]}
+    assert saved == {"ceiling": counted.gained(semconv.CONTEXT_SAVED_TOKENS, strategy="ceiling")}
 
 
 #: Two half hours in which a tool's mean result grows from 3,000 to 41,000 bytes; its name would be markup.

@@ -45,7 +45,7 @@ _REFUSING = ToolReader(
 _MODEL = ModelReader(
     lambda invocation: invocation.args[0], lambda response: response["usage"], lambda response: bool(response["asks"])
 )
-_TOOLS = json.dumps([{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)])
+_TOOLS = [{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)]
 
 
 class Transcript:

@@ -11,10 +11,12 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 
 import agent_otel
 
 _THREADS = 8
+_AT_A_TIME = 16  # a child waits for a processor, and the threads of the parent call meanwhile
 _CHILD_SECONDS = 60  # a hung child never ends; one that gets no processor may take long
 _FIRST_SECONDS = 3.0  # the first call and what it starts are over by then, on a quick machine
 
@@ -31,8 +33,8 @@ def work(stop: list[bool]) -> None:
         call("parent")
 
 
-def fork(*, flush: bool) -> bool:
-    """Call a tool in a forked child, which leaves as multiprocessing's children do; return whether it did."""
+def fork(*, flush: bool) -> int:
+    """Call a tool in a forked child, which leaves as multiprocessing's children do; return its process."""
     child = os.fork()
     if not child:
         # Not sys.stderr: it has a lock that another thread of the parent may hold, and Python does not renew it.
@@ -43,6 +45,11 @@ def fork(*, flush: bool) -> bool:
 
             setup.flush(_CHILD_SECONDS / 2)
         os._exit(0)
+    return child
+
+
+def has_ended(child: int) -> bool:
+    """Wait for a child; return False for one that hung."""
     return os.waitpid(child, 0)[1] == 0
 
 
@@ -56,12 +63,16 @@ def main(forks: int, when: str) -> None:
     for thread in threads:
         thread.start()
     hung = 0
+    children: deque[int] = deque()
     for number in range(1, forks + 1):
         if when == "first":
             time.sleep(_FIRST_SECONDS / forks)
-        hung += not fork(flush=number == forks)
+        children.append(fork(flush=number == forks))
+        if len(children) == _AT_A_TIME:
+            hung += not has_ended(children.popleft())
         if hung:
             break
+    hung += sum(not has_ended(child) for child in children)
     stop.append(True)
     for thread in threads:
         thread.join()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.cli.top_view import shortened
 from tests.system.engines import prometheus, starting
 from tests.system.terminal.screen import Terminal, terminal
 from tests.unit.cli import watched
@@ -72,14 +73,25 @@ def test_tools_by_bytes_and_workflows_by_room(agent: Agent) -> None:
 
 
 def test_eighty_columns_hold_both_tables(agent: Agent) -> None:
+    """A name that is too long has an ellipsis, and stands in the line above when the cursor is on it."""
     with terminal(PROGRAM, "top", agent.address, "--interval", "1", columns=80) as screen:
         screen.shows("fetch_page", "refused")
-        screen.press("/")
-        screen.shows("part of a name")
-        screen.press("fetch")  # the other name is longer than most
-        screen.lacks("search")
         heads = ["tool", "calls", "/min", "bytes", "v", "largest", "large", "cut", "repeats", "partial"]
         screen.becomes([heads], lambda: _lines(screen, "tool"))
+        (line,) = _lines(screen, "read")
+        assert ["3", "0", "900", "B", "1.0", "KiB", "0", "0", "2", "0"] == line[1:]
+        assert "…" in line[0]
+        assert NAME not in screen.text
+        screen.press("\x1b[B\x1b[B")  # down, to the third
+        screen.shows(NAME)
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "expected"),
+    [("fetch", 5, "fetch"), ("fetch_page", 9, "fetc…page"), ("fetch_page", 8, "fetc…age"), ("ab", 1, "…")],
+)
+def test_the_middle_of_a_long_name_is_left_out(name: str, room: int, expected: str) -> None:
+    assert expected == shortened(name, room)
 
 
 def test_keys(agent: Agent) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.doctor import observed
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.environments import ROOT
 from tests.servers.otlp import OtlpReceiver
 from tests.unit.cli.running import Ran, run
@@ -237,3 +239,35 @@ def test_a_program_without_a_tool_call(environment: Callable[[str], Environment]
     ran = run("doctor", "--", environment("bare").python, "-c", "pass")
     assert (0, "") == (ran.code, ran.err)
     assert ran.out.splitlines()[0] == "no tool call was seen; `agent-otel doctor` without a program says why"
+
+
+_OFFERS = """
+import sys
+import agent_otel, openai
+
+client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+tools = [
+    {"type": "function", "function": {"name": name, "description": "Look it up. " * 20, "parameters": {}}}
+    for name in ("search", "tickets__fetch", *(f"tool_{number:02}" for number in range(39)))
+]
+for name in ("search", "fetch"):
+    with agent_otel.tool_call(name, {}) as call:
+        call.result("found")
+for _ in range(3):
+    client.chat.completions.create(model="scripted", messages=[{"role": "user", "content": "Find it."}], tools=tools)
+"""
+
+
+def test_tools_that_are_offered_and_never_called(environment: Callable[[str], Environment]) -> None:
+    with OpenAIServer(lambda _: "Fine.") as model:
+        python = environment("openai-agents").python
+        ran = run("doctor", "--json", "--", python, "-c", _OFFERS, model.base_url)
+        tokens = len(json.dumps(model.requests[0]["tools"])) / 4
+    definitions = json.loads(ran.out)["definitions"]
+    assert (41, 2) == (definitions["offered"], definitions["called"])
+    assert definitions["tokens"] == pytest.approx(tokens, rel=0.05)
+    assert definitions["uncalled_tokens"] == pytest.approx(tokens * 39 / 41, rel=0.05)
+    assert observed.Definitions(**definitions).sentence() == (
+        f"41 tools offered, 2 called: {definitions['tokens']:,} tokens of definitions a request, "
+        f"{definitions['uncalled_tokens']:,} of them for the 39 never called"
+    )

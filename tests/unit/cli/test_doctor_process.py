@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.doctor import process
 from tests.system.engines import starting
 from tests.unit.cli.running import run
 from tests.unit.cli.watched import wait_for
@@ -125,3 +127,23 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     with subprocess.Popen(("true",)) as ended:
         pass
     assert f"Error: there is no process {ended.pid}\n" == run("doctor", "--pid", ended.pid).err
+
+
+def test_a_system_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On macOS and Windows nothing tells the variables of a process: the status file does."""
+    missing = tmp_path / "proc"
+    monkeypatch.setattr(process, "_PROCESSES", missing)
+    ran = run("doctor", "--pid", 4711)
+    assert (1, "") == (ran.code, ran.out)
+    assert (
+        f"Error: this system has no {missing}, so that the variables of process 4711 cannot be read: start it with "
+        "AGENT_OTEL_STATUS_FILE=agent-{pid}.json, and give that file: agent-otel doctor --status agent-4711.json"
+    ) == " ".join(ran.err.split())
+
+    status = {"pid": 4711, "agent_otel": "0.1.0", "python": "3.14.2", "time": time.time(), "integrations": {}}
+    status |= {"spans": "spans go nowhere", "metrics": "metrics: port 9464", "warnings": [], "internal_errors": {}}
+    (tmp_path / "status").write_text(json.dumps(status))
+    for arguments in (("--status", tmp_path / "status"), ("--pid", 4711, "--status", tmp_path / "status")):
+        ran = run("doctor", *arguments)
+        assert (0, "") == (ran.code, ran.err)
+        assert ran.out.startswith("on in process 4711, agent_otel 0.1.0 in Python 3.14.2\n")

@@ -62,6 +62,39 @@ def test_data_sources_of_traces_are_shown_on_request(tmp_path: Path) -> None:
             assert ("traces" in variables) == (name != "agent-otel-health.json")
 
 
+RUNBOOKS = "https://wiki.example/{alert}.md?from=tile"
+
+
+def _links(node: object) -> list[tuple[str, str]]:
+    """Title and address of each link at and below a node."""
+    if isinstance(node, list):
+        return [link for item in node for link in _links(item)]
+    if not isinstance(node, dict):
+        return []
+    own = [(node["title"], node["url"])] if node.get("title") and node.get("url") else []
+    return own + [link for item in node.values() for link in _links(item)]
+
+
+@pytest.mark.parametrize("form", ["json", "configmap", "provisioning"])
+def test_tiles_link_to_the_runbooks(tmp_path: Path, form: str) -> None:
+    assert 0 == run("dashboards", "export", tmp_path, "--format", form, "--runbook-url", RUNBOOKS).code
+    texts = [path.read_text() for path in tmp_path.rglob("agent-otel-*") if path.is_file()]
+    if form == "configmap":
+        texts = [text for one in texts for text in yaml.safe_load(one)["data"].values()]
+    links = [link for text in texts for link in _links(json.loads(text))]
+    runbooks = {title.partition(": ")[2]: url for title, url in links if title.startswith("Runbook: ")}
+    names = {path.stem for path in (ROOT / "alerts" / "runbooks").glob("*.md")}
+    assert {name: f"https://wiki.example/{name}.md?from=tile" for name in names} == runbooks
+    assert ["/alerting/list?search=Agent"] * 5 == [url for title, url in links if title == "Alerts of agent_otel"]
+
+
+def test_a_pattern_of_runbooks_has_no_other_braces(tmp_path: Path) -> None:
+    ran = run("dashboards", "export", tmp_path / "new", "--runbook-url", "https://wiki.example/{name}")
+    assert (1, "") == (ran.code, ran.out)
+    assert "runbook_url: 'https://wiki.example/{name}' may hold {alert} and no other braces" in ran.err
+    assert not (tmp_path / "new").exists()
+
+
 def test_config_maps(tmp_path: Path) -> None:
     assert 0 == run("dashboards", "export", tmp_path, "--format", "configmap").code
     maps = [yaml.safe_load(path.read_text()) for path in sorted(tmp_path.iterdir())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from contextlib import closing
 from copy import deepcopy
@@ -71,6 +72,16 @@ def test_what_is_stored_is_what_is_shipped_and_a_mark(grafana: Grafana) -> None:
         assert expected == {key: value for key, value in stored.items() if key not in {"id", "version"}}
         assert grafana.dashboards[dashboard.uid].model["description"].startswith(description)
         assert [f"agent-otel 0.1.0 {mark[-15:-1]}"] == grafana.dashboards[dashboard.uid].messages
+
+
+def test_tiles_link_to_the_runbooks(grafana: Grafana) -> None:
+    """The links are part of the dashboard: they are pushed again when the address of the runbooks changes."""
+    for pattern, state in (("", "created"), ("https://wiki.example/{alert}", "updated")):
+        ran = _push(grafana, "--only", "agent-otel-agents", *(("--runbook-url", pattern) if pattern else ()))
+        assert {"agent-otel-agents": state} == _states(ran)
+        stored = json.dumps(grafana.dashboards["agent-otel-agents"].model)
+        assert bool(pattern) == ('"https://wiki.example/AgentWorkflowPayloadNearCap"' in stored)
+        assert bool(pattern) != ("/alerting/list?search=AgentWorkflowPayloadNearCap" in stored)
 
 
 def test_without_a_folder_they_are_at_the_top(grafana: Grafana) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent_otel._internal.setting_kinds import WINDOWS
+from agent_otel.core.carrying_cost import by_part
 from agent_otel.core.context_window import is_rejection
-from agent_otel.core.execution_state import Shares
-from agent_otel.core.models import ModelFacts
+from agent_otel.core.models import ModelFacts, Rates
 from agent_otel.core.request_shares import divided
+from agent_otel.core.shares import NO_ORDER, Shares
 from agent_otel.core.usage import Usage
+from agent_otel.settings.kinds import WINDOWS
 
 
 class _Error(Exception):
@@ -107,3 +108,42 @@ def test_windows_are_tokens_by_model() -> None:
 def test_a_bad_window_leaves_the_others(caplog: pytest.LogCaptureFixture) -> None:
     assert WINDOWS.parse("a=1000,b,=7,c=many,d=0") == {("a", 1000)}
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == ["AGENT_OTEL_CONTEXT_WINDOWS"] * 4
+
+
+_SYSTEM, _TOOLS, _USER, _ROWS = ("system", ""), ("tools", ""), ("user", ""), ("tool_results", "rows")
+_ORDERED = Shares(
+    5,
+    {_SYSTEM: 100, _USER: 150, _TOOLS: 200, _ROWS: 550},
+    NO_ORDER.then([100, 100, 200, 550, 50], [0, 1, 2, 3, 1]),
+)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "behind"),
+    [
+        (1000, {}),
+        (970, {_USER: 30}),
+        (600, {_USER: 50, _ROWS: 350}),
+        (250, {_USER: 150, _ROWS: 550, _SYSTEM: 50}),
+        (50, {_USER: 150, _ROWS: 550, _SYSTEM: 100, _TOOLS: 150}),
+    ],
+)
+def test_tools_and_the_system_prompt_are_the_beginning(prefix: int, behind: dict[tuple[str, str], int]) -> None:
+    assert _ORDERED.behind(prefix) == behind
+
+
+def test_cached_tokens_are_those_of_the_beginning() -> None:
+    usage = Usage(2000, cached=800, written=1000)
+    tokens = divided(2000, _ORDERED.bytes)
+    rates = Rates(input=1.0, cached=0.1, written=1.25, output=4.0)
+    found = by_part(_ORDERED, tokens, usage, rates, total=80 + 1250 + 200)
+    assert found == pytest.approx({_TOOLS: 40, _SYSTEM: 20, _USER: 20 + 100, _ROWS: 1250 + 100})
+
+
+def test_what_is_no_text_pays_the_rest() -> None:
+    usage = Usage(2500, cached=800, media=500)
+    tokens = {**divided(2000, _ORDERED.bytes), ("media", ""): 500}
+    rates = Rates(input=1.0, cached=0.1, written=1.25, output=4.0)
+    found = by_part(_ORDERED, tokens, usage, rates, total=80 + 1700)
+    assert found["media", ""] == pytest.approx(500)
+    assert sum(found.values()) == pytest.approx(1780)

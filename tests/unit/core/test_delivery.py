@@ -101,7 +101,7 @@ def test_a_result_that_arrives_whole_is_delivered_once(told: Callable[..., Json]
             send(system(), user("go"), asks("call_1"), answers("call_1", text), says("so"), user("more"))
         """
     )
-    assert counted(report, "tool.result.produced") == {"search": 100_002}
+    assert counted(report, "tool.result.size") == {"search": 100_002}
     assert counted(report, "tool.result.delivered") == {"search": 100_002}
     assert counted(report, "tool.results.truncated") == {}
     assert cuts(report) == []
@@ -285,7 +285,7 @@ def test_an_object_is_shorter_as_python_writes_it(told: Callable[..., Json]) -> 
         """
     )
     # {"page":"…"} is 11 bytes around 900 * 14, {'page': '…'} 12 around 900 * 12.
-    assert counted(report, "tool.result.produced") == {"search": 2 * 12_611}
+    assert counted(report, "tool.result.size") == {"search": 2 * 12_611}
     assert counted(report, "tool.result.delivered") == {"search": 10_812 + 10_000}
     # The second one is written by Python and stops inside a string.
     assert cuts(report) == [("execute_tool search", 12_611, 10_000, "model_request", "cut_json")]

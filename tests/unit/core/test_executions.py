@@ -212,7 +212,7 @@ def parts(prints: Iterable[int]) -> SeenParts:
 
 
 def test_transcripts_count_against_the_memory() -> None:
-    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 12) + 16 = 121 entries."""
+    """With 3 transcripts of 400 messages and 16 calls, an execution weighs 3 * (2 + 400 / 8) + 16 = 172 entries."""
     ledger = Executions()
     tracemalloc.start()
     try:
@@ -227,7 +227,7 @@ def test_transcripts_count_against_the_memory() -> None:
     finally:
         tracemalloc.stop()
 
-    assert 160_000 // 121 == len(ledger)
+    assert 160_000 // 172 == len(ledger)
     assert kept_bytes < 32_000_000
 
 
@@ -239,7 +239,7 @@ def test_transcripts_that_come_and_go_leave_no_entries() -> None:
         for length in (100, 1_000, 50):
             ledger.requested(execution, stream, parts(range(length)))
     assert 8 == len(execution.streams or {})
-    assert 8 * (2 + 50 // 12) == len(execution) == ledger._entries
+    assert 8 * (2 + 50 // 8) == len(execution) == ledger._entries
 
     assert ledger.finish("run") is execution
     ledger.requested(execution, ledger.conversation(execution, 21), parts(range(1_000)))

@@ -80,6 +80,7 @@ def test_a_block_is_one_trace(environment: Callable[[str], Environment]) -> None
             "gen_ai.agent.name": "planner",
             "gen_ai.conversation.id": "run-1",
             "workflow.execution.id": "run-1",
+            "agent_otel.execution.tool_calls": 1,
         },
     ]
     for call, execution, workflow in ((first, "run-1", "review"), (second, "run-2", "part")):

@@ -18,7 +18,6 @@ from agent_otel.core.types import PRODUCED, LimitReached, Remedied, Replacement,
 from agent_otel.measure.size import Size
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
-from agent_otel.telemetry.tool_metrics import Metrics
 
 REF = "claim://run/search/call_1"
 STORED = Remedied(Replacement("beginning", {}), "claim_check", 32_000, REF)
@@ -32,8 +31,8 @@ def reader() -> InMemoryMetricReader:
 @pytest.fixture
 def out(reader: InMemoryMetricReader) -> Telemetry:
     """Telemetry with its own meter, and no environment."""
-    metrics = Metrics([OTelSink(MeterProvider([reader]).get_meter("test"))], large_result_bytes=65_536)
-    return Telemetry(dataclasses.replace(settings.Settings(), log_large_results=False), None, metrics)
+    chosen = dataclasses.replace(settings.Settings(), log_large_results=False, large_result_bytes=65_536)
+    return Telemetry(chosen, None, [OTelSink(MeterProvider([reader]).get_meter("test"))])
 
 
 def made(out: Telemetry, **readings: Any) -> ToolInvocation:

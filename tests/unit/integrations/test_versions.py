@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_otel._bootstrap.trigger_modules import MODULES
+from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
 if TYPE_CHECKING:
@@ -171,3 +173,18 @@ importlib.metadata.version = refuse
         "agent_otel.telemetry",
         "agent_otel.semconv",
     }.isdisjoint(loaded)
+
+
+def test_a_module_in_a_namespace_below_a_package_is_found_unimported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("outer_package", "outer_package/inner", "outer_package/inner/space"):
+        (tmp_path / folder).mkdir()
+        if not folder.endswith("space"):
+            (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "outer_package/inner/space/module.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert versions._spec("outer_package.inner.space.module") is not None
+    assert versions._spec("outer_package.inner.space.other") is None
+    assert "outer_package" not in sys.modules

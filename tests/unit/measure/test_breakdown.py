@@ -572,20 +572,20 @@ def _rows() -> str:
 
 
 @pytest.mark.parametrize(
-    "text",
+    "text",  # functions: the texts take a second to make, in each worker that collects the tests
     [
-        json.dumps(agent_state(19, 80_000)),
-        json.dumps(agent_state(60, 20_000)),
-        json.dumps({"result": prose(2 * MIB)}),
-        _rows(),
-        json.dumps(_rows()),
-        json.dumps({"漢字": [f"漢字 {n}" * 40 for n in range(4_000)]}, ensure_ascii=False),
+        lambda: json.dumps(agent_state(19, 80_000)),
+        lambda: json.dumps(agent_state(60, 20_000)),
+        lambda: json.dumps({"result": prose(2 * MIB)}),
+        _rows,
+        lambda: json.dumps(_rows()),
+        lambda: json.dumps({"漢字": [f"漢字 {n}" * 40 for n in range(4_000)]}, ensure_ascii=False),
     ],
     ids=["agent", "many results", "one text", "rows", "rows in a string", "texts beyond ASCII"],
 )
 @pytest.mark.parametrize("encode", [str, str.encode], ids=["text", "bytes"])
-def test_two_mib_take_less_than_one_mb_besides(text: str, encode: Callable[[str], Any]) -> None:
-    data = encode(text)
+def test_two_mib_take_less_than_one_mb_besides(text: Callable[[], str], encode: Callable[[str], Any]) -> None:
+    data = encode(text())
     breakdown_text(data, unknown)
     tracemalloc.start()
     try:

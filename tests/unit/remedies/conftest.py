@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import settings
+from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
-from agent_otel.remedies import limits, pagination
+from agent_otel.remedies import backpressure, limits, pagination
 from agent_otel.remedies.claim_check import payload_store, policy
 from agent_otel.remedies.dispatch_policy import source
 from agent_otel.remedies.history.request_rewriter import Requests
@@ -25,7 +26,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
     cached = (
         *(settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer),
-        source.current,
+        *(source.current, backpressure.current, core_backpressure.backpressure),
     )
 
     def forget() -> None:
@@ -42,6 +43,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     # As a process registers them that has the settings from its start.
     monkeypatch.setattr(remedy_hooks, "make_result_remedies", Remedies)
     monkeypatch.setattr(remedy_hooks, "make_request_remedies", Requests)
+    monkeypatch.setattr(core_backpressure, "make", backpressure.current)
     forget()
     yield set_them
     limits.token_counter(None)

@@ -161,6 +161,8 @@ KINDS: dict[str, Any] = {
             "claude_agent_sdk",
             "crewai",
             "google_functions",
+            "haystack",
+            "llama_index",
             "openai_agents",
             "pydantic_ai",
             "smolagents",

@@ -23,7 +23,6 @@ from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
-from agent_otel.telemetry.tool_metrics import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -230,8 +229,8 @@ def test_a_sync_call_in_the_thread_of_an_event_loop_does_not_block_it() -> None:
 
 def made(reader: InMemoryMetricReader, execution: str) -> ToolInvocation:
     """A call with its own telemetry."""
-    metrics = Metrics([OTelSink(MeterProvider([reader]).get_meter("test"))], large_result_bytes=65_536)
-    return ToolInvocation(ToolCall("work", {}, execution=execution), Telemetry(Settings(), None, metrics), ())
+    out = Telemetry(Settings(), None, [OTelSink(MeterProvider([reader]).get_meter("test"))])
+    return ToolInvocation(ToolCall("work", {}, execution=execution), out, ())
 
 
 def test_the_time_of_a_wait_is_measured_and_is_not_the_tools() -> None:

@@ -54,6 +54,8 @@ REPLACING = [
     ("dapr_agents", "dapr-agents"),
     ("google_adk", "google-adk"),
     ("google_functions", "google-genai"),
+    ("haystack", "haystack"),
+    ("llama_index", "llama-index"),
     ("openai_agents", "openai-agents"),
     ("openai_agents", "openai-agents-0.8"),
     ("openai_agents", "openai-agents-0.7"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,9 +42,10 @@ def spans(name="theirs"):
 """
 
 
-def _run(environment: Environment, program: str, env: dict[str, str] | None = None) -> Any:
+def _run(environment: Environment, program: str, env: dict[str, str] | None = None, logged: str = "") -> Any:
     child = environment.run(CALL + PROVIDERS + program, env={"AGENT_OTEL": "1", **(env or {})})
-    assert ("", 0) == (child.stderr, child.returncode)
+    assert child.returncode == 0, child.stderr
+    assert re.fullmatch(logged, child.stderr), child.stderr
     return json.loads(child.stdout)
 
 
@@ -197,6 +199,60 @@ def test_the_size_of_a_copy_is_a_setting(
     assert '{"b":1,"a":2}'[:limit] == short[_ARGUMENTS]
     assert ([_ARGUMENTS, _RESULT] if shortened else None) == short.get(_SHORTENED)
     assert "secret secret "[:limit] == description
+
+
+_REDACTING = {
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+    "AGENT_OTEL_CAPTURE_BYTES": "24",
+    "AGENT_OTEL_REDACT": "privacy:redact",
+}
+_REDACTED = """
+import pathlib
+import sys
+import tempfile
+folder = tempfile.mkdtemp()
+pathlib.Path(folder, "privacy.py").write_text(
+    "import re\\n"
+    "def redact(tool, attribute, text):\\n"
+    "    if tool == 'whoami': return None\\n"
+    "    if tool == 'broken': raise RuntimeError(text)\\n"
+    "    return re.sub(r'sk-[0-9]{8}', '[key]', text)\\n"
+)
+sys.path.insert(0, folder)
+provide()
+call("search", "the first key is sk-12345678, the next is secret", {"key": "sk-12345678"})
+call("whoami", "jane", {})
+call("broken", "jane", {})
+fail("search", ValueError("refused sk-12345678"))
+names = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "agent_otel.content.truncated")
+found = [[s[2].get(name) for name in names] for s in spans()]
+print(json.dumps([found, exporters["theirs"].get_finished_spans()[3].status.description]))
+"""
+
+
+def test_a_function_of_the_program_redacts_copies(environment: Callable[[str], Environment]) -> None:
+    logged = "AGENT_OTEL_REDACT: privacy:redact raised RuntimeError at .*; what it does not redact is not captured.\n"
+    found, description = _run(environment("bare"), _REDACTED, _REDACTING, logged)
+    # The limit would leave "sk-1234" of the first key: it is redacted before it is shortened.
+    assert ['{"key":"[key]"}', "the first key is [key], ", [_RESULT]] == found[0]
+    assert [[None] * 3, [None] * 3] == found[1:3]
+    assert "refused [key]" == description
+
+
+def test_without_the_function_nothing_is_captured(environment: Callable[[str], Environment]) -> None:
+    env = {**_REDACTING, "AGENT_OTEL_REDACT": "absent:redact"}
+    error = r"cannot be imported \(ModuleNotFoundError\)"
+    logged = f"AGENT_OTEL_REDACT: absent:redact {error}; what it does not redact is not captured.\n"
+    found, description = _run(environment("bare"), _CONTENT, env, logged)
+    assert [False, False, False] == [_ARGUMENTS in attributes or _RESULT in attributes for attributes in found]
+    assert "secret" not in f"{found} {description}"
+
+
+@pytest.mark.parametrize(("tools", "captured"), [("search,fetch", True), ("se*", True), ("fetch", False)])
+def test_content_of_chosen_tools(environment: Callable[[str], Environment], tools: str, *, captured: bool) -> None:
+    env = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "AGENT_OTEL_CAPTURE_TOOLS": tools}
+    (_, short, _), description = _run(environment("bare"), _CONTENT, env)
+    assert captured == (_ARGUMENTS in short) == (_RESULT in short) == bool(description)
 
 
 _SUPPRESSED = """

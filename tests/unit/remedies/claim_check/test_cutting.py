@@ -45,6 +45,10 @@ from agent_otel.remedies.claim_check.preview import head
         ("[10:00:00] a, b\n[10:00:01] c, d\n[10:00:02] e, f", 45, "[10:00:00] a, b\n[10:00:01] c, d\n"),
         ("[1] one, two\n[2] three, four", 20, "[1] one, two\n"),
         ("[a](http://x), b\n[c](http://y), d", 30, "[a](http://x), b\n"),
+        ('{"rows": [{"a": 1}, {"a": 2}, {"a": 3}]}', 36, '{"rows": [{"a": 1}, {"a": 2}'),
+        ('[{"a": 1}, {"a": NaN}, {"a": tr', 29, '[{"a": 1}, {"a": NaN}'),
+        ('[["a"], ["b"], ["c"]] are three', 30, '[["a"], ["b"], ["c"]]'),
+        ('[["a"], nothing, ["b"], ["c", "d"]]', 28, '[["a"], nothing, ["b"]'),  # no JSON
         ("[1.5, -2, 3e4, 5]", 14, "[1.5, -2, 3e4"),
         ("[1]\n[2]\n[3]", 9, "[1]\n[2]"),
     ],

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_otel
+from agent_otel import semconv
 from agent_otel._internal import env, errors
 from agent_otel.core import remedy_hooks
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.core.execution_state import LastRequest
+from agent_otel.core.executions import executions
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations import summaries
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.history import automatic_summaries
@@ -57,7 +60,10 @@ class Model:
         self.texts: list[str] = []
         self._summarise = summarise
         self.reader = ModelReader(
-            lambda invocation: ModelRequest((), continued="previous_response_id" in invocation.args[0]),
+            lambda invocation: ModelRequest(
+                [RequestPart(semconv.USER, message.get("content") or "") for message in invocation.args[0]["messages"]],
+                continued="previous_response_id" in invocation.args[0],
+            ),
             exchange=Exchange(
                 lambda invocation: ("chat", dict(invocation.args[0])),
                 lambda invocation, body: invocation.put(0, "body", body),
@@ -334,6 +340,33 @@ def test_a_cancelled_request_is_cancelled() -> None:
 
     asyncio.run(main())
     assert model.requests == []
+
+
+@pytest.mark.parametrize(
+    ("last", "turns", "is_summarised"),
+    [
+        (None, 4, False),  # 1,550 tokens by characters
+        (LastRequest(3_000, 6_000, "scripted"), 4, True),  # two bytes a token: 3,100
+        (LastRequest(3_000, 600, "scripted"), 4, False),  # too short to show anything
+        (None, 8, True),  # 3,100 tokens by characters
+        (LastRequest(1_000, 8_000, "scripted"), 8, False),  # eight bytes a token: 1,550
+        (LastRequest(10, 8_000, "scripted"), 8, True),  # no count of the whole request
+    ],
+)
+def test_the_usage_of_the_last_request_decides(last: LastRequest | None, turns: int, *, is_summarised: bool) -> None:
+    history, model = chat(turns), Model()
+    with agent_otel.execution(f"run-{last}"):
+        executions.touched(f"run-{last}").last_requests = None if last is None else {False: last}
+        sent = model.ask(history)
+    assert (sent != history) is is_summarised
+
+
+def test_a_counter_of_the_program_is_better_than_usage() -> None:
+    agent_otel.remedies.token_counter(lambda text: len(text) // 4)
+    history = chat(4)
+    with agent_otel.execution("run-counter"):
+        executions.touched("run-counter").last_requests = {False: LastRequest(3_000, 6_000, "scripted")}
+        assert Model().ask(history) == history
 
 
 def test_a_conversation_at_the_provider_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_otel._internal.setting_kinds import (
+from agent_otel.settings.kinds import (
     BOUNDARIES,
     CAPS,
     CAPTURE,
+    FUNCTION,
     KEY,
+    LABELS,
     LIMIT,
     NAMES,
     PORT,
@@ -114,6 +116,14 @@ class TelemetrySettings:
         "The process writes what it measures into this file, at first use and every 10 s, and `agent-otel doctor "
         "--pid` reads it. `{pid}` in the path is the id of the process: workers need files of their own.",
     )
+    labels: tuple[tuple[str, str | None], ...] = setting(
+        "AGENT_OTEL_LABELS",
+        LABELS,
+        (),
+        "Labels of the program's own on all metrics and spans, such as `team=search,tenant`. A label without a value "
+        "takes it from `agent_otel.execution(labels={...})`, else from the baggage. At most five labels and 200 sets "
+        "of values; further ones are counted as `_other`.",
+    )
     capture_content: bool = setting(
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", CAPTURE, False, "Put arguments and results on the span."
     )
@@ -123,6 +133,21 @@ class TelemetrySettings:
         8192,
         "The largest copy of arguments, of a result or of a failure's text on a span. A copy of more holds the "
         "beginning, and `agent_otel.content.truncated` names its attribute.",
+    )
+    capture_tools: frozenset[str] | None = setting(
+        "AGENT_OTEL_CAPTURE_TOOLS",
+        NAMES,
+        None,
+        "The tools whose arguments, results and failures are put on spans, with `*` as in file names. All without it.",
+        needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",),
+    )
+    redact: str | None = setting(
+        "AGENT_OTEL_REDACT",
+        FUNCTION,
+        None,
+        "A function of the program that is called with the tool, the attribute and the text before a copy is put on a "
+        "span, and returns the text to put there, or None for no copy. When it fails, no copy is made.",
+        needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",),
     )
     payload_warn_ratio: float = setting(
         "AGENT_OTEL_PAYLOAD_WARN_RATIO",

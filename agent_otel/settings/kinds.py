@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel import semconv
 from agent_otel._internal import env, errors
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ LARGEST_BYTES: Final = 2**40
 AUTO: Final = 0
 #: A shorter key can be guessed from a single reference or hash.
 _LEAST_KEY_BYTES: Final = 16
+#: Labels of the metrics, and those that Prometheus adds.
+_TAKEN: Final = frozenset(
+    ("le", "job", "instance", *(label for metric in semconv.METRICS.values() for label in metric.prometheus_labels))
+)
+_MOST_LABELS: Final = 5  # each multiplies the series
 _LONGEST_SECONDS: Final = 10 * 365 * 86_400
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
 # Kubernetes' units: k is 1000, Ki is 1024. A trailing B and upper or lower case make no difference.
@@ -165,6 +171,18 @@ def _cap(entry: str) -> tuple[str, str, int]:
     return runtime, boundary, size
 
 
+def _labels(text: str) -> tuple[tuple[str, str | None], ...]:
+    labels = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    for name, _, _ in labels:
+        if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_.]*", name) is None:
+            raise ValueError("names of letters, digits, _ and ., each with =value where it is fixed")
+        if name.replace(".", "_") in _TAKEN:
+            raise ValueError(f"other labels than {name!r}, which the metrics have already")
+    if len(labels) > _MOST_LABELS:
+        raise ValueError(f"at most {_MOST_LABELS} labels")
+    return tuple((name, value if equals else None) for name, equals, value in labels)
+
+
 def _windows(text: str) -> frozenset[tuple[str, int]]:
     windows = filter(None, (_usable_window(entry.strip()) for entry in text.split(",") if entry.strip()))
     return frozenset(dict(windows).items())
@@ -182,6 +200,13 @@ def _usable_window(entry: str) -> tuple[str, int] | None:
     variable, example = "AGENT_OTEL_CONTEXT_WINDOWS", "`model=tokens`, such as my-model=128000 or my-model=128k"
     errors.warn_once(f"setting {variable} {entry}", f"{variable}: {entry!r} is not {example}; left out")
     return None
+
+
+def _function(text: str) -> str:
+    module, colon, path = text.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), *path.split("."))):
+        raise ValueError("module:function, such as myapp.privacy:redact")
+    return text
 
 
 def _capture(text: str) -> bool:
@@ -225,7 +250,9 @@ PORT: Final = Kind("port", _port)
 PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
+FUNCTION: Final = Kind("`module:function`", _function)
 WINDOWS: Final = Kind("`model=tokens`, comma separated", _windows)
+LABELS: Final = Kind("`name` or `name=value`, comma separated", _labels)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
 
 

@@ -38,7 +38,8 @@ DEFAULT: Final = "default"
 HOST: Final = "host"
 PAYLOAD: Final = "payload"
 TRANSPORT: Final = "transport"
-BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, DEFAULT)
+CONTEXT: Final = "context"
+BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),
@@ -49,6 +50,11 @@ LIMIT_CONVERSATION: Final = "conversation_tool_calls"
 PARALLEL: Final = "parallel"
 LIMIT_BYTES: Final = "result_bytes"
 LIMIT_TOKENS: Final = "result_tokens"
+LIMIT_EXECUTION: Final = "execution_tokens"
+WAIT_EVENT: Final = "backpressure"
+WAIT_SECONDS: Final = "wait.seconds"
+WAIT_TOKENS: Final = "tokens"
+WAIT_RATE_LIMIT: Final = "rate_limit"
 TOOL_DENIED: Final = "tool_denied"
 POLICY_DENIED_EVENT: Final = "policy_denied"
 ARGUMENT: Final = "argument"

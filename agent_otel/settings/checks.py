@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 
 #: Fields of remedies that act on tool results, and of remedies that act on model requests.
 ON_RESULTS: Final = (
-    *("result_ceiling_bytes", "claim_check"),
-    *("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens"),
+    *("result_ceiling_bytes", "claim_check", "max_tool_calls", "max_conversation_tool_calls"),
+    *("max_result_bytes", "max_result_tokens", "max_execution_tokens"),
 )
 #: The same, and of the queue, which has no effect on generators alone.
-ON_ITEMS: Final = (*ON_RESULTS, "max_parallel_tool_calls")
+ON_ITEMS: Final = (*ON_RESULTS, "max_parallel_tool_calls", "tokens_per_minute")
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 #: Fields of limits that end a run.
-OF_RUNS: Final = ("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens")
+OF_RUNS: Final = (
+    *("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens"),
+    "max_execution_tokens",
+)
 
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6

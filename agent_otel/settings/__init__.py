@@ -11,8 +11,9 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
-from agent_otel._internal import errors, setting_checks
-from agent_otel._internal.setting_kinds import (
+from agent_otel._internal import errors
+from agent_otel.settings import checks as setting_checks
+from agent_otel.settings.kinds import (
     CEILING,
     COUNT,
     ENCRYPTION_KEYS,
@@ -25,7 +26,7 @@ from agent_otel._internal.setting_kinds import (
     TEXT,
     setting,
 )
-from agent_otel.telemetry_settings import TelemetrySettings
+from agent_otel.settings.telemetry import TelemetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,8 @@ class Settings(TelemetrySettings):
         None,
         "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place. "
         "`auto` is the limit of the weakest layer on the result's way: the room that is left in the durable runtime's "
-        "payload, or the framework's own limit; nothing is withheld where no limit is known.",
+        "payload, the framework's own limit, or half of what is left of the model's context window; nothing is "
+        "withheld where no limit is known.",
     )
     mcp_result_characters: int | None = setting(
         "AGENT_OTEL_MCP_RESULT_CHARACTERS",
@@ -157,6 +159,21 @@ class Settings(TelemetrySettings):
         COUNT,
         None,
         "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
+    )
+
+    max_execution_tokens: int | None = setting(
+        "AGENT_OTEL_EXECUTION_TOKENS",
+        COUNT,
+        None,
+        "Tokens of one execution's model requests and their responses, as providers report them; once they are used, "
+        "no further tool call is run, and the next request asks the model for its answer.",
+    )
+    tokens_per_minute: int | None = setting(
+        "AGENT_OTEL_TOKENS_PER_MINUTE",
+        COUNT,
+        None,
+        "Tokens of all model requests of this process and their responses in a minute. Tool calls and model requests "
+        "wait until there are enough, and as long as a provider's `retry-after` demands.",
     )
 
     answer_retries: bool = setting(
@@ -280,8 +297,14 @@ class Settings(TelemetrySettings):
             semconv.LIMIT_CONVERSATION: self.max_conversation_tool_calls,
             semconv.LIMIT_BYTES: self.max_result_bytes,
             semconv.LIMIT_TOKENS: self.max_result_tokens,
+            semconv.LIMIT_EXECUTION: self.max_execution_tokens,
         }
         return {limit: maximum for limit, maximum in maxima.items() if maximum is not None}
+
+    @property
+    def dispatch_waits(self) -> bool:
+        """Return true when tool calls may wait before their dispatch."""
+        return self.max_parallel_tool_calls is not None or self.tokens_per_minute is not None
 
     @property
     def remedies(self) -> tuple[str, ...]:

@@ -1,0 +1,146 @@
+"""AG2, from 1.0 on.
+
+Produced is read at ``FunctionTool.__call__``, which makes an event of an exception, handed back at ``_execute_call``,
+behind middleware. Neither knows the agent: its name is kept where a turn begins, because each call runs in a task with
+a copy of that context.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.plain import fields, identity, is_named, is_raised_within, listed, text
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "ag2",
+    distribution="ag2",
+    minimum="1.2",
+    tested="1.2",
+    sites=(
+        Candidate("ag2.tools.final.function_tool", Wrap("FunctionTool.__call__", "tool")),
+        Candidate("ag2.tools.executor", Wrap("_execute_call", "execute")),
+        Candidate(  # all ways to run an agent pass both
+            "ag2.agent", Wrap("Agent._turn_scope", "agent_run"), Wrap("Agent._drive_scope", "beginning")
+        ),
+    ),
+)
+
+_agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None)
+
+
+def _begins(invocation: Invocation) -> None:
+    _agent.set(text(invocation.instance.name))
+
+
+def _tool_call(invocation: Invocation) -> ToolCall:
+    return _call(invocation.arg(0, "event"))
+
+
+def _execute_call(invocation: Invocation) -> ToolCall:
+    return _call(invocation.arg(1, "call"))
+
+
+def _call(event: Any) -> ToolCall:
+    return ToolCall(event.name, event.arguments, event.id, _agent.get())
+
+
+def _result(event: Any) -> ToolResult:
+    """Read an event; one of an error carries the exception."""
+    if is_named(event, "ToolErrorEvent"):
+        handler.handler_raised(event.error, tool)
+    return _handed_back(event) or ToolResult("")
+
+
+def _handed_back(event: Any) -> ToolResult | None:
+    """Read an event; a call that is left to the program's client has no result yet."""
+    result = getattr(event, "result", None)
+    if result is None:
+        return None
+    parts = [_part(part) for part in listed(result.parts)]
+    value = parts[0] if len(parts) == 1 else parts
+    if hasattr(event, "error"):
+        return ToolResult(value, error_type=TOOL_ERROR, raised=True)
+    return ToolResult(value)
+
+
+def _part(part: Any) -> Any:
+    """Return a part as its text, its data, or the fields of a file."""
+    known = fields(part)
+    return known.get("content", known.get("data", known))
+
+
+def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Put a replacement into an event, which the framework has made; the result in it may be the tool's own."""
+    if event is None:
+        return sys.modules["ag2.events"].ToolResultEvent.from_call(invocation.arg(0, "event"), replacement.text)
+    result = event.result
+    if not all(is_named(part, "TextInput", "DataInput") for part in listed(result.parts)):
+        return LEFT_ALONE  # an image or another file
+    event.result = type(result)(replacement.text, final=result.final, metadata=result.metadata)
+    return event
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the call, which middleware has seen."""
+    event = invocation.arg(0, "event")
+    call = copy.copy(event)
+    call.serialized_arguments = {**event.serialized_arguments, **values}
+    invocation.put(0, "event", call)
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(fields(invocation.instance.schema.function.parameters).get("properties")))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ValidationError") and is_raised_within(error, "fast_depends")
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    return is_named(error, "HumanInputError")
+
+
+tool = ToolReader(
+    PRODUCED,
+    _tool_call,
+    _result,
+    is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
+execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, tool, is_control_flow=_is_control_flow)
+beginning = Hook(_begins)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a turn of an agent; the stream keeps the messages of all turns."""
+    stream = getattr(getattr(invocation.kwargs.get("context"), "stream", None), "id", None)
+    return AgentRun(text(invocation.instance.name), identity(stream))
+
+
+agent_run = RunReader(_run)

@@ -1,0 +1,114 @@
+"""Haystack.
+
+Produced is read at ``Tool.invoke`` and ``Tool.invoke_async``. Neither knows the call: the model's arguments and the
+call's id stand in the call for which the framework opens a span of its own, one frame further out. The exception of a
+tool becomes the cause of the framework's, whose text the model gets.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
+from agent_otel.core.types import (
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "haystack",
+    distribution="haystack-ai",
+    minimum="3.0",
+    tested="3.4.0",
+    sites=(
+        Candidate("haystack.tools.tool", Wrap("Tool.invoke", "tool"), Wrap("Tool.invoke_async", "tool")),
+        # The function that knows the call's id.
+        Candidate("haystack.components.agents.tool_calling", Wrap("_create_tool_span", "before_span")),
+        Candidate(
+            "haystack.components.agents.agent", Wrap("Agent.run", "agent_run"), Wrap("Agent.run_async", "agent_run")
+        ),
+    ),
+)
+
+# The model's call of the tool that runs; None where the program calls a tool itself.
+_asked: ContextVar[Any] = ContextVar("agent_otel_haystack_call", default=None)
+
+
+def _before_span(invocation: Invocation) -> None:
+    _asked.set(invocation.arg(1, "tool_call"))
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    asked = _asked.get()
+    if asked is None:
+        return ToolCall(invocation.instance.name, invocation.kwargs)
+    return ToolCall(invocation.instance.name, asked.arguments, asked.id)
+
+
+def _cause(error: BaseException) -> BaseException:
+    cause = cause_of(error) if is_named(error, "ToolInvocationError") else None
+    return error if cause is None else cause
+
+
+def _failure_text(error: BaseException) -> Any:
+    """Return the text that the framework gives the model, where it does not raise the exception."""
+    return next(map(text, error.args), None) if is_named(error, "ToolInvocationError") else None
+
+
+def _is_refusal(error: BaseException) -> bool:
+    cause = _cause(error)
+    return is_named(cause, "TypeError") and is_raised_within(cause, "haystack")
+
+
+def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Return a replacement, except where the framework takes the result apart or where it is an image or a file."""
+    tool = invocation.instance
+    if _asked.get() is None:
+        return NOT_HERE
+    if is_named(value, "ToolInvocationError"):
+        value.args = (replacement.text,)
+        return value
+    is_taken_apart = not is_empty(tool.outputs_to_state) or not is_empty(tool.outputs_to_string)
+    if is_taken_apart or any(is_named(item, "ImageContent", "FileContent") for item in listed(value)):
+        return LEFT_ALONE
+    return replacement.text
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(fields(invocation.instance.parameters).get("properties")))
+
+
+tool = ToolReader(
+    PRODUCED,
+    _call,
+    ToolResult,
+    is_refusal=_is_refusal,
+    cause=_cause,
+    failure_text=_failure_text,
+    replace=_replace,
+    parameters=_parameters,
+    inject=inject_by_name,
+)
+before_span = Hook(_before_span)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run; an agent has a name only as a component of a pipeline."""
+    return AgentRun(text(getattr(invocation.instance, "__component_name__", None)))
+
+
+agent_run = RunReader(_run)

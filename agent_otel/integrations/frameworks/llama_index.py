@@ -1,0 +1,165 @@
+"""LlamaIndex: agents, workflows of agents, and function tools that workflows of the program call themselves.
+
+Produced is read at ``_call_tool`` of both classes of agents, handed back at their step ``call_tool``, which knows the
+call's id. What ``_call_tool`` returns has the tool's exception, and the output from before a callback. A function tool
+that an agent calls is part of that call. A workflow of agents passes no agent's name to its tools.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_named, is_raised_within, is_text, listed, text
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "llama-index",
+    distribution="llama-index-core",
+    minimum="0.14",
+    tested="0.14.25",
+    packages=("llama_index.core",),
+    sites=(
+        Candidate(
+            "llama_index.core.agent.workflow.base_agent",
+            Wrap("BaseWorkflowAgent._call_tool", "inner"),
+            Wrap("BaseWorkflowAgent.call_tool", "outer"),
+        ),
+        Candidate(
+            "llama_index.core.agent.workflow.multi_agent_workflow",
+            Wrap("AgentWorkflow._call_tool", "inner"),
+            Wrap("AgentWorkflow.call_tool", "outer"),
+        ),
+        Candidate(
+            "llama_index.core.tools.function_tool",
+            Wrap("FunctionTool.call", "tool"),
+            Wrap("FunctionTool.acall", "tool"),
+        ),
+        Candidate("llama_index.core.workflow.workflow", Wrap("Workflow.run", "run")),  # that of an agent passes it
+    ),
+)
+
+
+def _inner_call(invocation: Invocation) -> ToolCall:
+    metadata = invocation.arg(1, "tool").metadata
+    return ToolCall(metadata.name, invocation.arg(2, "tool_input"), agent=getattr(invocation.instance, "name", None))
+
+
+def _outer_call(invocation: Invocation) -> ToolCall:
+    event = invocation.arg(1, "ev")
+    return ToolCall(event.tool_name, event.tool_kwargs, event.tool_id, getattr(invocation.instance, "name", None))
+
+
+def _tool_call(invocation: Invocation) -> ToolCall:
+    metadata = invocation.instance.metadata
+    context = text(getattr(invocation.instance, "ctx_param_name", None))
+    named = {name: value for name, value in invocation.kwargs.items() if name != context}
+    return ToolCall(metadata.name, {**dict(zip(_properties(metadata), invocation.args, strict=False)), **named})
+
+
+def _properties(metadata: Any) -> Iterable[str]:
+    return tuple(fields(getattr(metadata.fn_schema, "model_fields", None)))
+
+
+def _produced(output: Any) -> ToolResult:
+    """Read an output: the text that the tool returned, or what the framework makes of it; or the tool's exception."""
+    error = getattr(output, "exception", None)
+    if error is not None:
+        handler.handler_raised(error, inner)
+        return ToolResult(_content(output), raised=True)
+    raw = output.raw_output
+    return ToolResult(raw if is_text(raw) else _content(output), error_type=_flag(output))
+
+
+def _handed_back(event: Any) -> ToolResult:
+    output = event.tool_output
+    return ToolResult(_content(output), error_type=_flag(output))
+
+
+def _content(output: Any) -> Any:
+    """Return the text for the model, or the blocks where one is an image or another file."""
+    blocks = listed(output.blocks)
+    return output.blocks if any(not is_named(block, "TextBlock") for block in blocks) else output.content
+
+
+def _flag(output: Any) -> str | None:
+    return TOOL_ERROR if output.is_error is True else None
+
+
+def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Put a replacement into a copy of the output, because a tool may keep the object that it returns."""
+    if output is None:
+        made = sys.modules["llama_index.core.tools.types"].ToolOutput
+        name, given = invocation.arg(1, "tool").metadata.name, invocation.arg(2, "tool_input")
+        return made(name, replacement.text, None, given, replacement.text, replacement.is_error)
+    if any(not is_named(block, "TextBlock") for block in listed(output.blocks)):
+        return LEFT_ALONE
+    changed = output.model_copy()
+    changed.content = changed.raw_output = replacement.text
+    changed.is_error = changed.is_error or replacement.is_error
+    return changed
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.put(2, "tool_input", {**fields(invocation.arg(2, "tool_input")), **values})
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return _properties(invocation.arg(1, "tool").metadata)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    """Return True for the exception by which a tool waits for an event, behind which the step runs again."""
+    return is_named(error, "WaitingForEvent")
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "TypeError") and is_raised_within(error, "llama_index")
+
+
+inner = ToolReader(
+    PRODUCED,
+    _inner_call,
+    _produced,
+    is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
+outer = ToolReader(HANDED_BACK, _outer_call, _handed_back, inner, is_control_flow=_is_control_flow)
+tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, is_refusal=_is_refusal)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run: of an agent, of several that begins with one of them, or of a workflow of the program's own."""
+    workflow = invocation.instance
+    if is_named(workflow, "BaseWorkflowAgent", "AgentWorkflow"):
+        return AgentRun(text(getattr(workflow, "root_agent", None)) or text(getattr(workflow, "name", None)))
+    return AgentRun(workflow=type(workflow).__name__)
+
+
+def _goes_on(running: Any) -> Any:
+    """Return the task of a run; where the handler is not a task itself, it has one."""
+    return getattr(running, "_result_task", running)
+
+
+run = RunReader(_run, _goes_on)

@@ -1,0 +1,83 @@
+"""Azure AI Inference: chat completions, sync, async and streamed, with OpenAI's shapes in objects of the SDK's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import fields, is_dict, is_named
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks.chat_function import ChatFunction
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.streams import MeasuredStream, with_items
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.usage import Usage
+
+ENTRY = Integration(
+    "azure-ai-inference",
+    distribution="azure-ai-inference",
+    minimum="1.0.0b5",
+    tested="1.0.0b9",
+    packages=("azure.ai.inference",),
+    sites=(
+        Candidate("azure.ai.inference._patch", Wrap("ChatCompletionsClient.complete", "request")),
+        Candidate("azure.ai.inference.aio._patch", Wrap("ChatCompletionsClient.complete", "request")),
+    ),
+)
+
+
+def _plain(value: Any) -> Any:
+    """Return the SDK's objects as dictionaries: each has its values in one."""
+    if is_named(value, "_MyMutableMapping"):
+        value = fields(value).get("_data")
+    if type(value) is dict:
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if type(value) is list else value
+
+
+_CHAT = ChatFunction(plain=_plain)
+
+
+def _request(invocation: Invocation) -> ModelRequest | None:
+    client, body = fields(invocation.instance), invocation.arg(0, "body")
+    if not is_dict(body):
+        # The client has defaults of these arguments.
+        body = {name: client.get(f"_{name}") for name in ("tools", "tool_choice", "model")}
+        body |= {name: value for name, value in invocation.kwargs.items() if value is not None}
+    read = {name: _plain(fields(body).get(name)) for name in ("messages", "tools", "tool_choice", "model")}
+    return ModelRequest(openai.chat(read), model=read["model"], must_call=openai.must_call(read))
+
+
+def _usage(response: Any) -> Usage | None:
+    return openai.usage(_plain(response))
+
+
+def _asks(response: Any) -> bool | None:
+    return openai.asks(_plain(response))
+
+
+def _ends(update: Any) -> bool:
+    return openai.ends(_plain(update))
+
+
+def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+    """Return the body of a request, unless the client adds tools to it."""
+    adds = fields(invocation.instance).get("_tools") is not None and invocation.kwargs.get("tools") is None
+    return None if adds else _CHAT.body(invocation)
+
+
+def _stream(response: Any) -> Any:
+    return response if is_named(response, "BaseStreamingChatCompletions", "MeasuredStream") else None
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    """Put a visit around the steps of a stream, which is its own iterator."""
+    return MeasuredStream(response, visit) if _stream(response) is not None else response
+
+
+exchange = Exchange(_body, _CHAT.put, _plain, _stream, replaced=with_items, apart=_CHAT.apart)
+request = ModelReader(
+    _request, _usage, _asks, _watch, _ends, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange
+)

@@ -1,0 +1,125 @@
+"""Bedrock's InvokeModel, whole and streamed: the body is JSON text in the form of the model's provider.
+
+Read are the bodies of Anthropic's models, of Amazon's (the form of Converse), and of those with OpenAI's chat. The
+program reads the response from the wire, so that no call in it can be answered: views name no tool.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel.core.types import ModelRequest
+from agent_otel.core.usage import Usage
+from agent_otel.integrations.final_request import joined, tool_fields, with_system
+from agent_otel.integrations.model_sdks import anthropic, openai
+from agent_otel.integrations.model_sdks.stainless import reworded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from agent_otel.core.types import RequestPart
+
+OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
+
+_INPUT, _OUTPUT = "x-amzn-bedrock-input-token-count", "x-amzn-bedrock-output-token-count"
+_METRICS = "amazon-bedrock-invocationMetrics"
+
+
+def body_of(params: Any) -> dict[str, Any] | None:
+    """Return the body of a request; None where it is no JSON object, or a file, which is read once."""
+    body: Any = fields(params).get("body")
+    cls = type(body)
+    if cls is not str and cls is not bytes and cls is not bytearray:
+        return None
+    try:
+        found = json.loads(body)
+    except ValueError:
+        return None
+    return found if type(found) is dict else None
+
+
+def is_converse(body: Mapping[str, Any]) -> bool:
+    """Return True for a body in the form of Converse, which Amazon's models take."""
+    return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
+
+
+def request(params: Any, converse: Callable[[Mapping[str, Any]], Iterator[RequestPart]]) -> ModelRequest | None:
+    """Read a request; ``converse`` reads a body in the form of Converse."""
+    body = body_of(params)
+    if body is None or type(body.get("messages")) is not list:
+        return None
+    read = anthropic.messages if _is_anthropic(body) else converse if is_converse(body) else openai.chat
+    return ModelRequest(read(body), model=text(fields(params).get("modelId")))
+
+
+def _is_anthropic(body: Mapping[str, Any]) -> bool:
+    return "anthropic_version" in body
+
+
+def rewrite(params: dict[str, Any], view: Callable[..., Any]) -> None:
+    """Put a view in the place of the messages."""
+    body = body_of(params)
+    if body is not None and type(body.get("messages")) is list:
+        messages = body["messages"]
+        made = view(messages, cached=any(mark in json.dumps(messages) for mark in ("cache_control", "cachePoint")))
+        if made is not messages:
+            _put(params, {**body, "messages": made})
+
+
+def answer_only(params: dict[str, Any], note: str, converse: Callable[[dict[str, Any], str], None]) -> None:
+    """Forbid tool calls, and add the note to the system message; ``converse`` does so in the form of Converse."""
+    body = body_of(params) or {}
+    if _is_anthropic(body):
+        body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
+    elif is_converse(body):
+        converse(body, note)
+    else:
+        body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
+    _put(params, body)
+
+
+def reword(params: dict[str, Any], change: Callable[[str], str]) -> None:
+    """Reword the texts of a request."""
+    body = body_of(params)
+    if body is not None:
+        made = reworded(body, change)
+        if made is not body:
+            _put(params, made)
+
+
+def _put(params: dict[str, Any], body: dict[str, Any]) -> None:
+    # botocore made this dictionary for this request only, so it is changed in place.
+    params["body"] = json.dumps(body)
+
+
+def usage(response: Mapping[str, Any]) -> Usage | None:
+    """Return the usage of a whole response, which its headers have, or of the last raw event of a stream."""
+    event = event_of(response)
+    if event is not None:
+        counts = fields(event.get(_METRICS))
+        return _usage(counts.get("inputTokenCount"), counts.get("outputTokenCount"))
+    headers = fields(fields(response.get("ResponseMetadata")).get("HTTPHeaders"))
+    return _usage(headers.get(_INPUT), headers.get(_OUTPUT))
+
+
+def _usage(read: Any, written: Any) -> Usage | None:
+    return Usage(int(read), output=int(written or 0)) if read else None
+
+
+def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the provider's event in a raw event of a stream."""
+    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    if kind != "chunk" or type(payload) is not bytes:
+        return None
+    event = json.loads(base64.b64decode(json.loads(payload)["bytes"]))
+    return event if is_dict(event) else None
+
+
+def asks(event: Mapping[str, Any]) -> bool | None:
+    """Return whether a provider's event asks for a tool call."""
+    if "messageStop" in event:
+        return text(fields(event["messageStop"]).get("stopReason")) == "tool_use"
+    return openai.asks(event) if "choices" in event else anthropic.asks(event)

@@ -1,0 +1,164 @@
+"""Cohere's SDK: chats of its API v2, sync, async and streamed.
+
+Read at the raw clients, through which both forms of the client send. A stream is read inside of a context manager, so
+that no request can be sent in its place: of a stream, remedies act on the request only.
+"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.usage import Usage
+from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks.chat_function import ChatFunction
+from agent_otel.integrations.model_sdks.stainless import plain_model, reworded
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+    from agent_otel.core.types import Invocation, ResponseVisit
+
+ENTRY = Integration(
+    "cohere",
+    distribution="cohere",
+    minimum="5.16",
+    tested="7.3",
+    sites=(
+        Candidate(
+            "cohere.v2.raw_client",
+            Wrap("RawV2Client.chat", "request"),
+            Wrap("AsyncRawV2Client.chat", "request"),
+            Wrap("RawV2Client.chat_stream", "streamed"),
+            Wrap("AsyncRawV2Client.chat_stream", "astreamed"),
+        ),
+    ),
+)
+
+_CHAT = ChatFunction(form="cohere", none="NONE")
+#: Arguments that a request without tools, or with other messages, does not have.
+_OF_TOOLS = ("strict_tools", "citation_options", "documents", "stop_sequences")
+
+
+def _request(invocation: Invocation) -> ModelRequest:
+    given = invocation.kwargs
+    must_call = text(given.get("tool_choice")) == "REQUIRED"
+    return ModelRequest(_parts(given), model=text(given.get("model")), must_call=must_call)
+
+
+def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
+    tools = [plain_model(tool) if is_named(tool, "BaseModel") else tool for tool in listed(body.get("tools"))]
+    if tools:
+        yield RequestPart(TOOLS, tools)
+    if listed(body.get("documents")):
+        yield RequestPart(USER, listed(body["documents"]))
+    for message in listed(body.get("messages")):
+        plan = fields(message).get("tool_plan")
+        if is_text(plan):
+            yield RequestPart(ASSISTANT, plan)
+        for part in openai.chat({"messages": [message]}):
+            yield part._replace(value=_result(part.value)) if part.part == TOOL_RESULTS else part
+
+
+def _result(content: Any) -> Any:
+    """Return the data of a result that is a single document."""
+    blocks = [fields(block) for block in listed(content)]
+    data = fields(blocks[0].get("document")).get("data") if len(blocks) == 1 else None
+    return content if data is None else data
+
+
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a whole response, or of the last event of a stream; the counts may be floats."""
+    known = _item(response)
+    usage = fields(known.get("usage")) or fields(fields(known.get("delta")).get("usage"))
+    tokens = fields(usage.get("tokens"))
+    found = Usage(_count(tokens, "input_tokens"), _count(usage, "cached_tokens"), _count(tokens, "output_tokens"))
+    return found if found.input or found.output else None
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    value: Any = counts.get(name)
+    return int(value) if type(value) is int or type(value) is float else 0
+
+
+def _asks(response: Any) -> bool | None:
+    """Return whether a response, or an event of a stream, asks for a tool call."""
+    known = _item(response)
+    kind = text(known.get("type"))
+    if kind is None:
+        calls = listed(fields(known.get("message")).get("tool_calls"))
+        return asks_for(map(_name, calls)) if calls else False if "message" in known else None
+    if kind == "tool-call-start":
+        return asks_for([_name(fields(fields(known.get("delta")).get("message")).get("tool_calls"))])
+    return False if kind == "content-delta" else None
+
+
+def _name(call: Any) -> str:
+    return text(fields(fields(call).get("function")).get("name")) or "tool"
+
+
+def _ends(event: Any) -> bool:
+    return text(fields(event).get("type")) == "message-end"
+
+
+def _item(value: Any) -> Mapping[str, Any]:
+    """Return the fields of an event, or of the data of an HTTP response."""
+    known = fields(value)
+    return fields(known["_data"]) if "_data" in known else known
+
+
+def _plain(response: Any) -> Any:
+    return plain_model(fields(response).get("_data"))
+
+
+def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+    made = _CHAT.apart(invocation, body, model)
+    made.kwargs = {name: value for name, value in made.kwargs.items() if name not in _OF_TOOLS}
+    return made
+
+
+def _no_body(_: Invocation) -> None:
+    return None
+
+
+def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    """Reword the results in a request whose response is a stream: no call in it can be answered."""
+    invocation.kwargs = {**invocation.kwargs, "messages": reworded(invocation.kwargs.get("messages"), reword)}
+
+
+@contextmanager
+def _watch(stream: Any, visit: ResponseVisit) -> Iterator[Any]:
+    """Put a visit around the events of the response that a context manager returns."""
+    with stream as response:
+        response._data = watched(response._data, visit)
+        yield response
+
+
+@asynccontextmanager
+async def _watch_async(stream: Any, visit: ResponseVisit) -> AsyncIterator[Any]:
+    async with stream as response:
+        response._data = watched(response._data, visit)
+        yield response
+
+
+exchange = Exchange(_CHAT.body, _CHAT.put, _plain, apart=_apart)
+no_exchange = Exchange(_no_body, _CHAT.put, reword=_reword)
+request = ModelReader(_request, _usage, _asks, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange)
+streamed = ModelReader(
+    _request,
+    _usage,
+    _asks,
+    _watch,
+    _ends,
+    rewrite=_CHAT.rewrite,
+    answer_only=_CHAT.answer_only,
+    exchange=no_exchange,
+)
+astreamed = replace(streamed, watch=_watch_async)

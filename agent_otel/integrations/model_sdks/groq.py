@@ -1,0 +1,33 @@
+"""Groq's SDK: the same generator and chat completions as OpenAI's; a stream has its usage in a field of Groq's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import fields
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from agent_otel.core.usage import Usage
+
+ENTRY = Integration(
+    "groq",
+    distribution="groq",
+    minimum="0.13",
+    tested="1.7",
+    sites=(
+        Candidate(
+            "groq._base_client", Wrap("SyncAPIClient.request", "request"), Wrap("AsyncAPIClient.request", "request")
+        ),
+    ),
+)
+
+
+def _usage(response: Any) -> Usage | None:
+    """Return the usage of a whole response, or of the last chunk of a stream."""
+    return openai.usage(response) or openai.usage(fields(response).get("x_groq"))
+
+
+request = replace(openai.request, usage=_usage)

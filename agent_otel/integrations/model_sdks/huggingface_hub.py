@@ -1,0 +1,60 @@
+"""Hugging Face's InferenceClient: chat completions, sync, async and streamed, with OpenAI's shapes as dictionaries."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import given, text
+from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks.chat_function import ChatFunction
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Invocation
+
+ENTRY = Integration(
+    "huggingface-hub",
+    distribution="huggingface_hub",
+    minimum="0.30",
+    tested="2.4, InferenceClient",
+    sites=(
+        Candidate("huggingface_hub.inference._client", Wrap("InferenceClient.chat_completion", "request")),
+        Candidate(
+            "huggingface_hub.inference._generated._async_client",
+            Wrap("AsyncInferenceClient.chat_completion", "request"),
+        ),
+    ),
+)
+
+_CHAT = ChatFunction(place=0)
+
+
+def _request(invocation: Invocation) -> ModelRequest:
+    body = {"messages": _CHAT.messages(invocation), "tools": invocation.kwargs.get("tools")}
+    model = given(text(invocation.kwargs.get("model")), text(getattr(invocation.instance, "model", None)))
+    return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(invocation.kwargs))
+
+
+def _stream(response: Any) -> Any:
+    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
+
+
+def _plain(value: Any) -> Any:
+    """Return a response, or a chunk of a stream, as dictionaries; the SDK's classes are dictionaries."""
+    return json.loads(json.dumps(value))
+
+
+exchange = Exchange(_CHAT.body, _CHAT.put, _plain, _stream, apart=_CHAT.apart)
+request = ModelReader(
+    _request,
+    openai.usage,
+    openai.asks,
+    watched,
+    openai.ends,
+    rewrite=_CHAT.rewrite,
+    answer_only=_CHAT.answer_only,
+    exchange=exchange,
+)

@@ -1,0 +1,93 @@
+"""Payloads that stores of sessions receive and return, for their adapters."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import execution_context, handler
+from agent_otel.core.plain import cause_of, is_named, is_text, text_of
+from agent_otel.core.types import Payload, Step
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Invocation
+
+_MAX_TEXT = 1_000
+_MAX_CAUSES = 4
+# Classes of exceptions by which a database refuses a value as too large, each with a part of its message.
+_REFUSALS = (
+    ("ProgramLimitExceeded", ""),  # psycopg, asyncpg
+    ("DataError", "too big"),  # sqlite3
+    ("ClientError", "Item size has exceeded the maximum allowed size"),  # DynamoDB
+    ("DocumentTooLarge", ""),  # pymongo
+)
+
+
+class Transfer:
+    """The bytes of one call of a store's method, as its serializer makes or reads them."""
+
+    __slots__ = ("bytes", "is_read")
+
+    def __init__(self, *, is_read: bool = False) -> None:
+        self.bytes = 0
+        self.is_read = is_read
+
+
+open_transfer: ContextVar[Transfer | None] = ContextVar("agent_otel_store_transfer", default=None)
+
+
+def begin(_: Invocation) -> Transfer | None:
+    """Open a transfer; inside of another one, where a store calls a store, return None."""
+    return Transfer() if open_transfer.get() is None else None
+
+
+def begin_reading(_: Invocation) -> Transfer | None:
+    """Open a transfer of what a store returns."""
+    return Transfer(is_read=True) if open_transfer.get() is None else None
+
+
+def add(serialized: Any, *, is_read: bool = False) -> None:
+    """Add a serialised value, a text or bytes, to the open transfer of its direction."""
+    transfer = open_transfer.get()
+    if transfer is not None and transfer.is_read == is_read:
+        transfer.bytes += handler.text_bytes(serialized) if is_text(serialized) else len(serialized)
+
+
+def in_run() -> bool:
+    """Return true in the run of an agent."""
+    return execution_context.open_run() is not None
+
+
+def report(  # noqa: PLR0913 - all of a payload
+    runtime: str,
+    session: str | None,
+    direction: str,
+    size: int,
+    value: Any,
+    *,
+    variant: str | None = None,
+    error: BaseException | None = None,
+    is_appended: bool = False,
+    agent: str | None = None,
+) -> None:
+    """Record a payload of a session, unless its store failed for another reason than its size."""
+    refused = refusal(error) if error is not None else None
+    if error is not None and refused is None:
+        return
+    run = execution_context.open_run()
+    workflow = agent if run is None else run.workflow or run.agent
+    step = Step(runtime, workflow=workflow, execution=session, variant=variant)
+    carried = Payload(direction, size, value=value, is_appended=is_appended)
+    handler.payload(step, carried, refused=refused)
+
+
+def refusal(error: BaseException | None) -> str | None:
+    """Return the message with which a store refuses a value as too large; None for any other failure."""
+    for _ in range(_MAX_CAUSES):
+        if error is None:
+            break
+        text = text_of(error, _MAX_TEXT)
+        if any(is_named(error, name) and part in text for name, part in _REFUSALS):
+            return text
+        error = cause_of(error)
+    return None

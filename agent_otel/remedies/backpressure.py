@@ -1,0 +1,244 @@
+"""Backpressure: tool calls and model requests wait for tokens, and for the time that a provider's refusal gives.
+
+A model request takes its estimated tokens from the budget before it is sent, and the response corrects them. A tool
+call takes none: it waits until the budget has the tokens of its execution's next request. A wait ends by time alone and
+not by what another call does, so that a tool that calls tools never waits for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from agent_otel import semconv, settings
+from agent_otel._internal import errors, fork
+from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel.core import model_tokens
+from agent_otel.remedies.rate_limits import LONGEST_SECONDS, Pauses, refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.telemetry.setup import Telemetry
+
+_MINUTE_SECONDS: Final = 60.0
+
+
+class TokenBudget:
+    """The tokens of a minute. They come back evenly; requests may take more than there is, and later ones then wait."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
+        self._most = float(per_minute)
+        self._rate = per_minute / _MINUTE_SECONDS
+        self._clock = clock
+        self.reset()
+
+    def reset(self) -> None:
+        """Fill the budget; a forked child calls this."""
+        self._lock = threading.Lock()
+        self._left = self._most
+        self._at = self._clock()
+
+    def take(self, tokens: float) -> float:
+        """Take tokens; return the time, by the clock, from which on the budget has had them."""
+        with self._lock:
+            ready_at = self._ready_at(tokens)
+            self._left -= tokens
+            return ready_at
+
+    def ready_at(self, tokens: float) -> float:
+        """Return the time, by the clock, from which on the budget has so many tokens; it is full for more."""
+        with self._lock:
+            return self._ready_at(tokens)
+
+    def give_back(self, tokens: float) -> None:
+        """Return tokens that were not used; take further ones where they are negative."""
+        with self._lock:
+            self._ready_at(0)
+            self._left = min(self._most, self._left + tokens)
+
+    def _ready_at(self, tokens: float) -> float:
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._at) * self._rate)
+        self._at = now
+        return now + max(0.0, min(tokens, self._most) - self._left) / self._rate
+
+
+class Reservation:
+    """The tokens that a request has taken from the budget until its response shows how many it used."""
+
+    __slots__ = ("_backpressure", "_model", "tokens")
+
+    def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
+        self._backpressure = backpressure
+        self._model = model
+        self.tokens = tokens
+
+    def used(self, tokens: int) -> None:
+        """Correct the budget by the tokens of the response."""
+        self._backpressure.budget.give_back(self.tokens - tokens)
+        self.tokens = tokens
+        self._backpressure.pauses.responded(self._model)
+
+    def abandoned(self) -> None:
+        """Give the tokens back: the request was not sent, or not answered."""
+        self._backpressure.budget.give_back(self.tokens)
+        self.tokens = 0
+
+    def failed(self, error: BaseException) -> None:
+        """Give the tokens back; where the provider has refused the request for its rate, begin the model's pause."""
+        self.abandoned()
+        found = refusal(error)
+        if found is None:
+            return
+        seconds = self._backpressure.pauses.refused(self._model, found)
+        if seconds:
+            errors.warn_once(
+                "backpressure of a rate limit",
+                f"A provider has refused a request to {self._model or 'a model'} for its rate. Requests to this model, "
+                f"and the tool calls before them, wait {seconds:g} s. This is logged once; "
+                f"{semconv.BACKPRESSURE_WAIT.name} has every wait.",
+            )
+        elif found.seconds is not None and found.seconds > LONGEST_SECONDS:
+            errors.warn_once(
+                "backpressure of a quota",
+                f"A provider has refused a request to {self._model or 'a model'} for {found.seconds:g} s. Nothing "
+                f"waits longer than {LONGEST_SECONDS:g} s for a provider; further requests are sent.",
+            )
+
+
+class _Wait:
+    """A wait: until the budget has had the tokens, and until the pause of the model is over."""
+
+    def __init__(self, backpressure: Backpressure, model: str | None, ready_at: float) -> None:
+        self._backpressure = backpressure
+        self._model = model
+        self._ready_at = ready_at
+        self._reason = semconv.WAIT_TOKENS
+
+    def left(self) -> float:
+        """Return the seconds that are left; 0 or less at the end."""
+        until = self._backpressure.pauses.until(self._model)
+        if until > self._ready_at:
+            self._reason = semconv.WAIT_RATE_LIMIT
+        return max(until, self._ready_at) - self._backpressure.clock()
+
+    def block(self, record: Callable[[str, float], object]) -> None:
+        """Block the thread to the end. Return at once in the thread of an event loop, which must not block."""
+        if self.left() > 0 and not is_in_asyncio():
+            with self._recorded(record):
+                while (seconds := self.left()) > 0:
+                    time.sleep(seconds)
+
+    async def suspend(self, record: Callable[[str, float], object]) -> None:
+        """Suspend the task to the end. Return at once where another event loop than asyncio's runs it."""
+        if self.left() > 0 and is_in_asyncio():
+            with self._recorded(record):
+                while (seconds := self.left()) > 0:  # noqa: ASYNC110 - the end is a time, and may be moved
+                    await asyncio.sleep(seconds)
+
+    @contextmanager
+    def _recorded(self, record: Callable[[str, float], object]) -> Iterator[None]:
+        began = self._backpressure.clock()
+        try:
+            yield
+        finally:
+            errors.guarded("backpressure")(record)(self._reason, self._backpressure.clock() - began)
+
+
+class Backpressure:
+    """The budget and the pauses of this process."""
+
+    def __init__(self, tokens_per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_minute = tokens_per_minute
+        self.clock = clock
+        self.budget = TokenBudget(tokens_per_minute, clock)
+        self.pauses = Pauses(clock)
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self.budget.reset()
+        self.pauses.reset()
+
+    def before_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> None:
+        """Wait before a tool call, as long as the next model request of its execution would have to."""
+        self._of_call(call, enclosing).block(lambda reason, seconds: self._call_waited(call, reason, seconds))
+
+    async def abefore_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> None:
+        """Do the same as `before_call` without blocking the event loop."""
+        wait = self._of_call(call, enclosing)
+        await wait.suspend(lambda reason, seconds: self._call_waited(call, reason, seconds))
+
+    def before_request(self, out: Telemetry, model: str | None, sent: SentRequest | None) -> None:
+        """Wait before a model request; ``sent`` is None while only the layers below know the request."""
+        wait = self._of_request(model, sent)
+        with _given_back(sent):
+            wait.block(lambda reason, seconds: self._request_waited(out, sent, reason, seconds))
+
+    async def abefore_request(self, out: Telemetry, model: str | None, sent: SentRequest | None) -> None:
+        """Do the same as `before_request` without blocking the event loop."""
+        wait = self._of_request(model, sent)
+        with _given_back(sent):
+            await wait.suspend(lambda reason, seconds: self._request_waited(out, sent, reason, seconds))
+
+    def sent(self, sent: SentRequest) -> None:
+        """Count a request that is on its way without tokens of its own."""
+        sent.reservation = Reservation(self, sent.model, 0)
+
+    def _of_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> _Wait:
+        last = None if call.state is None else (call.state.last_requests or {}).get(enclosing is not None)
+        tokens, model = (0, None) if last is None else (last.tokens, last.model)
+        return _Wait(self, model, self.budget.ready_at(tokens))
+
+    def _of_request(self, model: str | None, sent: SentRequest | None) -> _Wait:
+        if sent is None:
+            return _Wait(self, model, self.budget.ready_at(0))
+        tokens = model_tokens.estimated(sent)
+        sent.reservation = Reservation(self, sent.model, tokens)
+        return _Wait(self, sent.model, self.budget.take(tokens))
+
+    def _call_waited(self, call: ToolInvocation, reason: str, seconds: float) -> None:
+        self._log(reason)
+        call.out.metrics.waited(reason, seconds)
+        call.waited = (reason, seconds)
+        call.started = time.perf_counter()  # the call begins now
+        call.start_ns = time.time_ns() if call.start_ns else 0
+
+    def _request_waited(self, out: Telemetry, sent: SentRequest | None, reason: str, seconds: float) -> None:
+        self._log(reason)
+        out.metrics.waited(reason, seconds)
+        if sent is not None and sent.span.is_recording():
+            sent.span.add_event(semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
+
+    def _log(self, reason: str) -> None:
+        if reason == semconv.WAIT_TOKENS:
+            errors.warn_once(
+                "backpressure of the budget",
+                f"AGENT_OTEL_TOKENS_PER_MINUTE={self._per_minute}: the tokens are used up; tool calls and model "
+                f"requests wait for more. This is logged once; {semconv.BACKPRESSURE_WAIT.name} has every wait.",
+            )
+
+
+@functools.lru_cache(maxsize=1)
+def current() -> Backpressure | None:
+    """Return the backpressure of this process; None where it is off."""
+    tokens_per_minute = settings.current().tokens_per_minute
+    return None if tokens_per_minute is None else Backpressure(tokens_per_minute)
+
+
+@contextmanager
+def _given_back(sent: SentRequest | None) -> Iterator[None]:
+    """Give back the tokens of a request that is not sent, because its wait was cancelled or interrupted."""
+    has_waited = False
+    try:
+        yield
+        has_waited = True
+    finally:
+        if not has_waited and sent is not None and isinstance(sent.reservation, Reservation):
+            sent.reservation.abandoned()

@@ -1,0 +1,16 @@
+"""A loop of the program's own over Groq's client."""
+
+# mypy: disable-error-code="import-not-found,unused-ignore"
+# The SDK is not installed where types are checked.
+
+from __future__ import annotations
+
+import groq
+
+from tests.contract.agents.chat_loop import ChatLoop
+
+LOOP = ChatLoop(
+    lambda base_url: groq.Groq(base_url=base_url.removesuffix("/v1"), api_key="scripted", max_retries=0),
+    lambda base_url: groq.AsyncGroq(base_url=base_url.removesuffix("/v1"), api_key="scripted", max_retries=0),
+)
+run, arun, astream = LOOP.run, LOOP.arun, LOOP.astream

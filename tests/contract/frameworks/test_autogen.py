@@ -1,0 +1,64 @@
+"""AutoGen, whose own spans of tools are enriched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, WIRE, Case, Record, looked_up
+from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.toolbox import LOOKUP_BYTES
+
+# The call of the agent behind the tool.
+ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
+# {"task":"…"} is one byte shorter than {"input":"…"}.
+TASK_BYTES = DELEGATED_BYTES - 1
+
+
+class TestAutoGen(Delivery):
+    """AutoGen 0.7.5, the last one."""
+
+    agent = "autogen"
+    environment = "autogen"
+    integrations: ClassVar = {
+        "autogen": [
+            "autogen_core.tools._base:BaseTool.__init__",
+            "autogen_agentchat.agents._assistant_agent:AssistantAgent._execute_tool_call",
+            "autogen_agentchat.agents._base_chat_agent:BaseChatAgent.run",
+            "autogen_agentchat.teams._group_chat._base_group_chat:BaseGroupChat.run",
+        ],
+    }
+    agent_name = "clerk"
+    has_runs = True
+    run_spans: ClassVar = {"in a team": "invoke_workflow office"}
+    scope = "autogen-core"
+    scopes: ClassVar = {"with arguments that do not fit": "agent_otel"}
+    modes: ClassVar = ("async", "stream")
+    origin = None
+    #: The framework makes texts of objects with str(), and puts an agent's name before what it says.
+    reformatted: ClassVar = ("structured", "agent as a tool")
+    own: ClassVar = {
+        "two megabytes": WHOLE,
+        "structured": Case(
+            ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 28, args=10),)
+        ),
+        # The arguments are {"kee":"größe"}.
+        "with arguments that do not fit": Case(
+            ("lookup",),
+            (("call_25", "lookup", {"kee": "größe"}),),
+            (Record("lookup", "call_25", handed_back=WIRE, error="pydantic_core._pydantic_core.ValidationError"),),
+        ),
+        "agent as a tool": Case(
+            ("assistant",),
+            (("call_29", "assistant", {"task": DELEGATED}),),
+            (Record("assistant", "call_29", 4, args=TASK_BYTES), ASSISTANT),
+        ),
+        "in a team": looked_up("lookup", "call_32", setting="team"),
+    }
+
+    def on_span(self, record: Record) -> Record:
+        """Return the words of the framework about an exception, at whose end of the span nothing is handed back yet."""
+        return replace(record, error="BrokenError", handed_back=None) if record.error == BROKEN else record
+
+
+del Delivery

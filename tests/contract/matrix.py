@@ -1,0 +1,173 @@
+"""Runs the contract classes in the versions that the environments pin, or in the newest, and keeps a table of results.
+
+``python -m tests.contract.matrix [--newest] [--python VERSION] [--write] [DISTRIBUTION[==VERSION]]...``
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from agent_otel.integrations.registry.table import INTEGRATIONS
+from tests import environments
+from tests.environments import ROOT
+from tests.interpreters import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+PAGE = ROOT / "docs" / "tested-versions.md"
+_CONTRACT = Path(__file__).parent
+_PIN = re.compile(r"([\w.-]+)(\[[\w,-]+\])?==([\w.]+)")
+_ROW = re.compile(r"^\| `([^`]+)` \| (\S+) \| (\S+) \| ([\d-]+) \| (.+?) \|$", re.MULTILINE)
+_DISTRIBUTIONS = {integration.distribution for integration in INTEGRATIONS}
+_HEAD = """\
+# Tested versions
+
+`scripts/matrix` runs the contract classes of the integrations in real environments and writes this table: each version
+that `tests/environments.toml` pins, or with `--newest` what a resolver chooses on that day, each week.
+The [support table](integrations.md) has the versions that are known to work.
+
+| distribution | version | Python | date | cases |
+| --- | --- | --- | --- | --- |
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of ``environments.toml`` that pins frameworks, and the contract classes that run in it."""
+
+    name: str
+    content: dict[str, Any]
+    classes: tuple[str, ...]
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Distribution of an integration -> its pinned version."""
+        found = (_PIN.match(requirement) for requirement in self.content["requirements"])
+        return {match[1]: match[3] for match in found if match and match[1] in _DISTRIBUTIONS}
+
+
+def rows() -> list[Row]:
+    """Return the rows that contract classes run in and that pin a framework."""
+    classes: dict[str, list[str]] = {}
+    for environment, case in _classes():
+        classes.setdefault(environment, []).append(case)
+    every = environments.rows()
+    found = [Row(name, every[name], tuple(cases)) for name, cases in classes.items() if name in every]
+    return [row for row in found if row.pins]
+
+
+def _classes() -> Iterator[tuple[str, str]]:
+    """Yield the environment of each contract class, and the class as pytest names it."""
+    for path in sorted(_CONTRACT.glob("*/test_*.py")):
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        for name, value in vars(module).items():
+            if name.startswith("Test") and isinstance(getattr(value, "environment", None), str):
+                yield value.environment, f"{path.relative_to(ROOT)}::{name}"
+
+
+def newest(every: Sequence[Row]) -> list[Row]:
+    """Return for each distribution the row with its highest version."""
+    best: dict[str, Row] = {}
+    for row in every:
+        for distribution, version in row.pins.items():
+            if distribution not in best or Version(version) > Version(best[distribution].pins[distribution]):
+                best[distribution] = row
+    return list({row.name: row for row in best.values()}.values())
+
+
+def changed(row: Row, versions: dict[str, str], python: str, *, unpinned: bool) -> dict[str, Any]:
+    """Return what the environment is made from: with these versions, this Python, or without any version."""
+
+    def other(requirement: str) -> str:
+        match = _PIN.match(requirement)
+        if match is None:
+            return requirement
+        name = match[1] + (match[2] or "")
+        if match[1] in versions:
+            return f"{name}=={versions[match[1]]}"
+        return name if unpinned else requirement
+
+    content = {**row.content, "requirements": [other(requirement) for requirement in row.content["requirements"]]}
+    return {**content, "python": python} if python else content
+
+
+def run(row: Row, content: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
+    """Run the classes of a row in an environment that is made from this content; return lines of the table."""
+    os.environ[environments.OTHER] = json.dumps({row.name: content})
+    today = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    try:
+        environment = environments.environment(row.name)
+    except UnavailableError as error:
+        print(f"{row.name}: {error}", file=sys.stderr)
+        return [(name, version, "-", today, "not installed") for name, version in row.pins.items()]
+    code = (
+        "import sys; from importlib.metadata import version\n"
+        "print('%d.%d' % sys.version_info[:2], *map(version, sys.argv[1:]))"
+    )
+    python, *installed = environment.run(code, *row.pins, check=True).stdout.split()
+    cases = _cases(row.classes)
+    return [(name, version, python, today, cases) for name, version in zip(row.pins, installed, strict=True)]
+
+
+def _cases(classes: tuple[str, ...]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junit-xml={report}", *classes)
+        subprocess.run(command, cwd=ROOT, check=False)
+        suite = next(ET.parse(report).iter("testsuite"))  # noqa: S314 - pytest has written it
+    total, skipped = int(suite.attrib["tests"]), int(suite.attrib["skipped"])
+    failed = int(suite.attrib["failures"]) + int(suite.attrib["errors"])
+    return f"{total - failed - skipped} passed" + (f", {failed} failed" if failed else "")
+
+
+def page(before: str, lines: Sequence[tuple[str, str, str, str, str]]) -> str:
+    """Return the page with these lines, and those of other versions that it had."""
+    table = {found[:3]: found for found in _ROW.findall(before)} | {line[:3]: line for line in lines}
+    written = (f"| `{line[0]}` | {' | '.join(line[1:])} |\n" for _, line in sorted(table.items()))
+    return _HEAD + "".join(written)
+
+
+def main() -> int:
+    """Run what the arguments name; return 1 when a case fails."""
+    parser = argparse.ArgumentParser(prog="scripts/matrix", description=__doc__)
+    parser.add_argument("distributions", nargs="*", metavar="DISTRIBUTION[==VERSION]")
+    parser.add_argument("--newest", action="store_true", help="the newest of everything, without any pin")
+    parser.add_argument("--python", default="", help="the version of Python, such as 3.14")
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    options = parser.parse_args()
+    if options.newest:
+        os.environ["UV_EXCLUDE_NEWER"] = f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
+    named = dict(name.partition("==")[::2] for name in options.distributions)
+    versions = {name: version for name, version in named.items() if version}
+    every = rows()
+    chosen = newest(every) if options.newest or versions else every
+    lines = []
+    for row in chosen:
+        if not named or named.keys() & row.pins.keys():
+            print(f"scripts/matrix: {row.name}", flush=True)
+            lines += run(row, changed(row, versions, options.python, unpinned=options.newest))
+    text = page(PAGE.read_text() if PAGE.exists() else "", lines)
+    if options.write:
+        PAGE.write_text(text)
+    for line in lines:
+        print(*line)
+    return int(not lines or not all(line[-1].endswith("passed") for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Gives each test of the stores' contract what the children of its class reported."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.contract.once import reported
+
+pytest.register_assert_rewrite("tests.contract.stores.suite")
+
+from tests.contract.runtimes.suite import Runs  # noqa: E402 - after asking for readable assertions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.stores.suite import StoreContract
+    from tests.environments import Environment
+
+
+@pytest.fixture(scope="class")
+def runs(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: Callable[[str], Environment],
+) -> Runs:
+    """Run the children of the class, once for all workers of the test run."""
+    contract: type[StoreContract] = request.cls
+    report = reported(
+        request, tmp_path_factory, lambda folder: dataclasses.asdict(contract.run_children(environment, folder))
+    )
+    return Runs(**report)

@@ -1,0 +1,97 @@
+"""An agent of OpenAI's Agents SDK with a session in a database, and what the database has of it."""
+
+# mypy: disable-error-code="import-not-found,untyped-decorator,misc,unused-ignore"
+# The framework is not installed where types are checked.
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agents import Agent, OpenAIChatCompletionsModel, Runner, SQLiteSession, function_tool, set_tracing_disabled
+from agents.extensions.memory import AdvancedSQLiteSession, RedisSession, SQLAlchemySession
+from openai import AsyncOpenAI
+
+from agent_otel.testing.servers.openai import OpenAIServer
+from tests.contract.runtimes.steps import produce
+from tests.contract.stores.model import decide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Json = dict[str, Any]
+
+set_tracing_disabled(disabled=True)
+
+
+class Counting(SQLiteSession):
+    """A program's own session."""
+
+    async def add_items(self, items: Any) -> None:
+        """Add, as the base does."""
+        await super().add_items(items)
+
+
+@function_tool
+def search(n: int) -> str:
+    """Find so many letters."""
+    return produce(n)
+
+
+def session_of(kind: str, name: str, file: str, engine: Json) -> Any:
+    """One session, by the name of its kind."""
+    if kind == "redis":
+        return RedisSession.from_url(name, url=engine["redis"])
+    if kind == "sqlalchemy":
+        return SQLAlchemySession.from_url(
+            name, url=f"sqlite+aiosqlite:///{file}", create_tables=True, ensure_ascii=False
+        )
+    if kind == "advanced":
+        return AdvancedSQLiteSession(session_id=name, db_path=file, create_tables=True)
+    session = {"sqlite": SQLiteSession, "counting": Counting, "limited": SQLiteSession}[kind](
+        name, ":memory:" if kind == "limited" else file
+    )
+    if kind == "limited":
+        session._shared_connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2_000)  # type: ignore[attr-defined]
+    return session
+
+
+async def stored(kind: str, session: Any, file: str) -> int:
+    """Bytes of the session's items in the database."""
+    if kind == "redis":
+        return sum(map(len, await session._redis.lrange(session._messages_key, 0, -1)))
+    connection = session._shared_connection if kind == "limited" else sqlite3.connect(file)
+    query = "SELECT sum(length(CAST(message_data AS BLOB))) FROM agent_messages WHERE session_id = ?"
+    size = connection.execute(query, (session.session_id,)).fetchone()[0]
+    if kind != "limited":
+        connection.close()
+    return int(size or 0)
+
+
+@contextlib.contextmanager
+def running(engine: Json) -> Iterator[Callable[[str, Any], Any]]:
+    """Yield what runs an agent a few times in one session."""
+    names = iter(range(1000))
+    with tempfile.TemporaryDirectory() as folder, OpenAIServer(decide) as server:
+        file = str(Path(folder) / "sessions")
+
+        async def start(kind: str, given: Json) -> Json:
+            client = AsyncOpenAI(base_url=server.base_url, api_key="scripted", max_retries=0)
+            agent = Agent("clerk", tools=[search], model=OpenAIChatCompletionsModel("scripted", client))
+            session = session_of(kind, f"session-{os.getpid()}-{next(names)}", file, engine)
+            sizes, said = [], []
+            for n in given["letters"]:
+                try:
+                    said.append((await Runner.run(agent, f"é {n}", session=session)).final_output)
+                except sqlite3.DataError as error:
+                    said.append(str(error))
+                sizes.append(await stored(kind, session, file))
+            await session.get_items()  # outside of a run
+            return {"said": said, "sizes": sizes, "session": session.session_id}
+
+        yield lambda kind, given: asyncio.run(start(given.get("kind", kind), given))

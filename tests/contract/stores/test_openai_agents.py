@@ -1,0 +1,71 @@
+"""Sessions of OpenAI's Agents SDK: SQLite, SQLAlchemy, a real Redis."""
+
+# ruff: noqa: D102 - a test's name and body say it
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pytest
+
+from tests.contract.stores.suite import LETTERS, StoreContract
+from tests.system.engines import redis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.contract.runtimes.suite import Json, Runs
+    from tests.environments import Environment
+
+MIB = 1024 * 1024
+
+
+class TestOpenAIAgentsSessions(StoreContract):
+    """openai-agents 0.24."""
+
+    program = "openai_agents"
+    environment = "openai-agents-sessions"
+    runtime = "openai-agents"
+    integrations: ClassVar[dict[str, list[str]]] = {
+        "openai-agents": [
+            "agents.memory.sqlite_session:SQLiteSession._insert_items",
+            "agents.extensions.memory.advanced_sqlite_session:AdvancedSQLiteSession.get_items",
+            "agents.extensions.memory.sqlalchemy_session:SQLAlchemySession.add_items",
+            "agents.extensions.memory.redis_session:RedisSession.add_items",
+        ],
+    }
+    cases: ClassVar[dict[str, Any]] = {
+        **{kind: {"letters": LETTERS} for kind in ("sqlite", "counting", "advanced", "sqlalchemy", "redis")},
+        "large": {"kind": "sqlite", "letters": [MIB, MIB, 10]},
+        **({"limited": {"letters": [100, 3000, 4000], "refused": 2}} if sys.version_info >= (3, 11) else {}),
+    }
+    writes = 3
+
+    @classmethod
+    @contextlib.contextmanager
+    def engine(cls, environment: Callable[[str], Environment]) -> Iterator[Json]:
+        del environment
+        with redis.server() as url:
+            yield {"redis": url}
+
+    def test_whose_bytes_they_are_and_which_are_there_twice(self, runs: Runs) -> None:
+        """The two results of a mebibyte each are equal."""
+        told = [said for said in self.told(runs, "large") if "workflow.payload.largest_path" in said]
+        session = told[-1]
+        assert session["workflow.payload.direction"] == "history"
+        assert session["workflow.payload.bytes"] == runs.on["cases"]["large"]["said"]["sizes"][1]
+        assert session["workflow.payload.largest_tool"] == "search"
+        assert session["workflow.payload.largest_tool_bytes"] == pytest.approx(2 * MIB, rel=0.001)
+        assert session["workflow.payload.duplicate_bytes"] == pytest.approx(MIB, rel=0.001)
+        assert session["workflow.execution.id"] == runs.on["cases"]["large"]["said"]["session"]
+        assert "workflow.payload.cap_bytes" not in session
+
+    @pytest.mark.skipif("limited" not in cases, reason="no limit to set")
+    def test_a_refused_write_is_counted(self, runs: Runs) -> None:
+        assert self.total(runs, "limited", "rejected") == 2
+        refused = [said for said in self.told(runs, "limited") if said.get("workflow.payload.rejected")]
+        assert len(refused) == 2
+
+
+del StoreContract

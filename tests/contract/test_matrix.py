@@ -1,0 +1,38 @@
+"""The matrix chooses the newest row, changes its versions, and keeps the results of other versions."""
+
+from __future__ import annotations
+
+from tests.contract import matrix
+from tests.contract.matrix import Row
+
+_NEW = Row("strands", {"requirements": ["strands-agents[openai]==1.62.0", "openai==3.52.0", "httpx==0.28.1"]}, ())
+_OLD = Row("strands-1.9", {"requirements": ["strands-agents[openai]==1.9.0"]}, ())
+
+
+def test_versions_are_compared_as_such() -> None:
+    assert [_NEW] == matrix.newest([_OLD, _NEW])
+    assert {"strands-agents": "1.62.0", "openai": "3.52.0"} == _NEW.pins
+
+
+def test_a_version_is_changed_alone_or_all_pins_go() -> None:
+    assert {
+        "requirements": ["strands-agents[openai]==1.50.0", "openai==3.52.0", "httpx==0.28.1"],
+        "python": "3.14",
+    } == matrix.changed(_NEW, {"strands-agents": "1.50.0"}, "3.14", unpinned=False)
+    assert {"requirements": ["strands-agents[openai]", "openai", "httpx"]} == matrix.changed(
+        _NEW, {}, "", unpinned=True
+    )
+
+
+def test_results_of_other_versions_stay() -> None:
+    before = matrix.page("", [("dbos", "2.0.0", "3.11", "2026-01-01", "9 passed"), ("dbos", "3.4.0", "3.11", "x", "y")])
+    lines = matrix.page(
+        before.replace("| x | y |", "| 2026-01-01 | 8 passed, 1 failed |"),
+        [("dbos", "3.4.0", "3.11", "2026-02-01", "9 passed")],
+    ).splitlines()
+
+    assert [
+        "| `dbos` | 2.0.0 | 3.11 | 2026-01-01 | 9 passed |",
+        "| `dbos` | 3.4.0 | 3.11 | 2026-02-01 | 9 passed |",
+    ] == lines[-2:]
+    assert lines == matrix.page("\n".join(lines), []).splitlines()
