@@ -75,11 +75,10 @@ def test_an_artifact_beside_the_rows_that_a_model_gets(environment: Callable[[st
     report = report_of(
         "tests.system.dead_weight.programs", program, environment("langchain"), "openai:OpenAIServer", script
     )
-    # When the payload is analysed the model has got ten rows of each of the first two tables.
-    by_hand = sum(
-        len(json.dumps(rows(number), separators=(",", ":"))) - len(json.dumps(rows(number)[:10])) for number in (1, 2)
-    )
-    assert by_hand == 2 * (546_001 - 5_520)
+    # The payload that is analysed is the first of more than 1 MiB: it holds two tables, and the model has got ten rows
+    # of the first. The second is on its way, and nothing is said of it.
+    by_hand = len(json.dumps(rows(1), separators=(",", ":"))) - len(json.dumps(rows(1)[:10]))
+    assert by_hand == 546_001 - 5_520
     (found,) = report["found"]
     assert found["workflow.payload.unread_bytes"] == by_hand
     assert found["workflow.payload.unread_path"] == "messages[].artifact"
