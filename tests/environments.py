@@ -27,6 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".environments"
 #: Variable with other contents of rows, as JSON: ``scripts/matrix`` runs the contract in other versions.
 OTHER = "AGENT_OTEL_TEST_ROWS"
+#: The only authority that children trust: none, its key was thrown away. They talk to servers on this machine, without
+#: TLS, and every HTTP client of theirs would read the certificates of the whole web first, dozens of times a child.
+NOBODY = ROOT / "tests" / "nobody.pem"
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,13 @@ class Environment:
         return self.folder / "bin" / name
 
     def environ(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return all variables of a child process: a path, a home, a language, and what the case adds.
+        """Return all variables of a child process: a path, a home, a language, whom to trust, and what the case adds.
 
         Large results are many in tests: the log has no record of them, unless the case sets its variable.
         """
         path = os.pathsep.join((str(self.folder / "bin"), os.environ.get("PATH", os.defpath)))
-        own = {"PATH": path, "HOME": str(Path.home()), "LANG": "C.UTF-8", "AGENT_OTEL_LOG_LARGE_RESULTS": "off"}
-        return {**own, **(env or {})}
+        own = {"PATH": path, "HOME": str(Path.home()), "LANG": "C.UTF-8", "SSL_CERT_FILE": str(NOBODY)}
+        return {**own, "AGENT_OTEL_LOG_LARGE_RESULTS": "off", **(env or {})}
 
     def run(  # noqa: PLR0913 - what subprocess.run offers, named
         self,
