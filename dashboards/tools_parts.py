@@ -21,8 +21,8 @@ from dashboards.panels import (
     graph_of,
     heatmap_of,
 )
-from dashboards.queries import ERROR, TOOL, WINDOW, Scope, bottom, drawn, legend, top, worst
-from dashboards.tables import traces_of
+from dashboards.queries import AGENT, ERROR, RANGE, TOOL, WINDOW, Scope, bottom, drawn, legend, top, worst
+from dashboards.tables import Column, table_of, traces_of
 
 S = Scope({JOB: "job", TOOL: "tool"})
 
@@ -279,6 +279,23 @@ RARE = Row(
             steps=NONE_IS_GOOD,
             empty=_UNCHANGED,
             links=(links.to_alert("AgentToolSchemaChanged"), *LINKS),
+        ),
+        table_of(
+            "Definitions in use",
+            "Definitions of tools in model requests, by a hash of their properties, types and required properties. Two "
+            "rows of a tool and agent: a deployment in the time range, or a definition that changes in a process.",
+            {TOOL: "Tool", AGENT: "Agent", semconv.FINGERPRINT: "Definition"},
+            [
+                Column(
+                    "Processes",
+                    f"count by ({TOOL}, {AGENT}, {semconv.FINGERPRINT}) "
+                    f"(last_over_time({S.select(semconv.DEFINITION_INFO)}[{RANGE}]))",
+                    COUNT,
+                )
+            ],
+            ("Tool", "Agent", "Processes"),
+            empty="No request has offered a tool.",
+            links={"Tool": (links.to_alert("AgentToolSchemaNew"),)},
         ),
     ),
 )

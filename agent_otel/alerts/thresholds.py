@@ -143,6 +143,8 @@ class Thresholds:
     invalid_arguments_history: str = _threshold(DURATION, "1d", "The time before over which that average is taken.")
     invalid_arguments_min_calls: int = _threshold(COUNT, 10, "Calls of a tool in the window for its share to count.")
     schema_changed_window: str = _threshold(DURATION, "15m", "Changes of definitions are counted over this window.")
+    schema_new_window: str = _threshold(DURATION, "1h", "A definition that is new alerts for so long.")
+    schema_new_history: str = _threshold(DURATION, "1w", "A definition that was used in this time before is not new.")
     schema_changed_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
 
     p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")

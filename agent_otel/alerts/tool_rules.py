@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
-from agent_otel.alerts import promql
+from agent_otel.alerts import drift_rules, promql
 from agent_otel.alerts.rule_types import (
     BYTES,
     COUNT,
@@ -38,7 +38,6 @@ _FAILED: Final = f'{prometheus_label(semconv.ERROR_TYPE)}!=""'
 _CALLS: Final = "gen_ai_execute_tool"
 _RESULTS: Final = "agent_otel_tool_results"
 _CUTS: Final = f"{_RESULTS}_truncated"
-_INVALID: Final = "agent_otel_tool_invalid_arguments"
 _SIZE: Final = semconv.RESULT_SIZE.exposed_name
 
 
@@ -125,15 +124,6 @@ def error_share(query: Query) -> Recording:
     failed = query.events(f"{_CALLS}_errors", query.part(semconv.TOOL_DURATION, "count", _FAILED), window, _NAME)
     name = query.record(f"{_CALLS}_errors", f"ratio{window}", _NAME)
     return Recording(name, promql.share_or_none(failed, every), (failed, every))
-
-
-def invalid_share(query: Query) -> Recording:
-    """Record the share of a tool's calls whose arguments were refused before the handler; 0 without such calls."""
-    window = query.thresholds.invalid_arguments_window
-    every = query.events("agent_otel_tool_calls", query.part(semconv.ARGS_SIZE, "count"), window, _NAME)
-    refused = query.counted(semconv.INVALID_ARGUMENTS, window, _NAME)
-    name = query.record(_INVALID, f"ratio{window}", _NAME)
-    return Recording(name, promql.share_or_none(refused, every), (refused, every))
 
 
 def _share(query: Query, name: str, part: Recording, whole: Recording, window: str) -> Recording:
@@ -313,51 +303,6 @@ def error_rate(query: Query) -> Alert:
     )
 
 
-def arguments_invalid(query: Query) -> Alert:
-    """Return a warning: the model repeats refused calls, which costs requests, and may give up."""
-    chosen = query.thresholds
-    window, history = chosen.invalid_arguments_window, chosen.invalid_arguments_history
-    share = invalid_share(query)
-    _, every = share.reads
-    before = Recording(
-        query.record(_INVALID, f"ratio{window}_avg{history}_offset{window}", _NAME),
-        f"avg_over_time({share}[{history}] offset {window})",
-        (share,),
-    )
-    return Alert(
-        "AgentToolArgumentsInvalid",
-        WARNING,
-        f"{share} > {chosen.invalid_arguments_ratio}\n"
-        f"unless {share} <= {chosen.invalid_arguments_factor:g} * {before}\n"
-        f"and {promql.at_least(every, chosen.invalid_arguments_min_calls)}",
-        reads=(share, before, every),
-        summary=f"More calls of tool {TOOL} have invalid arguments",
-        description=f"{SHARE} of the calls of tool {TOOL}{IN_JOB} in the last {window} were refused before the tool "
-        f"ran, because their arguments do not fit its schema; that is more than {chosen.invalid_arguments_factor:g} "
-        f"times the share of the {history} before. Look for a changed schema, prompt or model.",
-        dashboard=on_tools(),
-        keep=chosen.keep_firing,
-    )
-
-
-def schema_changed(query: Query) -> Alert:
-    """Return a warning: prompts, stored calls and tests that name the old properties are out of date."""
-    chosen = query.thresholds
-    window = chosen.schema_changed_window
-    changes = query.counted(semconv.SCHEMA_CHANGES, window, _NAME)
-    return Alert(
-        "AgentToolSchemaChanged",
-        WARNING,
-        promql.at_least(changes, chosen.schema_changed_min),
-        reads=(changes,),
-        summary=f"The definition of tool {TOOL} has changed",
-        description=f"Changes of the schema of tool {TOOL}{IN_JOB} in model requests within {window}: {COUNT}. The "
-        f"event `{semconv.TOOL_SCHEMA_CHANGED}` in the traces names the properties.",
-        dashboard=on_tools(),
-        keep=chosen.keep_firing,
-    )
-
-
 RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     too_large,
@@ -369,6 +314,5 @@ ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     first_truncation,
     grown,
     error_rate,
-    arguments_invalid,
-    schema_changed,
+    *drift_rules.ALERTS,
 )

@@ -1,11 +1,13 @@
 """Changes of the definitions of tools in model requests: their properties, and which are required and of which type.
 
 A definition changes while a process runs when a server of tools is updated, or a tool is made anew with another schema.
-A change across a deployment has no earlier definition to compare with. Of a definition its paths and types are kept.
+A change across a deployment has no earlier definition in the process: a metric has a fingerprint of each definition,
+which a rule compares with those of earlier processes. Of a definition its paths and types are kept.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -52,6 +54,14 @@ class SchemaChange(NamedTuple):
     changed: tuple[str, ...]
 
 
+class NewDefinition(NamedTuple):
+    """A definition that no request of an agent held before, and its difference from the one before, if any."""
+
+    tool: str
+    fingerprint: str
+    change: SchemaChange | None
+
+
 class Definitions:
     """The definitions in the requests so far, by agent, the beginning of the system prompt, and tool.
 
@@ -65,11 +75,11 @@ class Definitions:
         """Drop all definitions and renew the lock, for a forked child."""
         self._lock = threading.Lock()
         self._requests: dict[tuple[Any, ...], int] = {}
-        #: The schema in the last request, and the hashes of all schemas so far.
-        self._tools: dict[tuple[Any, ...], tuple[dict[str, str], frozenset[int]]] = {}
+        #: The schema in the last request, and the fingerprints of all schemas so far.
+        self._tools: dict[tuple[Any, ...], tuple[dict[str, str], frozenset[str]]] = {}
 
-    def compare(self, owner: tuple[Any, ...], definitions: object, fingerprint: int) -> list[SchemaChange]:
-        """Return the changes of the definitions of a request; none for most requests of the same size."""
+    def compare(self, owner: tuple[Any, ...], definitions: object, fingerprint: int) -> list[NewDefinition]:
+        """Return the new definitions of a request; none for most requests of the same size."""
         with self._lock:
             times = self._requests.pop((owner, fingerprint), 0)
             self._requests[owner, fingerprint] = times + 1
@@ -78,40 +88,52 @@ class Definitions:
             return []
         found = {name: _properties(schema) for name, schema in _schemas(definitions)}
         with self._lock:
-            changes = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
-        return [change for change in changes if change is not None]
+            new = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
+        return [definition for definition in new if definition is not None]
 
     def schema(self, tool: str) -> dict[str, str] | None:
         """Return the types of a tool's properties by path, as the latest request defined them; None without one."""
         with self._lock:
             return next((schema for key, (schema, _) in reversed(self._tools.items()) if key[-1] == tool), None)
 
-    def _compared(self, key: tuple[Any, ...], name: str, schema: dict[str, str]) -> SchemaChange | None:
+    def _compared(self, key: tuple[Any, ...], name: str, schema: dict[str, str]) -> NewDefinition | None:
         before, variants = self._tools.pop(key, (schema, frozenset()))
-        this = hash(frozenset(schema.items()))
+        this = _fingerprint(schema)
         self._tools[key] = schema, variants if len(variants) >= _MOST_VARIANTS else variants | {this}
         _drop_first(self._tools, _MOST_TOOLS)
-        if before == schema or this in variants or len(variants) >= _MOST_VARIANTS:
+        if this in variants or len(variants) >= _MOST_VARIANTS:
             return None
-        return SchemaChange(
-            name,
-            tuple(sorted(schema.keys() - before.keys())[:_MOST_SHOWN]),
-            tuple(sorted(before.keys() - schema.keys())[:_MOST_SHOWN]),
-            tuple(sorted(path for path in schema.keys() & before.keys() if schema[path] != before[path])[:_MOST_SHOWN]),
-        )
+        return NewDefinition(name, this, _change(name, before, schema) if variants else None)
+
+
+def _fingerprint(schema: dict[str, str]) -> str:
+    """Return 8 hex digits of a hash of paths and types, which is the same in all processes."""
+    lines = "\n".join(sorted(f"{path} {kind}" for path, kind in schema.items()))
+    return hashlib.blake2b(lines.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+
+
+def _change(name: str, before: dict[str, str], schema: dict[str, str]) -> SchemaChange:
+    return SchemaChange(
+        name,
+        tuple(sorted(schema.keys() - before.keys())[:_MOST_SHOWN]),
+        tuple(sorted(before.keys() - schema.keys())[:_MOST_SHOWN]),
+        tuple(sorted(path for path in schema.keys() & before.keys() if schema[path] != before[path])[:_MOST_SHOWN]),
+    )
 
 
 def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
-    """Compare the definitions of tools in a request with those of earlier ones; count changes and show them."""
+    """Compare the definitions of tools in a request with those of earlier ones; show new ones, and count changes."""
     offered = [one for one in sized if one.part.part == semconv.TOOLS]
     if not offered:
         return
     system = next((timeless(one.part.value)[:_HEAD] for one in sized if one.part.part == semconv.SYSTEM), "")
-    owner = execution_context.agent_of(request.agent), system
+    agent = execution_context.agent_of(request.agent)
     for one in offered:
         tool_names.note_definitions(one.part.value, one.print)
-        for change in definitions.compare(owner, one.part.value, one.print):
-            _tell(out, change)
+        for new in definitions.compare((agent, system), one.part.value, one.print):
+            out.metrics.defined(clean(new.tool), agent, new.fingerprint)
+            if new.change is not None:
+                _tell(out, new.change)
 
 
 def _tell(out: Telemetry, change: SchemaChange) -> None:

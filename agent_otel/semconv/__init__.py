@@ -61,6 +61,7 @@ STRATEGY: Final = "strategy"
 LIMIT: Final = "limit"
 RULE: Final = "rule"
 MODE: Final = "mode"
+FINGERPRINT: Final = "fingerprint"
 
 _TOOL = (GEN_AI_TOOL_NAME,)
 
@@ -99,6 +100,10 @@ SHAPE_CHANGES: Final = _metric("agent_otel.tool.result.shape_changes", COUNTER, 
     "Results with keys that the tool's results did not have before, or without keys that they had.")
 SCHEMA_CHANGES: Final = _metric("agent_otel.tool.schema_changes", COUNTER, "{change}", _TOOL,
     "Definitions in model requests with other properties, types or required ones than the agent's requests before.")
+DEFINITION_INFO: Final = _metric("agent_otel.tool.definition_info", GAUGE, "",
+    (GEN_AI_TOOL_NAME, AGENT_NAME, FINGERPRINT),
+    "1 for each definition of a tool in an agent's model requests, by a hash of its properties, their types and the "
+    "required ones, which is the same in all processes; at most 8 by tool and agent.")
 INVALID_ARGUMENTS: Final = _metric("agent_otel.tool.invalid_arguments", COUNTER, "{call}", _TOOL,
     "Calls whose arguments the framework or the server refused before the handler.")
 TOOL_REPEATS: Final = _metric("agent_otel.tool.repeats", COUNTER, "{call}", _TOOL,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.sinks.base import Series, Sink
     from agent_otel.telemetry.spans import Exemplar
 
+_MOST_DEFINITIONS = 8
+
 
 class ToolSeries:
     """All series of one tool and agent, bound to their labels."""
@@ -124,6 +126,8 @@ class Metrics:
         self._sinks = sinks
         self._limiters = limiters()
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
+        #: Fingerprints of definitions by the label values of the tool and the agent.
+        self._defined: dict[tuple[str, str], set[str]] = {}
         #: Series by the label values of the tool and the agent.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
 
@@ -197,6 +201,14 @@ class Metrics:
     def denied(self, tool: str, rule: str, mode: str) -> None:
         """Count a call that the dispatch policy denied."""
         self.series(semconv.POLICY_DENIED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool), rule, mode)).record(1)
+
+    def defined(self, tool: str, agent: str | None, fingerprint: str) -> None:
+        """Show a definition of a tool; of too many of a tool and agent only the first are shown."""
+        key = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), self.limit(semconv.AGENT_NAME, agent))
+        shown = self._defined.setdefault(key, set())
+        if fingerprint in shown or len(shown) < _MOST_DEFINITIONS:
+            shown.add(fingerprint)
+            self.set(semconv.DEFINITION_INFO, (*key, fingerprint), 1)
 
     def schema_changed(self, tool: str) -> None:
         """Count a change of a tool's definition."""

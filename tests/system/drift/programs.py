@@ -152,18 +152,25 @@ def main(name: str, url: str) -> None:
     messages, telemetry = Messages(), Telemetry()
     program, _, agent = name.partition(" ")
     globals()[program](*(url, agent)[: 1 + bool(agent)])
+    metrics = telemetry.metrics()
     counted = {
         f"{metric['name'].removeprefix('agent_otel.tool.')} {metric['attributes']['gen_ai.tool.name']}": metric["sum"]
-        for metric in telemetry.metrics()
+        for metric in metrics
         if metric["name"] in COUNTERS and metric["sum"]
     }
+    fingerprints = [
+        metric["attributes"]["fingerprint"]
+        for metric in metrics
+        if metric["name"] == "agent_otel.tool.definition_info" and metric["attributes"]["gen_ai.tool.name"] == "search"
+    ]
     events = [
         {"span": span["name"], "event": event["name"], **event["attributes"]}
         for span in telemetry.spans()
         for event in span["events"]
         if event["name"] != "exception"
     ]
-    print(json.dumps({"counted": counted, "events": events, "messages": messages.take()}))
+    found = {"counted": counted, "events": events, "messages": messages.take()}
+    print(json.dumps({**found, "definitions": fingerprints} if fingerprints else found))
 
 
 if __name__ == "__main__":

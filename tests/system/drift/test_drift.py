@@ -57,7 +57,7 @@ def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environme
         return {"span": span, "event": "tool_schema_changed", "gen_ai.tool.name": "search", **properties}
 
     # The second definition has the size of the first, and the change is found within 16 requests. The last is that of
-    # the beginning, which is no news.
+    # the beginning, which is no news. A fingerprint is `printf 'limit integer\nmail string!\n...' | b2sum -l 32`.
     assert _report(environment("langchain"), "definitions") == {
         "counted": {"schema_changes search": 2},
         "events": [
@@ -70,11 +70,17 @@ def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environme
             ),
         ],
         "messages": [],
+        "definitions": ["34a89f9e", "52305806", "05e8ac62"],
     }
 
 
 def test_agents_with_tools_of_the_same_name(environment: Callable[[str], Environment]) -> None:
-    assert _report(environment("langchain"), "agents") == {"counted": {}, "events": [], "messages": []}
+    assert _report(environment("langchain"), "agents") == {
+        "counted": {},
+        "events": [],
+        "messages": [],
+        "definitions": ["8438388f", "2a213d68"],  # of `query string` and `title string`
+    }
 
 
 @pytest.mark.shows("000.definition_drift")
