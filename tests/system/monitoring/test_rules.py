@@ -160,10 +160,9 @@ def test_severities() -> None:
         "AgentAnswersIncomplete",
         "AgentContextRejected",
     } == {alert.name for alert in ALERTS if alert.severity == "critical"}
-    assert ["AgentToolResultTooLarge", "AgentToolResultsMostlyLarge", "AgentToolTruncationHigh"] == [
-        alert.name for alert in ALERTS if alert.severity == "info"
-    ]
-    assert len(set(_NAMES)) == len(ALERTS) == 27
+    notices = ("ResultTooLarge", "ResultsMostlyLarge", "TruncationHigh", "SchemaNew")
+    assert [f"AgentTool{notice}" for notice in notices] == [alert.name for alert in ALERTS if alert.severity == "info"]
+    assert len(set(_NAMES)) == len(ALERTS) == 28
 
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
