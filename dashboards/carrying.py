@@ -136,7 +136,14 @@ CARRYING = Row(
             "executions: look at their tokens and requests in the table below.",
             [Line(top(S.sum(semconv.EXECUTION_PRICE, "_sum", by=RUN, over=WINDOW)), legend(*RUN))],
             MONEY,
-            span=6,
+        ),
+        events_of(
+            "Broken beginnings of requests",
+            "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt "
+            "cache serves what follows it. system: a time or an id in the prompt; tools: their list or order changes; "
+            "tool_results: old results are shortened one by one. The span around the request has "
+            f"{semconv.CONTEXT_CHANGED_TOOL}.",
+            [Line(top(S.events(semconv.PREFIX_CHANGES, by=(semconv.PART,))), legend(semconv.PART))],
         ),
         graph_of(
             "Saved by remedies, in $window",
@@ -154,13 +161,21 @@ CARRYING = Row(
             MONEY,
             span=6,
         ),
-        events_of(
-            "Broken beginnings of requests",
-            "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt "
-            "cache serves what follows it. system: a time or an id in the prompt; tools: their list or order changes; "
-            "tool_results: old results are shortened one by one. The span around the request has "
-            f"{semconv.CONTEXT_CHANGED_TOOL}.",
-            [Line(top(S.events(semconv.PREFIX_CHANGES, by=(semconv.PART,))), legend(semconv.PART))],
+        graph_of(
+            "Savable by remedies that are off, in $window",
+            "Input tokens that model requests would not have had with one more remedy, estimated from the bytes of "
+            "their parts, each remedy by itself. claim_check: AGENT_OTEL_CLAIM_CHECK; trim: AGENT_OTEL_TRIM_RESULTS; "
+            "compact: AGENT_OTEL_COMPACT_ARGUMENTS.",
+            [Line(_by(semconv.CONTEXT_SAVABLE_TOKENS, semconv.STRATEGY), legend(semconv.STRATEGY))],
+            TOKENS,
+            span=6,
+        ),
+        graph_of(
+            "Money savable by remedies that are off",
+            "US dollars of these tokens in $window. A change of old messages costs cached tokens, which is not taken "
+            "off. Empty: no model has a price.",
+            [Line(_by(semconv.CONTEXT_SAVABLE_COST, semconv.STRATEGY), legend(semconv.STRATEGY))],
+            MONEY,
             span=6,
         ),
         table_of(

@@ -1,4 +1,4 @@
-"""The costs of a period: the costliest workflows, money by tool and by model, and what remedies have saved."""
+"""The costs of a period: the costliest workflows, money by tool and by model, and the savings of remedies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from agent_otel.cli.period import Period
+    from agent_otel.semconv.types import Metric
 
 _RUN: Final = (prometheus_label(semconv.WORKFLOW_NAME), prometheus_label(semconv.AGENT_NAME))
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
@@ -49,7 +50,7 @@ class Paid:
 
 @dataclass(frozen=True)
 class Saved:
-    """Tokens that requests would have had in addition without a remedy, and their price in US dollars."""
+    """Tokens that requests lacked because of a remedy, or would have with one that is off, and their US dollars."""
 
     remedy: str
     dollars: float
@@ -64,11 +65,14 @@ class Costs:
     tools: list[Paid] = field(default_factory=list)
     models: list[Paid] = field(default_factory=list)
     saved: list[Saved] = field(default_factory=list)
+    savable: list[Saved] = field(default_factory=list)
 
 
 def costs(now: Period) -> Costs:
     """Return the costs of a period."""
-    return Costs(_workflows(now), _tools(now), _models(now), _saved(now))
+    saved = _saved(now, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS)
+    savable = _saved(now, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS)
+    return Costs(_workflows(now), _tools(now), _models(now), saved, savable)
 
 
 def _workflows(now: Period) -> list[Costly]:
@@ -122,9 +126,7 @@ def _in_order(rows: list[Paid]) -> list[Paid]:
     return sorted(rows, key=lambda row: (-row.dollars, -row.tokens - row.definition_tokens, row.name))
 
 
-def _saved(now: Period) -> list[Saved]:
-    dollars, tokens = (
-        now.sums(metric, semconv.STRATEGY) for metric in (semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS)
-    )
+def _saved(now: Period, cost: Metric, count: Metric) -> list[Saved]:
+    dollars, tokens = (now.sums(metric, semconv.STRATEGY) for metric in (cost, count))
     rows = [Saved(key[0], dollars.get(key, 0.0), round(value)) for key, value in tokens.items()]
     return sorted(rows, key=lambda row: (-row.dollars, -row.tokens, row.remedy))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
 
+from agent_otel import semconv
 from agent_otel.cli import console
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 _TITLE: Final = "Daily review of the agents' tool results"
 _NONE: Final = "Nothing."
+_SETTINGS: Final = {
+    semconv.CLAIM_CHECK: "AGENT_OTEL_CLAIM_CHECK",
+    semconv.TRIM: "AGENT_OTEL_TRIM_RESULTS",
+    semconv.COMPACT: "AGENT_OTEL_COMPACT_ARGUMENTS",
+}
 _NAME: Final = re.compile(r"[\w.:/-]+")
 _PAGE: Final = """<!doctype html>
 <html lang="en">
@@ -191,6 +197,17 @@ def _costs(costs: Costs) -> list[_Section]:
             "",
             ("remedy", "money", "tokens"),
             [(row.remedy, _money(row.dollars), f"{row.tokens:,}") for row in costs.saved],
+        ),
+        _Section(
+            "Savable by remedies that are off",
+            "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
+            "tokens, which is not taken off.",
+            "",
+            ("remedy", "money", "tokens", "setting"),
+            [
+                (row.remedy, _money(row.dollars), f"{row.tokens:,}", _SETTINGS.get(row.remedy, ""))
+                for row in costs.savable
+            ],
         ),
     ]  # fmt: skip
 

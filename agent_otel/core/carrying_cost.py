@@ -7,7 +7,7 @@ written to it follow them. So a part at the beginning is cheaper than one of the
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.core.models import models
@@ -15,6 +15,8 @@ from agent_otel.core.offered_tools import tool_sets
 from agent_otel.core.request_shares import divided
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_otel.core.execution_tokens import Tokens
     from agent_otel.core.models import ModelFacts, Rates
     from agent_otel.core.sent_request import SentRequest
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 Key = tuple[str, str]
+
+
+class _Remedied(NamedTuple):
+    """Tokens by remedy: those that the request lacks, and those that it would lack with a remedy that is off."""
+
+    saved: dict[str, int]
+    savable: dict[str, int]
 
 
 def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: Usage) -> None:
@@ -36,10 +45,11 @@ def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: U
     if rest:  # the request holds nothing that was read as text
         shares[semconv.OTHER, ""] = rest
     out.models.tokens(sent.model, shares)
-    saved = _saved(sent, usage) if sent.removed else {}
-    for strategy, tokens in saved.items():
-        out.models.saved(strategy, tokens)
-    models.when_known(sent.model, functools.partial(_pay, out, sent, totals, usage, shares, saved))
+    remedied = _Remedied(_tokens(sent, usage, sent.removed), _tokens(sent, usage, sent.savable()))
+    for tokens, is_on in zip(remedied, (True, False), strict=True):
+        if tokens:
+            out.models.remedied(tokens, is_on=is_on)
+    models.when_known(sent.model, functools.partial(_pay, out, sent, totals, usage, shares, remedied))
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -61,10 +71,12 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int) -> None:
         sent.span.set_attributes(attributes)
 
 
-def _saved(sent: SentRequest, usage: Usage) -> dict[str, int]:
-    """Return the tokens by remedy that the request would have had in addition, at its own bytes of a token."""
+def _tokens(sent: SentRequest, usage: Usage, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Return the tokens of so many bytes by remedy, at the request's own bytes of a token."""
+    if not sizes:
+        return {}
     ratio = max(usage.input - usage.media, 0) / max(sent.bytes, 1)
-    return {strategy: round(less * ratio) for strategy, less in sent.removed.items() if less}
+    return {strategy: round(less * ratio) for strategy, less in sizes.items() if less}
 
 
 def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -73,7 +85,7 @@ def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
     totals: Tokens | None,
     usage: Usage,
     shares: dict[Key, int],
-    saved: dict[str, int],
+    remedied: _Remedied,
     facts: ModelFacts,
 ) -> None:
     cost = facts.cost(usage)
@@ -82,13 +94,15 @@ def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
     if cost is None or not usage.input:
         return
     rates = facts.rates(usage) if usage.cached or usage.written else None
+    mean = cost.input / usage.input
     if rates is None:
-        costs = {key: cost.input * tokens / usage.input for key, tokens in shares.items()}
+        costs = {key: mean * tokens for key, tokens in shares.items()}
     else:
         costs = by_part(sent.shares, shares, usage, rates, cost.input)
     out.models.costs(sent.model, costs)
-    for strategy, tokens in saved.items():
-        out.models.saved_cost(strategy, tokens * cost.input / usage.input)
+    for tokens, is_on in zip(remedied, (True, False), strict=True):
+        if tokens:
+            out.models.remedied_cost({strategy: count * mean for strategy, count in tokens.items()}, is_on=is_on)
 
 
 def by_part(shares: Shares, tokens: dict[Key, int], usage: Usage, rates: Rates, total: float) -> dict[Key, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_otel import semconv
+from agent_otel import semconv, settings
 from agent_otel.core.request_parts import texts
 from agent_otel.core.shares import Shares, Texts
 
@@ -55,7 +55,9 @@ def add(
         sizes.append(size)
         keys.append(places.setdefault(key, len(places)))
     order = before.order.then(sizes, keys) if sizes else before.order
-    return Shares(len(sized), found, order, removed, _repeated(before.texts, sized[before.parts :])), again
+    new_parts = sized[before.parts :]
+    savable = before.savable.then(new_parts, settings.current())
+    return Shares(len(sized), found, order, removed, _repeated(before.texts, new_parts), savable), again
 
 
 def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:

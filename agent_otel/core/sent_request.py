@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opentelemetry import trace
 
-from agent_otel import semconv
+from agent_otel import semconv, settings
 from agent_otel.core import execution_context
 from agent_otel.core.tool_visit import running
 
@@ -64,6 +64,10 @@ class SentRequest:
         self.tools: ToolSet | None = None
         #: Bytes by remedy that it lacks.
         self.removed: Mapping[str, int] = shares.removed
+
+    def savable(self) -> Mapping[str, int]:
+        """Return the bytes by remedy that it would lack if the remedy were on."""
+        return self.shares.savable.by_remedy(settings.current())
 
     def show(self, out: Telemetry) -> None:
         """Show on the span around the request its tools, and what it holds twice."""

@@ -6,6 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
+from agent_otel.core.savable import NO_SAVABLE, Savable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,7 +44,8 @@ NO_TEXTS = Texts()
 class Shares(NamedTuple):
     """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none.
 
-    ``removed`` are the bytes by remedy that are missing in the results of the request.
+    ``removed`` are the bytes by remedy that are missing in the results of the request, ``savable`` those that remedies
+    which are off would keep out of it.
     """
 
     parts: int
@@ -51,6 +53,7 @@ class Shares(NamedTuple):
     order: Order = NO_ORDER
     removed: Mapping[str, int] = {}
     texts: Texts = NO_TEXTS
+    savable: Savable = NO_SAVABLE
 
     def largest_part(self) -> str | None:
         """Return the part with most bytes."""

@@ -215,6 +215,11 @@ CONTEXT_SAVED_TOKENS: Final = _metric("agent_otel.context.saved.tokens", COUNTER
     "request that lacks it.")
 CONTEXT_SAVED_COST: Final = _metric("agent_otel.context.saved.cost", COUNTER, "{USD}", (STRATEGY,),
     "US dollars of the same, at the mean price of the request's input tokens.")
+CONTEXT_SAVABLE_TOKENS: Final = _metric("agent_otel.context.savable.tokens", COUNTER, "{token}", (STRATEGY,),
+    "Input tokens that model requests would not have had with a remedy that is off, estimated from the bytes of their "
+    "parts; each remedy by itself.")
+CONTEXT_SAVABLE_COST: Final = _metric("agent_otel.context.savable.cost", COUNTER, "{USD}", (STRATEGY,),
+    "US dollars of the same, at the mean price of the request's input tokens.")
 CONTEXT_SUMMARIES: Final = _metric("agent_otel.context.summaries", COUNTER, "{summary}", (RESULT,),
     "Summaries of long model requests: `made`, or `failed`, after which the request went out as it was.")
 LIMITS_HIT: Final = _metric("agent_otel.limits.hit", COUNTER, "{call}", (LIMIT,),

@@ -82,13 +82,17 @@ class ModelMetrics:
             if cost:
                 self._of(semconv.CONTEXT_COST, model, key).record(cost)
 
-    def saved(self, strategy: str, tokens: int) -> None:
-        """Count the tokens that a request would have had in addition without a remedy."""
-        self._metrics.series(semconv.CONTEXT_SAVED_TOKENS, (strategy,)).record(tokens)
+    def remedied(self, tokens: Mapping[str, int], *, is_on: bool) -> None:
+        """Count the tokens by remedy that a request lacks, or would lack with a remedy that is off."""
+        self._by_strategy(semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS, tokens)
 
-    def saved_cost(self, strategy: str, cost: float) -> None:
-        """Count the US dollars that a request would have cost in addition without a remedy."""
-        self._metrics.series(semconv.CONTEXT_SAVED_COST, (strategy,)).record(cost)
+    def remedied_cost(self, costs: Mapping[str, float], *, is_on: bool) -> None:
+        """Count the US dollars of these tokens."""
+        self._by_strategy(semconv.CONTEXT_SAVED_COST if is_on else semconv.CONTEXT_SAVABLE_COST, costs)
+
+    def _by_strategy(self, metric: Metric, amounts: Mapping[str, float]) -> None:
+        for strategy, amount in amounts.items():
+            self._metrics.series(metric, (strategy,)).record(amount)
 
     def prefix_changed(self, part: str) -> None:
         """Count a request whose beginning is not that of the request before, by the first part that changed."""

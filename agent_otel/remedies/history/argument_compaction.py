@@ -15,6 +15,7 @@ from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked,
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+from agent_otel.semconv import COMPACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from agent_otel.messages.fields import Path
     from agent_otel.remedies.history.turns import Call, History
 
-COMPACT: Final = "compact"
 ABOVE_BYTES: Final = 2_000
 """UTF-8 bytes of one argument; deepagents cuts at 2,000 characters."""
 

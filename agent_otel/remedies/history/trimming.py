@@ -14,6 +14,7 @@ from agent_otel.remedies.history import restored_texts, turns
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, is_line, line, replaced, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+from agent_otel.semconv import TRIM
 
 if TYPE_CHECKING:
     import re
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from agent_otel.remedies.history.turns import History, Result
 
-TRIM: Final = "trim"
 DEDUPLICATE: Final = "deduplicate"
 
 _UNIQUE: Final = 16

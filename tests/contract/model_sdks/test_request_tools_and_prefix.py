@@ -139,9 +139,10 @@ client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 messages = [{"role": "user", "content": "Find it."}]
 def use(number, text):
     call_id = f"call-{number}"
-    with agent_otel.tool_call("search", {"page": number}, call_id=call_id) as call:
+    arguments = {"page": number, "text": "words " * 1000}
+    with agent_otel.tool_call("search", arguments, call_id=call_id) as call:
         kept = call.result(text)
-    function = {"name": "search", "arguments": json.dumps({"page": number})}
+    function = {"name": "search", "arguments": json.dumps(arguments)}
     calls = [{"id": call_id, "type": "function", "function": function}]
     messages.extend([{"role": "assistant", "content": None, "tool_calls": calls},
                      {"role": "tool", "tool_call_id": call_id, "content": kept}])
@@ -153,7 +154,7 @@ with agent_otel.execution("run", workflow="answer"):
 found = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
-        is_ours = sample.name.startswith(("agent_otel_context_saved", "agent_otel_context_removed"))
+        is_ours = sample.name.startswith(("agent_otel_context_sav", "agent_otel_context_removed"))
         if is_ours and "created" not in sample.name:
             found.setdefault(sample.name, {})[sample.labels["strategy"]] = sample.value
         if sample.name == "agent_otel_model_request_size_bytes_sum":
@@ -187,3 +188,7 @@ def test_a_remedy_saves_in_each_request_that_lacks_what_it_removed(environment: 
     assert saved["ceiling"] == pytest.approx(3 * removed["ceiling"] * mean, rel=0.2)
     assert saved["trim"] == pytest.approx(removed["trim"] * mean, rel=0.2)
     assert "agent_otel_context_saved_cost_total" not in found
+    # The remedy that is off: 6,000 bytes of each call, in requests with 2, 3 and 4 calls.
+    savable = found["agent_otel_context_savable_tokens_total"]
+    assert set(savable) == {"compact"}
+    assert savable["compact"] == pytest.approx((2 + 3 + 4) * 6000 * mean, rel=0.2)

@@ -134,6 +134,10 @@ def test_the_costs_are_those_of_the_samples(store: Callable[[str], Prometheus], 
         assert tools[name]["definition_tokens"] == counted.gained(semconv.DEFINITION_TOKENS, **own)
     saved = {row["remedy"]: row["tokens"] for row in costs["saved"]}
     assert saved == {"ceiling": counted.gained(semconv.CONTEXT_SAVED_TOKENS, strategy="ceiling")}
+    savable = {row["remedy"]: row["tokens"] for row in costs["savable"]}
+    counter = semconv.CONTEXT_SAVABLE_TOKENS
+    assert savable == {remedy: counted.gained(counter, strategy=remedy) for remedy in ("trim", "claim_check")}
+    assert min(savable.values()) > 0
 
 
 #: Two half hours in which a tool's mean result grows from 3,000 to 41,000 bytes; its name would be markup.
