@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
 from dataclasses import asdict
+from typing import Any
 
 import click
 
@@ -25,14 +27,32 @@ def command(endpoints: tuple[str, ...], headers: tuple[str, ...], *, is_json: bo
     with closing(Live([Endpoint(url, sent) for url in endpoints])) as live:
         snapshot = live.read()
     if is_json:
-        tools = [{name: value for name, value in asdict(row).items() if name != "per_minute"} for row in snapshot.tools]
-        workflows = [asdict(row) for row in snapshot.workflows]
-        console.as_json({"tools": tools, "workflows": workflows, "failures": snapshot.failures})
-    else:
-        _print(snapshot)
+        as_json(snapshot)
+        return
+    _print(snapshot)
+    _end(snapshot)
+
+
+def as_json(snapshot: Snapshot, *, has_rates: bool = False) -> None:
+    """Print a snapshot as JSON, with calls per minute if it ``has_rates``; end with 1 when a source does not answer.
+
+    A size above the last bucket is null, because JSON has no infinity.
+    """
+    left_out = () if has_rates else ("per_minute",)
+    tools, workflows = ([_finite(asdict(row)) for row in rows] for rows in (snapshot.tools, snapshot.workflows))
+    tools = [{name: value for name, value in row.items() if name not in left_out} for row in tools]
+    console.as_json({"tools": tools, "workflows": workflows, "failures": snapshot.failures})
+    _end(snapshot)
+
+
+def _finite(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in row.items()}
+
+
+def _end(snapshot: Snapshot) -> None:
+    for failure in snapshot.failures:
+        click.echo(f"Error: {failure}", err=True)
     if snapshot.failures:
-        for failure in snapshot.failures:
-            click.echo(f"Error: {failure}", err=True)
         raise click.exceptions.Exit(1)
 
 

@@ -11,23 +11,27 @@ from pathlib import Path
 
 import click
 
+from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--python", default=sys.executable, help="Interpreter of scripts and modules: 'python3 -X dev'.")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve /metrics there.")
+@click.option("--json", "is_json", is_flag=True, help="Print the command and its variables, and run nothing.")
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENTS]...")
-def command(python: str, port: int | None, program: tuple[str, ...]) -> None:
+def command(python: str, port: int | None, program: tuple[str, ...], *, is_json: bool) -> None:
     """Run a program with agent_otel switched on: app.py, -m module, or a command such as gunicorn.
 
     It sets AGENT_OTEL=1 and replaces this process by the program; with --port also AGENT_OTEL_PROMETHEUS_PORT.
     Variables that are set stay, but for AGENT_OTEL.
     """
-    os.environ["AGENT_OTEL"] = "1"
-    if port:
-        os.environ["AGENT_OTEL_PROMETHEUS_PORT"] = str(port)
+    variables = {"AGENT_OTEL": "1", **({"AGENT_OTEL_PROMETHEUS_PORT": str(port)} if port else {})}
     arguments = _arguments(shlex.split(python), program)
+    if is_json:
+        console.as_json({"arguments": arguments, "variables": variables})
+        return
+    os.environ.update(variables)
     sys.stdout.flush()
     try:
         if os.name == "nt":  # exec there returns to the shell before the program ends

@@ -6,20 +6,21 @@ class that a checkpoint names is imported.
 
 from __future__ import annotations
 
-import json
+import io
 import shutil
 import sqlite3
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.installing import installed_with
-from agent_otel.explain.source import Source, SourceError, Step
-from agent_otel.measure.breakdown.json_window import chunks_of
+from agent_otel.explain.source import Source, SourceError, Step, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import ExitStack
 
 RUNTIME: Final = "langgraph"
 _VARIANT: Final = "sqlite"
@@ -28,39 +29,32 @@ _SIZES: Final = """
 SELECT checkpoint_ns, length(checkpoint) FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id
 """
 _LAST: Final = """
-SELECT type, checkpoint FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
+SELECT type, rowid FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
 """
 _THREADS: Final = "SELECT count(DISTINCT thread_id) FROM checkpoints"
-#: Codes of LangGraph's extension types: (module, name, argument, …); of a NumPy array only the size is of interest.
-_CONSTRUCTORS: Final = range(6)
 
 
-def source(name: str, file: IO[bytes], thread: str | None) -> Source:
-    """Return the source of a file, for a thread or for the one with the largest checkpoint.
+def source(name: str, file: IO[bytes], thread: str | None, stack: ExitStack) -> Source:
+    """Return the source of a file, for a thread or for the one with the largest checkpoint; ``stack`` closes it.
 
     Raises:
         SourceError: the file has no checkpoints, or not this thread.
     """
     try:
-        with _connected(name, file) as connection:
-            return _read(name, connection, thread)
+        return _read(name, _connected(name, file, stack), thread)
     except sqlite3.Error as error:
         raise SourceError(f"{name} is no LangGraph SQLite file: {error}") from error
 
 
-def _connected(name: str, file: IO[bytes]) -> closing[sqlite3.Connection]:
+def _connected(name: str, file: IO[bytes], stack: ExitStack) -> sqlite3.Connection:
     """Open the database to read; what came from a pipe is copied, because SQLite reads files alone."""
-    path = Path(name)
+    path = Path(name).absolute()
     if not path.is_file():
-        copied = tempfile.NamedTemporaryFile(suffix=".sqlite")  # noqa: SIM115 - it goes with the connection
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copied.sqlite"
         file.seek(0)
-        shutil.copyfileobj(file, copied)
-        copied.flush()
-        memory = sqlite3.connect(":memory:")
-        with copied, closing(sqlite3.connect(f"{Path(copied.name).as_uri()}?mode=ro", uri=True)) as connection:
-            connection.backup(memory)
-        return closing(memory)
-    return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))
+        with path.open("wb") as copied:
+            shutil.copyfileobj(file, copied)
+    return stack.enter_context(closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)))
 
 
 def _read(name: str, connection: sqlite3.Connection, thread: str | None) -> Source:
@@ -74,42 +68,44 @@ def _read(name: str, connection: sqlite3.Connection, thread: str | None) -> Sour
     sizes = connection.execute(_SIZES, (chosen,)).fetchall()
     steps = [Step(namespace, "state", size) for namespace, size in sizes]
     (threads,) = connection.execute(_THREADS).fetchone()
-    data = json.dumps(_decoded(*last), ensure_ascii=False, default=str).encode("utf-8", "replace")
     notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
+    kind, row = last
+    if kind not in _TEXTS:
+        raise SourceError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
 
     def chunks() -> Iterator[str]:
-        return chunks_of(data)
+        return _chunks(connection, kind, row)
 
-    return Source("LangGraph checkpoint", chunks, len(data), RUNTIME, _VARIANT, steps, notes)
+    return Source("LangGraph checkpoint", chunks, None, RUNTIME, _VARIANT, steps, notes)
 
 
-def _decoded(kind: str, blob: bytes) -> Any:
-    """Return the value of a checkpoint.
+def _chunks(connection: sqlite3.Connection, kind: str, row: int) -> Iterator[str]:
+    """Yield a checkpoint as JSON text.
 
     Raises:
-        SourceError: it is encrypted, pickled or truncated.
+        SourceError: it is damaged, or the file changes while it is read.
     """
     try:
-        if kind == "json":
-            return json.loads(blob)
-        if kind == "msgpack":
-            return _unpacked(blob)
-    except (ValueError, RecursionError) as error:
+        with _blob(connection, row) as blob:
+            yield from _TEXTS[kind](blob)
+    except (ValueError, RecursionError, sqlite3.Error) as error:
         raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
-    raise SourceError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
 
 
-def _unpacked(blob: bytes) -> Any:
+def _blob(connection: sqlite3.Connection, row: int) -> Any:
+    """Open a checkpoint as a file; Python 3.10 has no way to read it piece by piece."""
+    if sys.version_info >= (3, 11):
+        return connection.blobopen("checkpoints", "checkpoint", row, readonly=True)
+    (data,) = connection.execute("SELECT checkpoint FROM checkpoints WHERE rowid = ?", (row,)).fetchone()
+    return io.BytesIO(data)
+
+
+def _text_of_msgpack(blob: IO[bytes]) -> Iterator[str]:
     try:
-        import ormsgpack  # noqa: PLC0415 - only for these files
+        from agent_otel.explain.msgpack_text import json_text  # noqa: PLC0415 - needs an extra
     except ImportError as error:
-        raise SourceError(f"LangGraph checkpoints need ormsgpack: {installed_with('cli')}") from error
-    return ormsgpack.unpackb(blob, ext_hook=_extension, option=ormsgpack.OPT_NON_STR_KEYS)
+        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
+    return json_text(blob.read)
 
 
-def _extension(code: int, data: bytes) -> Any:
-    """Return the arguments with which LangGraph would build an object; fields of a message, for a message."""
-    inner = _unpacked(data)
-    if code in _CONSTRUCTORS and isinstance(inner, list | tuple) and len(inner) > 2:  # noqa: PLR2004 - see above
-        return inner[2]
-    return "0" * len(data)
+_TEXTS: Final = {"json": text_of, "msgpack": _text_of_msgpack}

@@ -34,16 +34,16 @@ def opened(name: str, thread: str | None = None) -> Iterator[Source]:
     if "\0" in name:
         raise SourceError(f"{name!r} is no path")
     try:
-        with _file(name) as file:
-            yield _recognised(name, file, thread)
+        with contextlib.ExitStack() as stack:
+            yield _recognised(name, stack.enter_context(_file(name)), thread, stack)
     except OSError as error:
         raise SourceError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def _recognised(name: str, file: IO[bytes], thread: str | None) -> Source:
+def _recognised(name: str, file: IO[bytes], thread: str | None, stack: contextlib.ExitStack) -> Source:
     head = file.read(_LOOK)
     if head.startswith(_SQLITE):
-        return langgraph_file.source(name, file, thread)
+        return langgraph_file.source(name, file, thread, stack)
     _check(name, head)
     if temporal_history.is_history(head):
         return temporal_history.source(lambda: text_of(file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -165,6 +166,11 @@ def test_a_prometheus(environment: Callable[[str], Environment]) -> None:
         # Twenty-one calls in ten minutes, of no execution in which they could be repeats.
         tool = ["search", "21", "2", "19.6", "KiB", "32.0", "KiB", "1", "0", "0", "0"]
         screen.becomes([tool], lambda: _lines(screen, "search"))
+        found = json.loads(run("top", "--prometheus", engine.url, "--since", "10m", "--json").out)
+        of_search = [
+            (row["calls"], row["per_minute"], row["large"]) for row in found["tools"] if row["name"] == "search"
+        ]
+        assert [(21, 2.1, 1)] == of_search
 
 
 @pytest.mark.parametrize(

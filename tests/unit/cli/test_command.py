@@ -33,7 +33,7 @@ def test_without_the_extra_it_says_how_to_get_it(environment: Callable[[str], En
         out, err = child.communicate()
     expected = (
         "agent-otel needs click, httpx, markdown_it, rich, yaml: pip install 'click>=8.1' 'httpx>=0.27' "
-        "'markdown-it-py>=2.2' 'ormsgpack>=1.8' 'pyyaml>=6' 'rich>=13'\n"
+        "'markdown-it-py>=2.2' 'msgpack>=1.0.3' 'pyyaml>=6' 'rich>=13'\n"
     )
     assert (2, "", expected) == (child.returncode, out, err)
 

@@ -8,19 +8,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
+from agent_otel.cli.app import app
 from tests.system.engines import starting
 from tests.unit.cli.running import run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from tests.environments import Environment
 
 PROGRAM = Path(sys.executable).parent / "agent-otel"
 _STATE = "import os, sys; from agent_otel._internal import env; print(env.active, *sys.argv[1:], {!r})"
-# Two results, one of 20,000 bytes; then it waits to be read.
+# Three results, of 20,000 and 10,000 bytes and 17 MB; then it waits to be read.
 _AGENT = """
 import threading
 import agent_otel
@@ -31,6 +33,8 @@ def search(query):
 
 search("ab")
 search("c")
+with agent_otel.tool_call("dump") as call:
+    call.result("x" * 17_000_000)
 agent_otel.payload("x" * 1_800_000, runtime="dapr", workflow="triage", activity="ask", direction="input")
 print("ready", flush=True)
 threading.Event().wait()
@@ -97,15 +101,25 @@ def test_metrics_of_an_endpoint(environment: Callable[[str], Environment]) -> No
         assert "ready\n" == agent.stdout.readline()
         shown = run("metrics", f"localhost:{port}").rows
         found = json.loads(run("metrics", f"localhost:{port}", "--json").out)
+        top = json.loads(run("top", f"localhost:{port}", "--json").out)
     assert ["search", "2", "29.3 KiB", "32.0 KiB", "1", "0", "0", "0"] in shown
     assert ["triage", "dapr", "input", "90%", "204.8 KiB", "-", "1", "0", "0"] in shown
-    assert [("search", 2, 30_000)] == [(row["name"], row["calls"], row["result_bytes"]) for row in found["tools"]]
+    # The last bucket ends at 16 MiB, and JSON has no infinity.
+    rows = [("dump", 1, 17_000_000, None), ("search", 2, 30_000, 32_768.0)]
+    assert rows == [(row["name"], row["calls"], row["result_bytes"], row["largest"]) for row in found["tools"]]
+    assert found == top
 
 
 def test_metrics_of_an_endpoint_that_does_not_answer() -> None:
     ran = run("metrics", "localhost:1")
+    message = "the agent at http://localhost:1/metrics does not answer"
     assert (1, "") == (ran.code, ran.out)
-    assert ran.err.startswith("Error: the agent at http://localhost:1/metrics does not answer")
+    assert ran.err.startswith(f"Error: {message}")
+    for name in ("metrics", "top"):
+        ran = run(name, "localhost:1", "--json")
+        found = json.loads(ran.out)
+        assert (1, [], []) == (ran.code, found["tools"], found["workflows"])
+        assert found["failures"][0].startswith(message)
 
 
 def test_version_in_detail() -> None:
@@ -153,17 +167,42 @@ def test_did_you_mean(arguments: tuple[str, ...], message: str) -> None:
     assert message in ran.err
 
 
-def test_every_command_that_prints_data_prints_json(tmp_path: Path) -> None:
+def _leaves(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield all commands that have no commands below them, with their names."""
+    context = click.Context(command)
+    if not isinstance(command, click.Group):
+        yield path, command
+        return
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner
+        yield from _leaves(inner, *path, name)
+
+
+def test_every_command_has_an_option_for_json() -> None:
+    without = [path for path, command in _leaves(app) if not any("--json" in param.opts for param in command.params)]
+    assert [] == without
+
+
+def test_every_command_that_needs_no_server_prints_json(tmp_path: Path) -> None:
     for arguments in (
-        *(
-            ("alerts", "list"),
-            ("alerts", "thresholds"),
-            ("caps", "temporal"),
-            ("dashboards", "list"),
-            ("integrations",),
-        ),
-        *(("settings",), ("version",), ("completion", "bash")),
-        *(("alerts", "export", tmp_path / "rules"), ("dashboards", "export", tmp_path / "boards")),
+        ("alerts", "list"),
+        ("alerts", "thresholds"),
+        ("caps", "temporal"),
+        ("dashboards", "list"),
+        ("integrations",),
+        ("settings",),
+        ("version",),
+        ("completion", "bash"),
+        ("alerts", "export", tmp_path / "rules"),
+        ("dashboards", "export", tmp_path / "boards"),
     ):
         ran = run(*arguments, "--json")
         assert (0, True) == (ran.code, bool(json.loads(ran.out))), arguments
+
+
+def test_run_prints_as_json_what_it_would_run() -> None:
+    ran = run("run", "--json", "--port", "9464", "--python", "python3 -X dev", "-m", "app", "--json")
+    assert (0, "") == (ran.code, ran.err)
+    variables = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": "9464"}
+    assert {"arguments": ["python3", "-X", "dev", "-m", "app", "--json"], "variables": variables} == json.loads(ran.out)
