@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Protocol
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel import settings
+from agent_otel._internal import errors
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable
 
-    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.sent_request import Reservation, SentRequest
     from agent_otel.telemetry.setup import Telemetry
+
+
+class Waiting(Protocol):
+    """A request that a remedy sends itself, and its tokens."""
+
+    @property
+    def reservation(self) -> Reservation:
+        """The tokens that are set aside for it."""
+
+    def block(self, most_seconds: float) -> None:
+        """Block until it may be sent. Raises TimeoutError where that is later."""
+
+    async def suspend(self, most_seconds: float) -> None:
+        """Do the same as `block` without blocking the event loop."""
 
 
 class Backpressure(Protocol):
@@ -26,6 +43,20 @@ class Backpressure(Protocol):
     def sent(self, sent: SentRequest) -> None:
         """Count a request that was sent without a reservation."""
 
+    def apart(self, model: str | None, tokens: int) -> Waiting:
+        """Take the tokens of a request that a remedy sends itself."""
+
+
+class Sending(Protocol):
+    """A request that its SDK is sending, perhaps several times."""
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """The tokens that are set aside for it."""
+
+
+#: The request that this task or thread is sending, where requests wait.
+sending: ContextVar[weakref.ref[Sending] | None] = ContextVar("agent_otel_sending", default=None)
 
 #: Registered by `agent_otel.integrations.preload`.
 make: Callable[[], Backpressure | None] | None = None
@@ -35,3 +66,27 @@ make: Callable[[], Backpressure | None] | None = None
 def backpressure() -> Backpressure | None:
     """Return the remedy that lets model requests wait; None when it is off."""
     return None if make is None or settings.current().tokens_per_minute is None else make()
+
+
+@errors.guarded("model_request.retry")
+def attempt_refused(refused: Any) -> None:
+    """Report a response, or an exception, after which an SDK may send the running request again."""
+    reservation = _reservation()
+    if reservation is not None:
+        reservation.attempt_refused(refused)
+
+
+def retry_delay(seconds: float) -> float:
+    """Return the seconds before an SDK sends the running request again: its own, or more after refusals."""
+    try:
+        reservation = _reservation()
+        return seconds if reservation is None else reservation.delay(seconds)
+    except Exception:
+        errors.report_error("model_request.retry")
+        return seconds
+
+
+def _reservation() -> Reservation | None:
+    reference = sending.get()
+    request = None if reference is None else reference()
+    return None if request is None else request.reservation

@@ -200,7 +200,7 @@ class Totals:
         self.model_retries = 0
         #: None before a response has shown its tokens.
         self.tokens: Tokens | None = None
-        #: Of streams whose provider has reported none.
+        #: Of streams whose provider has reported none, and of requests that remedies send.
         self.estimated_tokens = 0
         self.asked: dict[int, None] = {}
         self.unsettled: Unsettled | None = None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import model_tokens
-from agent_otel.core.backpressure import backpressure
+from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import take
 from agent_otel.core.remedy_hooks import cannot_rewrite
 from agent_otel.core.types import ModelRequest
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.backpressure import Backpressure
-    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.backpressure import Backpressure, Sending
+    from agent_otel.core.sent_request import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
@@ -35,8 +36,8 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_asks", "_backpressure", "_out", "_reader", "_request", "_token", "_usage"),
-        *("pending", "seen", "sent", "usage_is_told"),
+        *("__weakref__", "_above", "_asks", "_backpressure", "_out", "_reader", "_request", "_sending", "_token"),
+        *("_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -55,6 +56,7 @@ class ModelVisit:
         self.pending: PendingAnswer | None = None
         self._asks: bool | None = None
         self._backpressure: Backpressure | None = None
+        self._sending: Token[weakref.ref[Sending] | None] | None = None
         above = self._above = _running()
         if above is not None:
             above.seen = True
@@ -82,6 +84,11 @@ class ModelVisit:
         except Exception:
             errors.report_error("model_request.wait")
 
+    @property
+    def reservation(self) -> Reservation | None:
+        """The tokens that are set aside for the request, where requests wait."""
+        return None if self.sent is None else self.sent.reservation
+
     def _model(self) -> str | None:
         return None if self._request is None else self._request.model
 
@@ -92,6 +99,8 @@ class ModelVisit:
     def __enter__(self) -> Self:
         if self._request is not None:
             self._token = _above.set(weakref.ref(self))
+        if self._backpressure is not None:
+            self._sending = sending.set(weakref.ref(self))
         return self
 
     def lend(self, request: ModelRequest) -> ModelRequest:
@@ -190,6 +199,9 @@ class ModelVisit:
                     _above.reset(token)
                 except ValueError:
                     pass  # the call ends in another context than it began in; that context is no longer used
+            if self._sending is not None:
+                _reset(self._sending)
+                self._sending = None
             self._settle()
             if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
                 model_tokens.failed(self._out, self.sent, error)
@@ -243,6 +255,11 @@ def around() -> ModelRequest:
     """Return the agent and the execution that the layers above the running code know."""
     above = _running()
     return ModelRequest(()) if above is None else above.lend(ModelRequest(()))
+
+
+def _reset(token: Token[weakref.ref[Sending] | None]) -> None:
+    with contextlib.suppress(ValueError):  # as above
+        sending.reset(token)
 
 
 def _has_doubled_ids(parts: Iterable[RequestPart]) -> bool:

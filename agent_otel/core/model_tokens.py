@@ -6,13 +6,14 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from agent_otel._internal import fork
-from agent_otel.core import carrying_cost, context_window
+from agent_otel.core import carrying_cost, context_window, execution_context
 from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.execution_tokens import Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_visit import running
 
 if TYPE_CHECKING:
+    from agent_otel.core.execution_state import Totals
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
@@ -64,6 +65,21 @@ def unreported(out: Telemetry, sent: SentRequest) -> None:
         sent.reservation.used(tokens)
     context_window.used(out, sent, tokens, is_estimated=True)
     carrying_cost.unreported(out, sent)
+
+
+def totals_of(execution_id: str | None) -> Totals | None:
+    """Return the totals to which the tokens of a request belong that this code sends: of its run, or execution."""
+    run = execution_context.current_run()
+    if run is not None:
+        return run.totals
+    return executions.touched(execution_id) if execution_id else None
+
+
+def spent_apart(totals: Totals | None, tokens: int) -> None:
+    """Add the tokens of a request that a remedy has sent itself; they count in the execution's limit only."""
+    if totals is not None:
+        with _lock:
+            totals.estimated_tokens += tokens
 
 
 def estimated(sent: SentRequest) -> int:

@@ -29,6 +29,12 @@ class Reservation(Protocol):
     def failed(self, error: BaseException) -> None:
         """Free the tokens of a failed request; ``error`` may give a time to wait."""
 
+    def attempt_refused(self, refused: Any) -> None:
+        """Take note of a response or an exception after which the SDK sends the request again."""
+
+    def delay(self, seconds: float) -> float:
+        """Return the seconds before another attempt: those given, or more where the provider demands it."""
+
 
 class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""

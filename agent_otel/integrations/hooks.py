@@ -74,6 +74,16 @@ class Injecting:
 
 
 @dataclass(frozen=True, slots=True)
+class Revising:
+    """A function of this package that gets the call of a wrapped sync one and what it returned, and returns the value.
+
+    Where it raises, the caller gets what the wrapped function returned.
+    """
+
+    run: Callable[[Invocation, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class InThread:
     """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
 
@@ -180,6 +190,20 @@ def injecting(hook: Injecting) -> Wrapper:
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return hook.run(wrapped, Invocation(instance, args, kwargs))
+
+    return wrapper
+
+
+def revising(hook: Revising) -> Wrapper:
+    """Return the wrapper that lets a function change what the wrapped one returns."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        value = wrapped(*args, **kwargs)
+        try:
+            return hook.run(Invocation(instance, args, kwargs), value)
+        except Exception:
+            errors.report_error("hook.revise")
+            return value
 
     return wrapper
 

@@ -13,7 +13,7 @@ from agent_otel.core import summaries as core_summaries
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
-from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing
+from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing, Revising
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_otel.integrations.stand_ins import Wrapper
 
     Reader = ToolReader | ModelReader | StepReader | Door
-    Measured = Reader | RunReader | Hook | Injecting | InThread | Passing
+    Measured = Reader | RunReader | Hook | Injecting | InThread | Passing | Revising
 
 
 def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
@@ -32,6 +32,8 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         return hooks.hooked(reader, is_async=is_async)
     if isinstance(reader, Passing):
         return hooks.passing(reader)
+    if isinstance(reader, Revising):
+        return hooks.revising(reader)
     if isinstance(reader, Injecting | InThread):
         return hooks.injecting(reader) if isinstance(reader, Injecting) else hooks.in_thread(reader)
     if isinstance(reader, ModelReader) and reader.exchange is not None:

@@ -12,13 +12,14 @@ import functools
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel.core import model_tokens
 from agent_otel.remedies.rate_limits import LONGEST_SECONDS, Pauses, refusal
+from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,11 +74,13 @@ class TokenBudget:
 class Reservation:
     """The tokens that a request has taken from the budget until its response shows how many it used."""
 
-    __slots__ = ("_backpressure", "_model", "tokens")
+    __slots__ = ("_backpressure", "_model", "_refused", "tokens")
 
     def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
         self._backpressure = backpressure
         self._model = model
+        #: The last refused attempt.
+        self._refused: Any = None
         self.tokens = tokens
 
     def used(self, tokens: int) -> None:
@@ -94,7 +97,23 @@ class Reservation:
     def failed(self, error: BaseException) -> None:
         """Give the tokens back; where the provider has refused the request for its rate, begin the model's pause."""
         self.abandoned()
-        found = refusal(error)
+        if self._refused is None or getattr(error, "response", None) is not self._refused:
+            self._refuse(error)
+
+    def attempt_refused(self, refused: Any) -> None:
+        """Begin the model's pause where the provider has refused an attempt for its rate; the SDK may send another."""
+        self._refused = refused
+        self._refuse(refused)
+
+    def delay(self, seconds: float) -> float:
+        """Return the seconds before the SDK's next attempt: its own, or those to the end of the model's pause."""
+        left = self._backpressure.pauses.until(self._model) - self._backpressure.clock()
+        if left > seconds:
+            telemetry().metrics.waited(semconv.WAIT_RATE_LIMIT, left - max(seconds, 0.0))
+        return max(left, seconds)
+
+    def _refuse(self, refused: Any) -> None:
+        found = refusal(refused)
         if found is None:
             return
         seconds = self._backpressure.pauses.refused(self._model, found)
@@ -152,6 +171,28 @@ class _Wait:
             errors.guarded("backpressure")(record)(self._reason, self._backpressure.clock() - began)
 
 
+class Apart:
+    """A request that a remedy sends itself: its tokens, and its wait, which is no longer than its sender's."""
+
+    def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
+        self.reservation = Reservation(backpressure, model, tokens)
+        self._wait = _Wait(backpressure, model, backpressure.budget.take(tokens))
+
+    def block(self, most_seconds: float) -> None:
+        """Block until the request may be sent. Raises TimeoutError where that is later."""
+        self._check(most_seconds)
+        self._wait.block(telemetry().metrics.waited)
+
+    async def suspend(self, most_seconds: float) -> None:
+        """Do the same as `block` without blocking the event loop."""
+        self._check(most_seconds)
+        await self._wait.suspend(telemetry().metrics.waited)
+
+    def _check(self, most_seconds: float) -> None:
+        if self._wait.left() > most_seconds:
+            raise TimeoutError("no tokens in time")
+
+
 class Backpressure:
     """The budget and the pauses of this process."""
 
@@ -190,6 +231,10 @@ class Backpressure:
     def sent(self, sent: SentRequest) -> None:
         """Count a request that is on its way without tokens of its own."""
         sent.reservation = Reservation(self, sent.model, 0)
+
+    def apart(self, model: str | None, tokens: int) -> Apart:
+        """Take the tokens of a request that a remedy sends itself."""
+        return Apart(self, model, tokens)
 
     def _of_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> _Wait:
         last = None if call.state is None else (call.state.last_requests or {}).get(enclosing is not None)

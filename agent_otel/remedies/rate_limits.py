@@ -8,10 +8,10 @@ from collections import OrderedDict
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.core.plain import dictionaries, fields, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 #: Too many requests, unavailable, and Anthropic's overloaded; the last two only with a time.
 _TOO_MANY: Final = 429
@@ -29,23 +29,28 @@ class Refusal(NamedTuple):
     seconds: float | None
 
 
-def refusal(error: BaseException) -> Refusal | None:
-    """Return the refusal for the rate that an exception of an SDK stands for; None for any other exception.
+def refusal(error: Any) -> Refusal | None:
+    """Return the refusal for the rate that an exception or a response of an SDK stands for; None for any other.
 
     OpenAI, Anthropic, Mistral, Ollama and LiteLLM have a status and the response's headers, Google has them and the
     time in the body, botocore has both in a dictionary.
     """
     status = _status(error)
     seconds = next((found for found in _times(error) if found is not None), None)
-    body = fields(getattr(error, "response", None))
+    body = _parsed(error)
     is_throttled = text(fields(body.get("Error")).get("Code")) in _THROTTLED
     if status == _TOO_MANY or is_throttled or (status in _WITH_TIME and seconds is not None):
         return Refusal(seconds)
     return None
 
 
-def _status(error: BaseException) -> int | None:
-    metadata = fields(fields(getattr(error, "response", None)).get("ResponseMetadata"))
+def _parsed(error: Any) -> Mapping[str, Any]:
+    """Return botocore's response: in an exception, or itself."""
+    return fields(error) if is_dict(error) else fields(getattr(error, "response", None))
+
+
+def _status(error: Any) -> int | None:
+    metadata = fields(_parsed(error).get("ResponseMetadata"))
     found: tuple[Any, ...] = (
         getattr(error, "status_code", None),
         metadata.get("HTTPStatusCode"),
@@ -54,10 +59,10 @@ def _status(error: BaseException) -> int | None:
     return next((int(status) for status in found if issubclass(type(status), int)), None)
 
 
-def _times(error: BaseException) -> Iterator[float | None]:
+def _times(error: Any) -> Iterator[float | None]:
     """Yield the seconds in the headers of a refusal, and in its body."""
     response = getattr(error, "response", None)
-    metadata = fields(fields(response).get("ResponseMetadata"))
+    metadata = fields(_parsed(error).get("ResponseMetadata"))
     for headers in (
         getattr(response, "headers", None),
         metadata.get("HTTPHeaders"),

@@ -13,7 +13,8 @@ from agent_otel.core.plain import fields, is_dict, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
-from agent_otel.integrations.model_sdks.stainless import exchange_of, is_replayable, watch
+from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -29,11 +30,7 @@ ENTRY = Integration(
     minimum="0.72",
     tested="0.125 and 2.11",
     sites=(
-        Candidate(
-            "anthropic._base_client",
-            Wrap("SyncAPIClient.request", "request"),
-            Wrap("AsyncAPIClient.request", "request"),
-        ),
+        base_client("anthropic"),
         Site(
             Candidate(  # 1.12 and later
                 "anthropic.lib.tools._beta_runner",
@@ -188,3 +185,4 @@ exchange = exchange_of(_body, _changed)
 request = ModelReader(
     _request, _usage, asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )
+refused, delay = stainless.refused, stainless.delay

@@ -9,6 +9,7 @@ from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import dictionaries, fields, given, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import bedrock_invoke
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -25,7 +26,10 @@ ENTRY = Integration(
     distribution="botocore",
     minimum="1.35",
     tested="1.44, Converse and InvokeModel",
-    sites=(Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),),
+    sites=(
+        Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),
+        Candidate("botocore.endpoint", Wrap("Endpoint._needs_retry", "retrying")),
+    ),
 )
 
 _OPERATIONS = ("Converse", "ConverseStream", *bedrock_invoke.OPERATIONS)
@@ -201,5 +205,11 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     return event
 
 
+def _refused(invocation: Invocation) -> Any:
+    response = invocation.arg(3, "response")  # HTTP's, and what botocore has parsed of it
+    return response[1] if type(response) is tuple else None
+
+
+retrying = retries.blocking(_refused)
 exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_apart)
 request = ModelReader(_request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -14,6 +14,7 @@ from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import Usage
+from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
@@ -39,6 +40,7 @@ ENTRY = Integration(
             Wrap("RawV2Client.chat_stream", "streamed"),
             Wrap("AsyncRawV2Client.chat_stream", "astreamed"),
         ),
+        Candidate("cohere.core.http_client", Wrap("_retry_timeout", "delay")),
     ),
 )
 
@@ -162,3 +164,4 @@ streamed = ModelReader(
     exchange=no_exchange,
 )
 astreamed = replace(streamed, watch=_watch_async)
+delay = retries.delay(lambda invocation: invocation.arg(0, "response"))

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.model_sdks.stainless import base_client
+from agent_otel.integrations.registry.entries import Integration, Site
 
 ENTRY = Integration(
     "fireworks",
     distribution="fireworks-ai",
     minimum="1.0",
     tested="1.2",
-    sites=(
-        Site(
-            Candidate(
-                "fireworks._base_client",
-                Wrap("SyncAPIClient.request", "request"),
-                Wrap("AsyncAPIClient.request", "request"),
-            ),
-            adapter="model_sdks.openai",
-        ),
-    ),
+    sites=(Site(base_client("fireworks"), adapter="model_sdks.openai"),),
 )

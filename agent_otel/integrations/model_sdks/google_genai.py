@@ -11,10 +11,12 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
+from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
 
     from agent_otel.core.usage import Usage
 
+_REQUESTS = (
+    Wrap("BaseApiClient.request", "request"),
+    Wrap("BaseApiClient.async_request", "request"),
+    Wrap("BaseApiClient.request_streamed", "request"),
+    Wrap("BaseApiClient.async_request_streamed", "request"),
+)
+
 ENTRY = Integration(
     "google-genai",
     distribution="google-genai",
@@ -30,12 +39,9 @@ ENTRY = Integration(
     tested="1.20, 2.34 and 3.4",
     packages=("google.genai",),
     sites=(
-        Candidate(
-            "google.genai._api_client",
-            Wrap("BaseApiClient.request", "request"),
-            Wrap("BaseApiClient.async_request", "request"),
-            Wrap("BaseApiClient.request_streamed", "request"),
-            Wrap("BaseApiClient.async_request_streamed", "request"),
+        Site(
+            Candidate("google.genai._api_client", *_REQUESTS, Wrap("retry_args", "retries")),
+            Candidate("google.genai._api_client", *_REQUESTS),  # the oldest do not retry
         ),
         # Automatic function calling.
         Site(
@@ -186,5 +192,19 @@ def _stream(response: Any) -> Any:
     return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
 
 
+def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Let the SDK's retries wait for the refusals of all requests as well."""
+    wait = arguments.get("wait")
+    if wait is None:
+        return arguments
+
+    def longer(state: Any) -> Any:
+        attempt_refused(state.outcome.exception())
+        return retry_delay(wait(state))
+
+    return {**arguments, "wait": longer}
+
+
+retries = Revising(_retries)
 exchange = Exchange(_body, _put, _plain, _stream, apart=_apart)
 request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.model_sdks.stainless import base_client
+from agent_otel.integrations.registry.entries import Integration
 
 if TYPE_CHECKING:
     from agent_otel.core.usage import Usage
@@ -17,11 +18,7 @@ ENTRY = Integration(
     distribution="groq",
     minimum="0.13",
     tested="1.7",
-    sites=(
-        Candidate(
-            "groq._base_client", Wrap("SyncAPIClient.request", "request"), Wrap("AsyncAPIClient.request", "request")
-        ),
-    ),
+    sites=(base_client("groq"),),
 )
 
 
@@ -31,3 +28,4 @@ def _usage(response: Any) -> Usage | None:
 
 
 request = replace(openai.request, usage=_usage)
+refused, delay = openai.refused, openai.delay

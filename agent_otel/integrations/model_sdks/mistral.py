@@ -12,6 +12,7 @@ from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
@@ -50,6 +51,13 @@ ENTRY = Integration(
                 Wrap("BaseSDK._build_request", "request"),
                 Wrap("BaseSDK._build_request_async", "request"),
             ),
+        ),
+        Site(
+            *(
+                Candidate(f"{package}.utils.retries", Wrap("_get_sleep_interval", "delay"))
+                for package in ("mistralai.client", "mistralai")  # 2.0 and later, and before
+            ),
+            minimum="1.12",
         ),
         # The calls that contain these requests.
         Site(
@@ -219,6 +227,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
+delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart)
 chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange)
 request = ModelReader(

@@ -13,7 +13,8 @@ from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, lis
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
-from agent_otel.integrations.model_sdks.stainless import exchange_of, is_replayable, watch
+from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -29,9 +30,7 @@ ENTRY = Integration(
     minimum="1.40",
     tested="2.54 and 3.52",
     sites=(
-        Candidate(
-            "openai._base_client", Wrap("SyncAPIClient.request", "request"), Wrap("AsyncAPIClient.request", "request")
-        ),
+        base_client("openai"),
         Site(
             Candidate(
                 "openai.lib.responses_tool_runner",
@@ -248,3 +247,4 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
 
 exchange = exchange_of(_body, _changed)
 request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+refused, delay = stainless.refused, stainless.delay

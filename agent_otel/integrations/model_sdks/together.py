@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.model_sdks.stainless import base_client
+from agent_otel.integrations.registry.entries import Integration, Site
 
 ENTRY = Integration(
     "together",
     distribution="together",
     minimum="2.0",
     tested="3.1",
-    sites=(
-        Site(
-            Candidate(
-                "together._base_client",
-                Wrap("SyncAPIClient.request", "request"),
-                Wrap("AsyncAPIClient.request", "request"),
-            ),
-            adapter="model_sdks.openai",
-        ),
-    ),
+    sites=(Site(base_client("together"), adapter="model_sdks.openai"),),
 )

@@ -123,7 +123,7 @@ INTEGRATIONS = (
         Site(Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')), adapter='runtimes.strands_sessions'),
     )),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), sites=(
-        Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.anthropic'),
+        Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.anthropic'),
         Site(Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('BaseSyncToolRunner._run_toolset_member', 'run_member'), Wrap('BaseAsyncToolRunner._run_toolset_member', 'run_member'), Wrap('tool_error_content', 'swallowed')), Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked')), adapter='frameworks.anthropic'),
     )),
     Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), sites=(
@@ -132,19 +132,21 @@ INTEGRATIONS = (
     )),
     Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel', packages=('botocore',), sites=(
         Site(Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
+        Site(Candidate('botocore.endpoint', Wrap('Endpoint._needs_retry', 'retrying')), adapter='model_sdks.bedrock'),
     )),
     Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', packages=('cohere',), sites=(
         Site(Candidate('cohere.v2.raw_client', Wrap('RawV2Client.chat', 'request'), Wrap('AsyncRawV2Client.chat', 'request'), Wrap('RawV2Client.chat_stream', 'streamed'), Wrap('AsyncRawV2Client.chat_stream', 'astreamed')), adapter='model_sdks.cohere'),
+        Site(Candidate('cohere.core.http_client', Wrap('_retry_timeout', 'delay')), adapter='model_sdks.cohere'),
     )),
     Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', packages=('fireworks',), sites=(
-        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
+        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
     )),
     Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), sites=(
-        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
+        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request'), Wrap('retry_args', 'retries')), Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
         Site(Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')), adapter='frameworks.google_genai'),
     )),
     Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(
-        Site(Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.groq'),
+        Site(Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.groq'),
     )),
     Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', packages=('huggingface_hub',), sites=(
         Site(Candidate('huggingface_hub.inference._client', Wrap('InferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
@@ -156,17 +158,18 @@ INTEGRATIONS = (
     )),
     Integration('mistralai', distribution='mistralai', minimum='1.0', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
         Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),
+        Site(Candidate('mistralai.client.utils.retries', Wrap('_get_sleep_interval', 'delay')), Candidate('mistralai.utils.retries', Wrap('_get_sleep_interval', 'delay')), adapter='model_sdks.mistral', minimum='1.12'),
         Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
     )),
     Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), sites=(
         Site(Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')), adapter='model_sdks.ollama'),
     )),
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), sites=(
-        Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
+        Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
         Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), adapter='frameworks.openai_runner', minimum='3.45'),
     )),
     Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(
-        Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request')), adapter='model_sdks.openai'),
+        Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
     )),
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), sites=(
         Site(Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')), adapter='runtimes.aws_durable'),

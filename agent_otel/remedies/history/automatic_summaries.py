@@ -17,7 +17,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel.core import model_request, model_tokens
+from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.removed_bytes import removed
 from agent_otel.measure.size import size
@@ -33,6 +33,7 @@ from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.history import summarizer, summary_plan, summary_view, turns
 from agent_otel.remedies.history.summarizer import Asking
 from agent_otel.remedies.history.summary_plan import weigh
+from agent_otel.remedies.history.summary_requests import Account
 from agent_otel.remedies.history.summary_view import Summary
 from agent_otel.telemetry.setup import telemetry
 
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_otel.core.remedy_hooks import Response
-    from agent_otel.core.types import Exchange, Invocation, ModelReader, RequestPart
+    from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
+    from agent_otel.core.usage import Usage
     from agent_otel.remedies.history.summary_plan import Plan, Weight
     from agent_otel.remedies.history.summary_view import Original
     from agent_otel.remedies.history.turns import History
@@ -89,7 +91,8 @@ class Summaries:
         key = FORMATS[form].messages
         if not is_list(body.get(key)) or not body[key]:
             return None
-        visit = _Visit(self, exchange, invocation, found, request.parts)
+        visit = _Visit(self, exchange, invocation, found, request)
+        visit.usage = reader.usage
         return visit if visit.is_long() and visit.reuses() and self.breaker.allows() else None
 
 
@@ -132,7 +135,7 @@ class _Visit:
         exchange: Exchange,
         invocation: Invocation,
         body: tuple[str, dict[str, Any]],
-        parts: Iterable[RequestPart],
+        request: ModelRequest,
     ) -> None:
         self._summaries = summaries
         self._exchange = exchange
@@ -147,8 +150,11 @@ class _Visit:
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
         self._plan: Plan | None = None
+        self._model = summaries.model or execution_context.text_or_none(request.model)
+        #: The adapter's reader of the tokens of a response.
+        self.usage: Callable[[Any], Usage | None] | None = None
         #: Tokens by the provider's usage ÷ estimated tokens.
-        self._scale = _scale(parts, self._tokens())
+        self._scale = _scale(request.parts, self._tokens())
         self._own.rescale(self._scale)
         self._fixed, self._tool_tokens = round(self._fixed * self._scale), round(self._tool_tokens * self._scale)
 
@@ -174,16 +180,19 @@ class _Visit:
             return False
         return True
 
+    def _asking(self) -> Asking:
+        account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
+        return Asking(self._form, self._asked, account, self._summaries.seconds)
+
     def run(self, send: Callable[[Invocation], Response]) -> None:
         """Make the summary with a sync function that sends a request."""
-        asking = Asking(self._form, self._asked, self._summaries.seconds)
+        asking = self._asking()
         with contextlib.suppress(StopIteration):  # its end: nothing in it suspends
             self._make(asking.asks(send), _keep).send(None)
 
     async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
         """Make the summary with an async function that sends a request."""
-        asking = Asking(self._form, self._asked, self._summaries.seconds)
-        await self._make(asking.aasks(send), _akeep)
+        await self._make(self._asking().aasks(send), _akeep)
 
     async def _make(
         self,

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation
     from agent_otel.remedies.history.summary_plan import Plan
+    from agent_otel.remedies.history.summary_requests import Account
     from agent_otel.remedies.history.turns import History
 
     #: A function of the program: of a text, the summary.
@@ -70,9 +71,10 @@ def use_summarizer(summarize: Summarizer | None) -> None:
 class Asking:
     """A way to ask for the summary of a text, within the time that is left."""
 
-    def __init__(self, form: str, request: Callable[[str], Invocation], seconds: float) -> None:
+    def __init__(self, form: str, request: Callable[[str], Invocation], account: Account, seconds: float) -> None:
         self._form = form
         self._request = request
+        self._account = account
         self._until = time.monotonic() + seconds
 
     def asks(self, send: Callable[[Invocation], Response]) -> Callable[[str], Awaitable[str]]:
@@ -82,8 +84,8 @@ class Asking:
             own = _given
             if own is not None:
                 return await _now(_workers.submit(_muted(lambda: _called(own, text))), self._left())
-            response = await _now(_workers.submit(_muted(lambda: send(self._request(text)))), self._left())
-            return self._answer(response)
+            job = _muted(lambda: self._account.send(text, lambda: send(self._request(text)), self._left()))
+            return self._answer(await _now(_workers.submit(job), self._left()))
 
         return ask
 
@@ -93,7 +95,8 @@ class Asking:
         async def ask(text: str) -> str:
             own = _given
             if own is None:
-                return self._answer(await _within(send(self._request(text)), self._left()))
+                sending = self._account.asend(text, lambda: send(self._request(text)), self._left())
+                return self._answer(await _within(sending, self._left()))
             if inspect.iscoroutinefunction(own):
                 return await _within(own(text), self._left())
             if not is_in_asyncio():

@@ -25,7 +25,9 @@ class TestBedrock(Delivery):
     agent = "bedrock_client"
     environment = "bedrock"
     server = BedrockServer
-    integrations: ClassVar = {"bedrock": ["botocore.client:BaseClient._make_api_call"]}
+    integrations: ClassVar = {
+        "bedrock": ["botocore.client:BaseClient._make_api_call", "botocore.endpoint:Endpoint._needs_retry"]
+    }
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     modes = ("sync",)
     outer = False

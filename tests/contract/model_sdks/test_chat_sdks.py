@@ -64,7 +64,9 @@ class TestCohere(Client):
     agent = "cohere_client"
     environment = "cohere"
     server = CohereServer
-    integrations: ClassVar = {"cohere": ["cohere.v2.raw_client:RawV2Client.chat"]}
+    integrations: ClassVar = {
+        "cohere": ["cohere.v2.raw_client:RawV2Client.chat", "cohere.core.http_client:_retry_timeout"]
+    }
 
 
 del Client

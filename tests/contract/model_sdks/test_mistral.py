@@ -98,7 +98,11 @@ class TestMistral(Client):
     environment = "mistralai"
     server = MistralServer
     integrations: ClassVar = {
-        "mistralai": ["mistralai.client.basesdk:BaseSDK._build_request", "mistralai.client.chat:Chat.complete"],
+        "mistralai": [
+            "mistralai.client.basesdk:BaseSDK._build_request",
+            "mistralai.client.chat:Chat.complete",
+            "mistralai.client.utils.retries:_get_sleep_interval",
+        ],
     }
 
 
@@ -107,7 +111,11 @@ class TestMistral1(TestMistral):
 
     environment = "mistralai-1"
     integrations: ClassVar = {
-        "mistralai": ["mistralai.basesdk:BaseSDK._build_request", "mistralai.chat:Chat.complete"],
+        "mistralai": [
+            "mistralai.basesdk:BaseSDK._build_request",
+            "mistralai.chat:Chat.complete",
+            "mistralai.utils.retries:_get_sleep_interval",
+        ],
     }
 
 

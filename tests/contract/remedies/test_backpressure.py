@@ -11,6 +11,7 @@ import pytest
 from agent_otel.remedies.history.final_answer import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.cohere import CohereServer
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
@@ -161,7 +162,10 @@ def test_an_execution_without_tokens_left_ends_with_an_answer(environment: Calla
 
 
 class Sdk(NamedTuple):
-    """An SDK: its environment, its provider's server, a program that sends requests, and how it is refused."""
+    """An SDK: its environment, its provider's server, a program that sends requests, and how it is refused.
+
+    ``send`` of the program sends a request that the SDK sends once more when it is refused, or does not.
+    """
 
     environment: str
     server: type[OpenAIServer | ScriptedServer]
@@ -178,8 +182,8 @@ SDKS = {
         OpenAIServer,
         """
 import openai
-client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
-send = lambda: client.responses.create(model="scripted", input="go")
+client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted")
+send = lambda retries: client.with_options(max_retries=retries).responses.create(model="scripted", input="go")
 """,
         RefusedError(headers={"retry-after-ms": "300", "retry-after": "1"}),
         0.3,
@@ -189,9 +193,11 @@ send = lambda: client.responses.create(model="scripted", input="go")
         AnthropicServer,
         """
 import anthropic
-client = anthropic.Anthropic(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+client = anthropic.Anthropic(base_url=sys.argv[1], api_key="scripted")
 go = [{"role": "user", "content": "go"}]
-send = lambda: client.messages.create(model="scripted", max_tokens=100, messages=go)
+send = lambda retries: client.with_options(max_retries=retries).messages.create(
+    model="scripted", max_tokens=100, messages=go
+)
 """,
         RefusedError(529, headers={"retry-after": "0.3"}),
         0.3,
@@ -201,8 +207,13 @@ send = lambda: client.messages.create(model="scripted", max_tokens=100, messages
         GeminiServer,
         """
 from google import genai
-client = genai.Client(api_key="scripted", http_options={"base_url": sys.argv[1]})
-send = lambda: client.models.generate_content(model="gemini-scripted", contents="go")
+
+once, twice = ({"attempts": attempts, "initial_delay": 0.01, "jitter": 0} for attempts in (1, 2))
+clients = [
+    genai.Client(api_key="scripted", http_options={"base_url": sys.argv[1], "retry_options": options})
+    for options in (once, twice)
+]
+send = lambda retries: clients[retries].models.generate_content(model="gemini-scripted", contents="go")
 """,
         RefusedError(body=_GEMINI),
         0.3,
@@ -213,12 +224,12 @@ send = lambda: client.models.generate_content(model="gemini-scripted", contents=
         """
 import boto3
 from botocore.config import Config
-client = boto3.client(
+clients = [boto3.client(
     "bedrock-runtime", endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="scripted",
-    aws_secret_access_key="scripted", config=Config(retries={"total_max_attempts": 1}),
-)
+    aws_secret_access_key="scripted", config=Config(retries={"total_max_attempts": attempts}),
+) for attempts in (1, 2)]
 go = [{"role": "user", "content": [{"text": "go"}]}]
-send = lambda: client.converse(modelId="scripted", messages=go)
+send = lambda retries: clients[retries].converse(modelId="scripted", messages=go)
 """,
         RefusedError(headers={"x-amzn-ErrorType": "ThrottlingException"}, body={"message": "slow"}),
         1.0,
@@ -228,26 +239,51 @@ send = lambda: client.converse(modelId="scripted", messages=go)
         MistralServer,
         """
 from mistralai.client import Mistral
+from mistralai.client.utils import BackoffStrategy, RetryConfig
 client = Mistral(api_key="scripted", server_url=sys.argv[1])
-send = lambda: client.chat.complete(model="scripted", messages=[{"role": "user", "content": "go"}])
+retry = RetryConfig("backoff", BackoffStrategy(1, 1, 1, 10_000), False)
+send = lambda retries: client.chat.complete(
+    model="scripted", messages=[{"role": "user", "content": "go"}], retries=retry if retries else None
+)
 """,
         RefusedError(headers={"retry-after": "0.3"}),
         0.3,
     ),
+    "cohere": Sdk(
+        "cohere",
+        CohereServer,
+        """
+import cohere
+client = cohere.ClientV2("scripted", base_url=sys.argv[1])
+send = lambda retries: client.chat(
+    model="scripted", messages=[{"role": "user", "content": "go"}], request_options={"max_retries": retries}
+)
+""",
+        RefusedError(headers={"retry-after": "1"}),
+        1.0,
+    ),
 }
 _TWICE = """
 import threading
+from agent_otel._internal import errors
 
 def refused():
     try:
-        send()
+        send(0)
     except Exception as error:
         report["refused"] = type(error).__name__
 
+other = threading.Thread(target=send, args=(1,))
+other.start()
+while other.is_alive() and not errors.warnings():
+    time.sleep(0.01)
+report["learned"] = other.is_alive()
+send(0)
+other.join()
 other = threading.Thread(target=refused)
 other.start()
 other.join()
-send()
+send(0)
 """
 
 
@@ -259,13 +295,15 @@ def test_each_sdks_refusal_lets_another_thread_wait(environment: Callable[[str],
 
     def decide(_: Any) -> Reply:
         arrived.append(time.monotonic())
-        if len(arrived) == 1:
+        if len(arrived) in (1, 4):  # of a call that the SDK sends again, and of one that fails then
             raise sdk.refusal
         return "done"
 
     with sdk.server(decide) as server:
         report = run(environment(sdk.environment), sdk.client + _TWICE, server.base_url)
-    assert len(arrived) == 2
+    assert len(arrived) == 5
     assert report["refused"]
+    assert report["learned"]
     assert arrived[1] - arrived[0] >= sdk.seconds
-    assert report["waits"]["rate_limit"]["count"] == 1
+    assert arrived[4] - arrived[3] >= sdk.seconds
+    assert report["waits"]["rate_limit"]["count"] >= 2

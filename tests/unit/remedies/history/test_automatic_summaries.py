@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import threading
+import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,16 +15,22 @@ import pytest
 import agent_otel
 from agent_otel import semconv
 from agent_otel._internal import env, errors
+from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import remedy_hooks
 from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.executions import executions
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations import summaries
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.remedies import backpressure
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.history import automatic_summaries
+from agent_otel.remedies.rate_limits import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from agent_otel.remedies.backpressure import Backpressure
 
 Item = dict[str, Any]
 ABOVE, TARGET, CHUNK = 2_000, 800, 600
@@ -63,7 +71,9 @@ class Model:
             lambda invocation: ModelRequest(
                 [RequestPart(semconv.USER, message.get("content") or "") for message in invocation.args[0]["messages"]],
                 continued="previous_response_id" in invocation.args[0],
+                model=invocation.args[0]["model"],
             ),
+            openai.usage,
             exchange=Exchange(
                 lambda invocation: ("chat", dict(invocation.args[0])),
                 lambda invocation, body: invocation.put(0, "body", body),
@@ -110,7 +120,8 @@ class Model:
 
 
 def _answer(text: str) -> Item:
-    return {"choices": [{"message": {"role": "assistant", "content": text}}]}
+    usage = {"prompt_tokens": 4_000, "completion_tokens": 1_000}
+    return {"choices": [{"message": {"role": "assistant", "content": text}}], "usage": usage}
 
 
 def _measured(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
@@ -367,6 +378,72 @@ def test_a_counter_of_the_program_is_better_than_usage() -> None:
     with agent_otel.execution("run-counter"):
         executions.touched("run-counter").last_requests = {False: LastRequest(3_000, 6_000, "scripted")}
         assert Model().ask(history) == history
+
+
+@pytest.fixture
+def acting(set_variables: Callable[..., None]) -> Backpressure:
+    """A budget of 1,000 tokens a second."""
+    set_variables(AGENT_OTEL_TOKENS_PER_MINUTE="60000")
+    core_backpressure.backpressure.cache_clear()
+    found = backpressure.current()
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_requests_for_a_summary_count_in_the_budget_and_in_the_execution(
+    acting: Backpressure, *, is_async: bool
+) -> None:
+    model = Model(lambda _: "Short.")
+    with agent_otel.execution(f"run-counted-{is_async}"):
+        sent = asyncio.run(model.aask(chat(4, 150))) if is_async else model.ask(chat(4, 150))
+        state = executions.known(f"run-counted-{is_async}")
+    assert sent != chat(4, 150)
+    assert state is not None
+    assert len(model.texts) >= 4
+    assert state.used_tokens == len(model.texts) * 5_000
+    acting.budget.ready_at(0)
+    assert acting.budget._left < 60_000 - 2 * 5_000  # some have come back
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_request_for_a_summary_waits_for_its_model(acting: Backpressure, *, is_async: bool) -> None:
+    began: list[float] = []
+
+    def summarise(_: str) -> str:
+        began.append(time.monotonic())
+        return "Short."
+
+    acting.pauses.refused("scripted", Refusal(0.1))
+    until = acting.pauses.until("scripted")
+    model = Model(summarise)
+    with agent_otel.execution("run-1"):
+        asyncio.run(model.aask(chat(8))) if is_async else model.ask(chat(8))
+    assert began[0] >= until
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_without_tokens_in_time_no_summary_is_made(
+    acting: Backpressure, caplog: pytest.LogCaptureFixture, *, is_async: bool
+) -> None:
+    acting.budget.take(60_000 + 60_000)  # a minute; the timeout is half of one
+    model = Model()
+    with agent_otel.execution("run-1"):
+        assert (asyncio.run(model.aask(chat(8))) if is_async else model.ask(chat(8))) == chat(8)
+    assert model.texts == []
+    assert "TimeoutError" in caplog.text
+    assert -60_100 < acting.budget._left < -30_000  # its tokens are given back
+
+
+def test_a_refused_request_for_a_summary_lets_the_agent_wait(acting: Backpressure) -> None:
+    def summarise(_: str) -> str:
+        core_backpressure.attempt_refused(SimpleNamespace(status_code=429, headers={"retry-after": "100"}))
+        assert core_backpressure.retry_delay(1.0) > 90
+        return "Short."
+
+    with agent_otel.execution("run-1"):
+        Model(summarise).ask(chat(4, 150))
+    assert acting.pauses.until("scripted") > time.monotonic() + 50
 
 
 def test_a_conversation_at_the_provider_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
