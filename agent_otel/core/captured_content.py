@@ -30,14 +30,13 @@ def capture(
     if not _is_captured(tool, chosen):
         return found
     limit_bytes = chosen.capture_bytes
-    whole: str | None = preview(value, limit_bytes * _REACH if chosen.redact else limit_bytes + _MORE_BYTES)
-    if chosen.redact:
-        whole = _redacted(chosen.redact, tool, attribute, whole)
+    copy = preview(value, limit_bytes * _REACH if chosen.redact else limit_bytes + _MORE_BYTES)
+    whole = _redacted(chosen, tool, attribute, copy) if chosen.redact else copy
     if whole is None:
         return found
     kept = preview(whole, limit_bytes)
     found[attribute] = kept
-    if kept != whole:
+    if kept != whole or (chosen.redact and _is_cut(copy, chosen)):
         found[semconv.CONTENT_TRUNCATED] = (*found.get(semconv.CONTENT_TRUNCATED, ()), attribute)
     return found
 
@@ -46,11 +45,12 @@ def failure_text(error: BaseException, chosen: Settings, tool: str) -> str | Non
     """Return the text of an exception, as the settings limit and redact it; None where it is not captured."""
     if not _is_captured(tool, chosen):
         return None
+    limit_bytes = chosen.capture_bytes
     if not chosen.redact:
-        return text_of(error, chosen.capture_bytes)
-    text = text_of(error, chosen.capture_bytes * _REACH)
-    redacted = _redacted(chosen.redact, tool, semconv.ERROR_TYPE, text)
-    return None if redacted is None else redacted[: chosen.capture_bytes]
+        return preview(text_of(error, limit_bytes), limit_bytes)
+    text = preview(text_of(error, limit_bytes * _REACH), limit_bytes * _REACH)
+    redacted = _redacted(chosen, tool, semconv.ERROR_TYPE, text)
+    return None if redacted is None else preview(redacted, limit_bytes)
 
 
 def _is_captured(tool: str, chosen: Settings) -> bool:
@@ -58,8 +58,13 @@ def _is_captured(tool: str, chosen: Settings) -> bool:
     return not chosen.capture_tools or any(fnmatchcase(tool.lower(), pattern) for pattern in chosen.capture_tools)
 
 
-def _redacted(named: str, tool: str, attribute: str, text: str | None) -> str | None:
-    """Return what the program's own function makes of a copy; None, which captures nothing, when it fails."""
+def _redacted(chosen: Settings, tool: str, attribute: str, text: str) -> str | None:
+    """Return what the program's own function makes of a copy; None, which captures nothing, when it fails.
+
+    A copy may end within a secret, which the function does not recognise then. Of such a copy the end is left out,
+    however short the function makes the rest.
+    """
+    named = chosen.redact or ""
     try:
         redact = redactor(named)
     except Exception as error:
@@ -70,7 +75,14 @@ def _redacted(named: str, tool: str, attribute: str, text: str | None) -> str | 
     except Exception as error:
         _say(named, f"raised {errors.described(error)}")
         return None
-    return made if type(made) is str else None
+    if type(made) is not str:
+        return None
+    return made[: -chosen.capture_bytes] if _is_cut(text, chosen) else made
+
+
+def _is_cut(text: str, chosen: Settings) -> bool:
+    """Return true for a text as long as a redaction reads."""
+    return len(text.encode("utf-8", "replace")) + _MORE_BYTES > chosen.capture_bytes * _REACH
 
 
 def _say(named: str, what: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import metrics, trace
 
+from agent_otel._internal import collected
 from agent_otel._internal.daemon_pool import Workers
 from agent_otel.core import payload_analysis
 from agent_otel.core.models import models
@@ -34,10 +35,24 @@ def flush(seconds: float) -> bool:
     until = time.monotonic() + seconds
     payload_analysis.drain(seconds * _ANALYSIS_SHARE)
     models.drain(seconds * _PRICES_SHARE)
-    tool_sets.count_all()
+    _count_within(seconds)
     jobs = [_workers.submit(force_flush) for force_flush in _of_the_program()]
     is_done = setup.flush(max(0.0, until - time.monotonic()))
     return all(_is_done(job, until) for job in jobs) and is_done
+
+
+def _count_within(seconds: float) -> None:
+    """Record what waits in memory, in a thread: a signal handler may have interrupted code that holds a lock of it."""
+    try:
+        _is_done(_workers.submit(_count), time.monotonic() + seconds)
+    except RuntimeError:  # an interpreter that exits starts no thread
+        _count()
+
+
+def _count() -> None:
+    """Record abandoned streams, and the tools that requests have offered."""
+    collected.run_due()
+    tool_sets.count_all()
 
 
 def _is_done(job: Job[Any], until: float) -> bool:

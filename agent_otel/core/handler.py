@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import settings
-from agent_otel._internal import errors
+from agent_otel._internal import collected, errors
 from agent_otel.core import (
     delivery,
     execution_context,
@@ -128,6 +128,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
     try:
         if is_suppressed():
             return None
+        collected.run_due()
         if reader.rewrite is not None:
             _rewrite(reader, invocation)
         request = reader.request(invocation)

@@ -147,6 +147,7 @@ class ModelVisit:
             self._settle()
             reader = self._reader
             usage = None if reader.usage is None or self.usage_is_told else reader.usage(value)
+            usage = None if usage is None else usage.plausible()
             if usage is not None:
                 self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
             if self._usage is not None and reader.ends is not None and reader.ends(value):

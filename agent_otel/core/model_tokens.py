@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Bytes of a token before any response has shown it.
 USUAL_BYTES: Final = 4.0
+#: The fewest bytes of a token, in requests with addresses of images; a provider that reports more tokens is wrong.
+LEAST_BYTES: Final = 0.01
 
 _lock = threading.Lock()
 
@@ -86,7 +88,7 @@ def estimated(sent: SentRequest) -> int:
     """Return the input tokens of a request, estimated from the bytes of a token in its conversation's last request."""
     known = sent.conversation
     ratio = USUAL_BYTES if known is None or not known.input_tokens else known.bytes / known.input_tokens
-    return max(1, round(sent.bytes / ratio))
+    return max(1, round(sent.bytes / max(ratio, LEAST_BYTES)))
 
 
 def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:

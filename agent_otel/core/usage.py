@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.core.plain import dictionaries, fields, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+#: More tokens than any request has; a larger count is not read.
+MOST_TOKENS: Final = 10**9
 
 
 class Usage(NamedTuple):
@@ -24,6 +28,15 @@ class Usage(NamedTuple):
     reasoning: int = 0
     media: int = 0
     written: int = 0
+
+    def plausible(self) -> Usage | None:
+        """Return the usage without counts that no request can have; None where none is left.
+
+        An absurd count, of a provider that is wrong, would otherwise leave the range of OTLP's integers, and the
+        exporter would lose each later batch.
+        """
+        counts = Usage(*(count if 0 <= count <= MOST_TOKENS else 0 for count in self))
+        return counts if counts.input or counts.output else None
 
     def joined(self, later: Usage, *, adds: bool = False) -> Usage:
         """Return the usage of a stream with that of a later item.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from agent_otel._internal import collected
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
@@ -162,11 +163,13 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
     def __init__(self, generator: AsyncGenerator[Any, Any] | Generator[Any, Any, Any], steps: _Steps) -> None:
         super().__init__(generator)
+        collected.follow()
+        collected.run_due()
         self._self_steps = steps
 
     def __del__(self) -> None:
         if self._self_steps is not None:
-            self._self_steps.abandon()
+            collected.run(self._self_steps.abandon)
 
 
 class MeasuredGenerator(_Measured):

@@ -6,8 +6,10 @@ import contextlib
 import contextvars
 import functools
 import sys
+import weakref
+from contextvars import ContextVar, Token
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agent_otel._internal import errors
 from agent_otel.core import switches
@@ -15,10 +17,66 @@ from agent_otel.core.types import Invocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from contextvars import ContextVar, Token
 
     from agent_otel.core.types import ToolReader
     from agent_otel.integrations.stand_ins import Wrapper
+
+_State = TypeVar("_State")
+
+
+class _Running(Generic[_State]):
+    """A hooked call while it runs; the frame of its wrapper holds the only reference."""
+
+    __slots__ = ("__weakref__", "before", "state")
+
+    def __init__(self, state: _State, before: weakref.ref[_Running[_State]] | None) -> None:
+        self.state = state
+        self.before = before
+
+
+class Within(Generic[_State]):
+    """A variable of a context that holds the state of a hooked call while the call runs.
+
+    A signal handler may raise at any moment and end a call without its ``after``. The variable refers weakly to the
+    call, so that nothing is left of one that has ended in this way.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._call: ContextVar[weakref.ref[_Running[_State]] | None] = ContextVar(name, default=None)
+
+    def get(self) -> _State | None:
+        """Return the state of the call that runs in this context; None without one."""
+        call = self._call.get()
+        running = None if call is None else call()
+        return None if running is None else running.state
+
+    def enter(self, state: _State) -> _Running[_State]:
+        """Return the call that begins to run, for `leave`."""
+        running = _Running(state, self._call.get())
+        self._call.set(weakref.ref(running))
+        return running
+
+    def leave(self, running: _Running[_State]) -> None:
+        """Restore what ran before; a call may end in another context than it began in, where it does not run."""
+        call = self._call.get()
+        if call is not None and call() is running:
+            self._call.set(running.before)
+
+
+class Flag:
+    """A variable of the core that is true while a hooked call runs."""
+
+    def __init__(self, variable: ContextVar[bool]) -> None:
+        self._variable = variable
+
+    def enter(self, _: Any) -> Token[bool]:
+        """Set it; return the token for `leave`."""
+        return self._variable.set(True)
+
+    def leave(self, before: Token[bool]) -> None:
+        """Restore the value."""
+        with contextlib.suppress(ValueError):  # the call ends in another context than it began in
+            self._variable.reset(before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +85,13 @@ class Hook:
 
     ``before`` gets the call and returns its ``state``, or None to leave the rest out. Alone it may replace arguments.
     ``after`` gets the call, the returned value and the exception; one of the two is None. It also runs when the call
-    is cancelled. ``within`` is a context variable that holds the state while the wrapped function runs: functions
+    is cancelled. ``within`` holds the state while the wrapped function runs: functions
     that it calls read there what only this one gets, such as a call's id.
     """
 
     before: Callable[[Invocation], Any] | None = None
     after: Callable[[Invocation, Any, BaseException | None], None] | None = None
-    within: ContextVar[Any] | None = None
+    within: Within[Any] | Flag | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +182,15 @@ def _hooked(hook: Hook) -> Wrapper:
         invocation = Invocation(instance, args, kwargs)
         if hook.before is not None and not _run_before(hook, invocation):
             return wrapped(*args, **kwargs)
-        token = None if hook.within is None else hook.within.set(invocation.state)
-        value, has_returned = None, False
+        running, value, has_returned = None, None, False
         try:
+            if hook.within is not None:
+                running = hook.within.enter(invocation.state)
             value = wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(hook, token, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(hook, running, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
@@ -141,14 +200,15 @@ def _hooked_async(hook: Hook) -> Wrapper:
         invocation = Invocation(instance, args, kwargs)
         if hook.before is not None and not _run_before(hook, invocation):
             return await wrapped(*args, **kwargs)
-        token = None if hook.within is None else hook.within.set(invocation.state)
-        value, has_returned = None, False
+        running, value, has_returned = None, None, False
         try:
+            if hook.within is not None:
+                running = hook.within.enter(invocation.state)
             value = await wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(hook, token, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(hook, running, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
@@ -163,13 +223,10 @@ def _run_before(hook: Hook, invocation: Invocation) -> bool:
     return invocation.state is not None
 
 
-def _run_after(
-    hook: Hook, token: Token[Any] | None, invocation: Invocation, value: Any, error: BaseException | None
-) -> None:
+def _run_after(hook: Hook, running: Any, invocation: Invocation, value: Any, error: BaseException | None) -> None:
     try:
-        if hook.within is not None and token is not None:
-            with contextlib.suppress(ValueError):  # the call ends in another context than it began in
-                hook.within.reset(token)
+        if hook.within is not None and running is not None:
+            hook.within.leave(running)
         if hook.after is not None:
             hook.after(invocation, value, error)
     except Exception:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import cause_of, is_named, is_text, text_of
 from agent_otel.core.types import Payload, Step
+from agent_otel.integrations.hooks import Within
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
@@ -33,7 +33,7 @@ class Transfer:
         self.is_read = is_read
 
 
-open_transfer: ContextVar[Transfer | None] = ContextVar("agent_otel_store_transfer", default=None)
+open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
 
 
 def begin(_: Invocation) -> Transfer | None:

@@ -58,11 +58,14 @@ class TokenBudget:
         with self._lock:
             return self._ready_at(tokens)
 
-    def give_back(self, tokens: float) -> None:
-        """Return tokens that were not used; take further ones where they are negative."""
+    def correct(self, taken: float, used: float) -> None:
+        """Replace the tokens that a request has taken by those that it has used.
+
+        A response takes at most the tokens of a further minute, whatever its provider reports.
+        """
         with self._lock:
             self._ready_at(0)
-            self._left = min(self._most, self._left + tokens)
+            self._left = min(self._most, self._left + taken - min(used, taken + self._most))
 
     def _ready_at(self, tokens: float) -> float:
         now = self._clock()
@@ -85,13 +88,13 @@ class Reservation:
 
     def used(self, tokens: int) -> None:
         """Correct the budget by the tokens of the response."""
-        self._backpressure.budget.give_back(self.tokens - tokens)
+        self._backpressure.budget.correct(self.tokens, tokens)
         self.tokens = tokens
         self._backpressure.pauses.responded(self._model)
 
     def abandoned(self) -> None:
         """Give the tokens back: the request was not sent, or not answered."""
-        self._backpressure.budget.give_back(self.tokens)
+        self._backpressure.budget.correct(self.tokens, 0)
         self.tokens = 0
 
     def failed(self, error: BaseException) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import platform
+import stat
 import sys
 import tempfile
 import threading
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 INTERVAL_SECONDS: Final = 10.0
+#: The first bytes of a status; a file of another program has others.
+_BEGINNING: Final = b'{\n  "pid": '
 
 
 class StatusFile:
@@ -45,6 +48,16 @@ class StatusFile:
     @errors.guarded("status.write")
     def write(self) -> None:
         """Write the file as a whole: a reader sees the status before or after, never a part."""
+        path = Path(self._path.replace("{pid}", str(os.getpid())))
+        try:
+            if not _is_replaceable(path):
+                _say(path, "is not a status: it is left alone, and nothing is written")
+                return
+            self._replace(path)
+        except OSError as error:
+            _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
+
+    def _replace(self, path: Path) -> None:
         status = {
             "pid": os.getpid(),
             "time": time.time(),
@@ -54,7 +67,6 @@ class StatusFile:
             "internal_errors": dict(errors.errors),
             **self._described(),
         }
-        path = Path(self._path.replace("{pid}", str(os.getpid())))
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -63,3 +75,19 @@ class StatusFile:
         finally:
             with contextlib.suppress(FileNotFoundError):
                 Path(temporary).unlink()
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Return true where nothing is at the path, an empty file, or a status; links and devices are not followed."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return True
+    if not stat.S_ISREG(found.st_mode):
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_BEGINNING)) in (b"", _BEGINNING)
+
+
+def _say(path: Path, what: str) -> None:
+    errors.warn_once(f"status {path}", f"AGENT_OTEL_STATUS_FILE: {path} {what}.")

@@ -39,6 +39,10 @@ _space = SimpleNamespace
 _PAYLOAD = Payload(INPUT, 2, b"{}")
 
 
+#: The calls that run in this context: a wrapper's frame would hold them.
+_held: list[object] = []
+
+
 def _error() -> Any:
     return hostile._hostile(Exception, ("said",))
 
@@ -74,14 +78,14 @@ def _celery_decoded(value: Any) -> None:
 
 def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
-    langgraph.open_saving.set(langgraph._Saving(saver))
+    _held.append(langgraph.open_saving.enter(langgraph._Saving(saver)))
     for given in (value, {"channel_values": value}):
         _after(langgraph.serialized, Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
 
 
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
-        langgraph.open_saving.set(langgraph._Saving(None))
+        _held.append(langgraph.open_saving.enter(langgraph._Saving(None)))
         _before(langgraph_postgres.inlined, Invocation(None, (given,), {}))
 
 
@@ -111,7 +115,7 @@ def _inngest_call(value: Any) -> None:
 
 
 def _inngest_reported(value: Any) -> None:
-    inngest._call.set(inngest._Call(Step("inngest"), None))
+    _held.append(inngest._call.enter(inngest._Call(Step("inngest"), None)))
     info = _space(op=_space(value="StepRun"), display_name=value)
     _after(inngest.reported, Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
 
@@ -130,7 +134,7 @@ def _inngest_preparing(value: Any) -> None:
 
 
 def _inngest_serialised(value: Any) -> None:
-    inngest._result.set(_space(output=value, step=_space()))
+    _held.append(inngest._result.enter(_space(output=value, step=_space())))
     _after(inngest.serialised, Invocation(None, (value,), {}), value, None)
 
 
@@ -171,7 +175,7 @@ def _hatchet_task(value: Any) -> None:
 
 def _hatchet_serialised(_: Any) -> None:
     hatchet._begun["k"] = _visit("hatchet")
-    hatchet._action.set(_space(key="k"))
+    _held.append(hatchet._action.enter(_space(key="k")))
     _after(hatchet.serialised, Invocation(None, (), {}), None, _error())
 
 

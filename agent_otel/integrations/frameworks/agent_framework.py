@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
+from agent_otel._internal import collected
 from agent_otel.core.plain import is_dict, is_named, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -182,7 +182,7 @@ def _watch(value: Any, visit: ResponseVisit) -> bool:
     if not is_named(value, "ResponseStream"):
         return False
     value.with_pull_context_manager(visit.step).with_cleanup_hook(visit.abandon)
-    finalize(value, visit.abandon).atexit = False
+    collected.at_end_of(value, collected.run, visit.abandon)
     return True
 
 

@@ -11,8 +11,8 @@ import sys
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
-from weakref import finalize
 
+from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
@@ -194,7 +194,7 @@ class _Visit:
         if is_named(getattr(outcome, "result", None), *_GENERATORS):
             self._is_drained = True
             _drained[id(self._call)] = handler.as_stream(self._visit)
-            finalize(self._call, _abandon, id(self._call)).atexit = False
+            collected.at_end_of(self._call, _abandon, id(self._call))
         elif (logged := _logged.get()) and text(getattr(outcome, "status", None)) == "failure":
             handler.handler_raised(logged[-1], _execute)
         return self._is_drained
@@ -229,7 +229,7 @@ def _is_of_a_hook(error: Any) -> bool:
 def _abandon(key: int) -> None:
     visit = _drained.pop(key, None)
     if visit is not None:
-        visit.abandon()
+        collected.run(visit.abandon)
 
 
 def _message(invocation: Invocation) -> None:

@@ -7,7 +7,6 @@ assistant has its call's id from ``BaseTool.run_json``, which validates the argu
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -23,7 +22,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Family, Hook
+from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -56,7 +55,7 @@ ENTRY = Integration(
     ),
 )
 
-_call_id: ContextVar[str | None] = ContextVar("agent_otel_autogen_call_id", default=None)
+_call_id: Within[str] = Within("agent_otel_autogen_call_id")
 
 
 def _run_call(invocation: Invocation) -> ToolCall:

@@ -7,13 +7,12 @@ that is sent. Batches and ``mock_run`` are passed over.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -38,7 +37,7 @@ _RUNTIME = "hatchet"
 #: Step runs that the worker has begun, by their action's key: the visit, once there is one.
 _begun: dict[str, Any] = {}
 # A task's callbacks run with the context in which they were added; threads have none of it.
-_action: ContextVar[Any] = ContextVar("agent_otel_hatchet_action", default=None)
+_action: Within[Any] = Within("agent_otel_hatchet_action")
 
 
 def _beginning(invocation: Invocation) -> Any:

@@ -11,13 +11,12 @@ of its data as compact JSON. A state that the SDK has to fetch (``use_api``) is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from contextvars import ContextVar
 from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -64,8 +63,8 @@ class _Call:
 _bodies: OrderedDict[int, tuple[Any, bytes]] = OrderedDict()
 _ran: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
 _returned: OrderedDict[int, tuple[Any, Step]] = OrderedDict()
-_call: ContextVar[_Call | None] = ContextVar("agent_otel_inngest_call", default=None)
-_result: ContextVar[Any] = ContextVar("agent_otel_inngest_result", default=None)
+_call: Within[_Call] = Within("agent_otel_inngest_call")
+_result: Within[Any] = Within("agent_otel_inngest_result")
 
 
 def _keep(kept: OrderedDict[int, Any], key: Any, value: Any) -> None:

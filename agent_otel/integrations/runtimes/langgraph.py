@@ -16,7 +16,7 @@ from agent_otel.core import handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
 from agent_otel.core.types import Payload, Step
-from agent_otel.integrations.hooks import Family, Hook
+from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.stores import refusal
 from agent_otel.semconv import OUTPUT, STATE
@@ -99,7 +99,7 @@ class _Saving:
         self.items: list[tuple[int, str]] = []
 
 
-open_saving: ContextVar[_Saving | None] = ContextVar("agent_otel_langgraph_saving", default=None)
+open_saving: Within[_Saving] = Within("agent_otel_langgraph_saving")
 _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
 
 

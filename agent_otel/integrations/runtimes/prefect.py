@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -83,7 +82,7 @@ class _Unstored:
 
 # By the id of the record, which is kept beside it.
 _unstored: OrderedDict[int, _Unstored] = OrderedDict()
-_ending: ContextVar[Step | None] = ContextVar("agent_otel_prefect_flow", default=None)
+_ending: Within[Step] = Within("agent_otel_prefect_flow")
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_otel.core import handler as observer
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.temporal_payloads import (
     RUNTIME,
@@ -237,7 +237,7 @@ handler = Hook(lambda _: observer.step_started())
 completing_activity = Hook(_completing_activity)
 activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
-workflow_code = Hook(lambda _: True, within=observer.muted)
+workflow_code = Hook(lambda _: True, within=Flag(observer.muted))
 completing_workflow = Hook(_completing_workflow)
 encoded = Hook(after=_encoded)
 validated = Hook(after=_validated)

@@ -29,6 +29,7 @@ from agent_otel.core.types import (
     StepOutcome,
     StepReader,
 )
+from agent_otel.integrations.hooks import Hook, Within, hooked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -94,6 +95,21 @@ def step(size: int) -> None:
             visit.returned(tool(size))
 
 
+_open: Within[object] = Within("open")
+
+
+def _work(size: int) -> str:
+    return "x" * size
+
+
+_hooked = hooked(Hook(lambda _: [], lambda *_: None, within=_open), is_async=False)
+
+
+def hook(size: int) -> None:
+    """Call a function that a hook surrounds."""
+    _hooked(_work, None, (size,), {})
+
+
 def model(_: int) -> None:
     """Send a request to a model."""
     visit = handler.enter_model(_requests, Invocation(None, (), {}))
@@ -119,7 +135,7 @@ def loop(size: int) -> None:
         running.close()
 
 
-WORK = (tool, outer, stream, by_hand, step, model, loop)
+WORK = (tool, outer, stream, by_hand, step, hook, model, loop)
 
 
 def _left_behind() -> list[str]:
@@ -134,6 +150,8 @@ def _left_behind() -> list[str]:
         left.append("execution")
     if model_request._running() is not None:
         left.append("request")
+    if _open.get() is not None:
+        left.append("hook")
     if trace.get_current_span() is not trace.INVALID_SPAN:
         left.append("span")
     return left

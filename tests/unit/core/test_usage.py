@@ -82,3 +82,16 @@ def test_totals_of_a_stream_grow_and_shares_add_up() -> None:
     assert begin.joined(end) == Usage(1000, 768, 200, 150)
     assert Usage(1000, 0, 50).joined(Usage(1000, 0, 200)) == Usage(1000, 0, 200)
     assert Usage(1000, 0, 50).joined(Usage(0, 0, 150), adds=True) == Usage(1000, 0, 200)
+
+
+@pytest.mark.parametrize(
+    ("usage", "plausible"),
+    [
+        (Usage(10**9, 0, 10**9), Usage(10**9, 0, 10**9)),
+        (Usage(10**9 + 1, 768, 200), Usage(0, 768, 200)),
+        (Usage(1000, 768, -1), Usage(1000, 768)),
+        (Usage(10**30, 10**400, 2**63), None),
+    ],
+)
+def test_a_count_that_no_request_can_have_is_not_read(usage: Usage, plausible: Usage | None) -> None:
+    assert usage.plausible() == plausible

@@ -111,12 +111,20 @@ def test_a_response_corrects_the_estimate() -> None:
     clock = Clock()
     budget = TokenBudget(600, clock)
     budget.take(500)
-    budget.give_back(500 - 300)
+    budget.correct(500, 300)
     assert budget.ready_at(300) == 100.0
-    budget.give_back(-300)
+    budget.correct(0, 300)
     assert budget.ready_at(100) == 110.0
-    budget.give_back(10_000)
+    budget.correct(10_000, 0)
     assert budget.ready_at(601) == 100.0
+
+
+def test_no_response_takes_more_than_a_further_minute_whatever_its_provider_reports() -> None:
+    clock = Clock()
+    budget = TokenBudget(600, clock)
+    budget.take(600)
+    budget.correct(600, 10**400)
+    assert budget.ready_at(0) == 160.0
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import time
 from typing import TYPE_CHECKING, Any
@@ -395,3 +396,74 @@ def test_a_first_use_that_fails_is_tried_again_ever_more_rarely(environment: Cal
 
     counted = """['agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0']"""
     assert [f"1 1 2 2 3 4 4 5 6 7 8 9 10 10 11 {counted}"] == child.stdout.splitlines()
+
+
+_ABSURD = (
+    CALL
+    + """
+from agent_otel.core import handler, usage
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
+
+request = ModelRequest([RequestPart("tools", [{"function": {"name": "search"}}]), RequestPart("user", "hi")], model="m")
+reader = ModelReader(lambda _: request, usage.read)
+for tokens in (7, 2**62, 2**62, 10**30, 10**400):
+    with agent_otel.execution("run"):
+        visit = handler.enter_model(reader, Invocation(None, (), {}))
+        with visit:
+            visit.returned({"prompt_tokens": tokens, "completion_tokens": tokens})
+        call("fine", "x")
+"""
+)
+
+
+def test_absurd_numbers_of_tokens_lose_nothing(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    """OTLP has integers of 64 bits: a larger one, or such a sum, would lose each later batch of the process."""
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "both", "AGENT_OTEL_CONTEXT_WINDOWS": "m=1000"}
+    child = environment("bare").run(_ABSURD, env={**env, **receiver.environment()}, check=True)
+
+    assert 5 == sum(span.name == "execute_tool fine" for span in receiver.wait_for_spans(10))
+    assert [5] == [point.count for point in receiver.latest("agent_otel.tool.args.size")]
+    assert [14] == [point.sum for point in receiver.latest("agent_otel.execution.tokens")]
+    assert "" == child.stderr
+
+
+_STATUS = (
+    CALL
+    + """
+import os, time
+from agent_otel._internal import errors
+call("search", "x")
+until = time.monotonic() + 30
+while not errors.warnings() and not os.path.getsize(os.environ["WAITS_FOR"]) and time.monotonic() < until:
+    time.sleep(0.01)
+"""
+)
+
+
+@pytest.mark.parametrize("kind", ["text", "link", "fifo", "folder", "missing"])
+def test_a_status_file_replaces_nothing_but_a_status(
+    environment: Callable[[str], Environment], tmp_path: Path, kind: str
+) -> None:
+    path, other = tmp_path / "status", tmp_path / "other"
+    other.write_bytes(b"")
+    if kind == "text":
+        path.write_text("theirs")
+    elif kind == "link":
+        path.symlink_to(other)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    named = tmp_path / "missing" / "status" if kind == "missing" else path
+    before = sorted(tmp_path.iterdir())
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_STATUS_FILE": str(named), "WAITS_FOR": str(other)}
+    child = environment("bare").run(_STATUS, env=env, check=True)
+
+    said = "cannot be written: No such file or directory." if kind == "missing" else "is not a status: it is left alone"
+    assert child.stderr.startswith(f"AGENT_OTEL_STATUS_FILE: {named} {said}")
+    assert 1 == len(child.stderr.splitlines())
+    assert before == sorted(tmp_path.iterdir())
+    assert b"" == other.read_bytes()
+    assert kind != "text" or path.read_text() == "theirs"

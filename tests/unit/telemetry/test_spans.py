@@ -216,7 +216,7 @@ pathlib.Path(folder, "privacy.py").write_text(
     "def redact(tool, attribute, text):\\n"
     "    if tool == 'whoami': return None\\n"
     "    if tool == 'broken': raise RuntimeError(text)\\n"
-    "    return re.sub(r'sk-[0-9]{8}', '[key]', text)\\n"
+    "    return re.sub(r'sk-[0-9]{8}', '[key]', text).replace('A', '')\\n"
 )
 sys.path.insert(0, folder)
 provide()
@@ -224,6 +224,7 @@ call("search", "the first key is sk-12345678, the next is secret", {"key": "sk-1
 call("whoami", "jane", {})
 call("broken", "jane", {})
 fail("search", ValueError("refused sk-12345678"))
+call("search", "A" * 91 + "sk-12345678", {})
 names = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "agent_otel.content.truncated")
 found = [[s[2].get(name) for name in names] for s in spans()]
 print(json.dumps([found, exporters["theirs"].get_finished_spans()[3].status.description]))
@@ -237,6 +238,8 @@ def test_a_function_of_the_program_redacts_copies(environment: Callable[[str], E
     assert ['{"key":"[key]"}', "the first key is [key], ", [_RESULT]] == found[0]
     assert [[None] * 3, [None] * 3] == found[1:3]
     assert "refused [key]" == description
+    # Of the last key the function gets "sk-12" only, which it does not recognise.
+    assert ["{}", "", [_RESULT]] == found[4]
 
 
 def test_without_the_function_nothing_is_captured(environment: Callable[[str], Environment]) -> None:
