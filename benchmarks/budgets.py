@@ -28,7 +28,7 @@ from agent_otel.core.executions import Executions
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut
-from benchmarks import clock, remedies, startup
+from benchmarks import carrying, clock, remedies, startup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -291,7 +291,7 @@ def show(rows: list[Row]) -> int:
 def main() -> int:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
-    beside = [Row(*row) for row in remedies.rows()]
+    beside = [Row(*row) for row in (*carrying.rows(), *remedies.rows())]
     return show([*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *requests(), *memory(), *beside])
 
 

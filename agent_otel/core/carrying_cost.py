@@ -6,8 +6,7 @@ written to it follow them. So a part at the beginning is cheaper than one of the
 
 from __future__ import annotations
 
-import functools
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel.core.models import models
@@ -25,13 +24,8 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 Key = tuple[str, str]
-
-
-class _Remedied(NamedTuple):
-    """Tokens by remedy: those that the request lacks, and those that it would lack with a remedy that is off."""
-
-    saved: dict[str, int]
-    savable: dict[str, int]
+#: Tokens by remedy: true with those that the request lacks, false with those that it would lack if the remedy were on.
+Remedied = list[tuple[bool, dict[str, int]]]
 
 
 def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: Usage) -> None:
@@ -45,11 +39,14 @@ def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: U
     if rest:  # the request holds nothing that was read as text
         shares[semconv.OTHER, ""] = rest
     out.models.tokens(sent.model, shares)
-    remedied = _Remedied(_tokens(sent, usage, sent.removed), _tokens(sent, usage, sent.savable()))
-    for tokens, is_on in zip(remedied, (True, False), strict=True):
-        if tokens:
-            out.models.remedied(tokens, is_on=is_on)
-    models.when_known(sent.model, functools.partial(_pay, out, sent, totals, usage, shares, remedied))
+    remedied = [
+        (is_on, tokens)
+        for is_on, sizes in ((True, sent.removed), (False, sent.savable()))
+        if sizes and (tokens := _tokens(sent, usage, sizes))
+    ]
+    for is_on, tokens in remedied:
+        out.models.remedied(tokens, is_on=is_on)
+    models.when_known(sent.model, _pay, out, sent, totals, usage, shares, remedied)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -73,8 +70,6 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int) -> None:
 
 def _tokens(sent: SentRequest, usage: Usage, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the tokens of so many bytes by remedy, at the request's own bytes of a token."""
-    if not sizes:
-        return {}
     ratio = max(usage.input - usage.media, 0) / max(sent.bytes, 1)
     return {strategy: round(less * ratio) for strategy, less in sizes.items() if less}
 
@@ -85,24 +80,23 @@ def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
     totals: Tokens | None,
     usage: Usage,
     shares: dict[Key, int],
-    remedied: _Remedied,
+    remedied: Remedied,
     facts: ModelFacts,
 ) -> None:
-    cost = facts.cost(usage)
+    rates = facts.rates(usage)
+    cost = None if rates is None else rates.cost(usage)
     if totals is not None:
         totals.priced(None if cost is None else cost.input + cost.output)
-    if cost is None or not usage.input:
+    if cost is None or rates is None or not usage.input:
         return
-    rates = facts.rates(usage) if usage.cached or usage.written else None
     mean = cost.input / usage.input
-    if rates is None:
-        costs = {key: mean * tokens for key, tokens in shares.items()}
-    else:
+    if usage.cached or usage.written or usage.audio:
         costs = by_part(sent.shares, shares, usage, rates, cost.input)
+    else:
+        costs = {key: mean * tokens for key, tokens in shares.items()}
     out.models.costs(sent.model, costs)
-    for tokens, is_on in zip(remedied, (True, False), strict=True):
-        if tokens:
-            out.models.remedied_cost({strategy: count * mean for strategy, count in tokens.items()}, is_on=is_on)
+    for is_on, tokens in remedied:
+        out.models.remedied_cost({strategy: count * mean for strategy, count in tokens.items()}, is_on=is_on)
 
 
 def by_part(shares: Shares, tokens: dict[Key, int], usage: Usage, rates: Rates, total: float) -> dict[Key, float]:
@@ -110,19 +104,23 @@ def by_part(shares: Shares, tokens: dict[Key, int], usage: Usage, rates: Rates, 
 
     ``tokens`` are those of the parts; what is no text, such as images, pays what is left of the total.
     """
-    whole = sum(shares.bytes.values())
-    of_text = sum(tokens.get(key, 0) for key in shares.bytes)
+    found = shares.bytes
+    others = [key for key in tokens if key not in found]
+    of_others = sum([tokens[key] for key in others])
+    whole, of_text = sum(found.values()), max(usage.input - of_others, 0)
     if not (whole and of_text):
         return {key: total * part / usage.input for key, part in tokens.items()}
     bytes_of_token = whole / of_text
-    uncached = shares.behind(min(usage.cached, of_text) * bytes_of_token)
-    plain = shares.behind(min(usage.cached + usage.written, of_text) * bytes_of_token)
-    found: dict[Key, float] = {}
-    for key, part_bytes in shares.bytes.items():
-        late, last = uncached.get(key, 0.0), plain.get(key, 0.0)
-        priced = (part_bytes - late) * rates.cached + (late - last) * rates.written + last * rates.input
-        found[key] = priced / bytes_of_token
-    rest = [key for key in tokens if key not in shares.bytes]
-    left = max(total - sum(found.values()), 0.0)
-    others = sum(tokens[key] for key in rest)
-    return found | {key: left * tokens[key] / others for key in rest if others}
+    uncached = plain = shares.behind(min(usage.cached, of_text) * bytes_of_token)
+    if usage.written:
+        plain = shares.behind(min(usage.cached + usage.written, of_text) * bytes_of_token)
+    rate = rates.cached / bytes_of_token
+    costs = {key: part_bytes * rate for key, part_bytes in found.items()}
+    for late, more in ((uncached, rates.written - rates.cached), (plain, rates.input - rates.written)):
+        rate = more / bytes_of_token
+        for key, part_bytes in late.items():
+            costs[key] += part_bytes * rate
+    if of_others:
+        left = max(total - sum(costs.values()), 0.0)
+        costs |= {key: left * tokens[key] / of_others for key in others}
+    return costs

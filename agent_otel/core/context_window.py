@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,12 +37,16 @@ def used(out: Telemetry, sent: SentRequest, tokens: int, *, is_estimated: bool) 
         # A new list, because another thread may read the one before.
         sizes = [*sent.conversation.token_sizes, tokens][-LOOK_BACK:]
         sent.conversation.token_sizes = sizes
-    more = {semconv.CONTEXT_ESTIMATED: True} if is_estimated else {}
-    models.when_known(sent.model, functools.partial(_record, out, sent, tokens, sizes, more))
+    models.when_known(sent.model, _record, out, sent, tokens, sizes, is_estimated)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry, sent: SentRequest, tokens: int, sizes: list[int], more: dict[str, bool], facts: ModelFacts
+    out: Telemetry,
+    sent: SentRequest,
+    tokens: int,
+    sizes: list[int],
+    is_estimated: bool,  # noqa: FBT001 - passed on with the others
+    facts: ModelFacts,
 ) -> None:
     window, turns = facts.window, None
     if window is not None:
@@ -55,7 +58,9 @@ def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
         sent.execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    attributes: dict[str, Any] = {**context_attributes(tokens, window, turns), **more}
+    attributes: dict[str, Any] = {**context_attributes(tokens, window, turns)}
+    if is_estimated:
+        attributes[semconv.CONTEXT_ESTIMATED] = True
     largest, tool = sent.shares.largest_part(), sent.shares.largest_tool()
     if largest is not None:
         attributes[semconv.CONTEXT_LARGEST_PART] = largest

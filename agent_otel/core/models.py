@@ -47,19 +47,34 @@ class Cost(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """US dollars for a token that is input, read from the cache, written to it, and output."""
+    """US dollars for a token that is input, read from the cache, written to it, and output.
+
+    ``audio`` and ``spoken`` are those for audio in a request and in its response, None where they cost what text does.
+    """
 
     input: float
     cached: float
     written: float
     output: float
+    audio: float | None = None
+    spoken: float | None = None
+
+    def cost(self, usage: Usage) -> Cost:
+        """Return the cost of a request."""
+        rest = usage.input - usage.cached - usage.written
+        read = rest * self.input + usage.cached * self.cached + usage.written * self.written
+        wrote = usage.output * self.output
+        if usage.audio and self.audio is not None:
+            read += max(min(usage.audio, rest), 0) * (self.audio - self.input)
+        if usage.spoken and self.spoken is not None:
+            wrote += min(usage.spoken, usage.output) * (self.spoken - self.output)
+        return Cost(max(read, 0.0), wrote)
 
 
 class ModelFacts(NamedTuple):
     """The window of a model in tokens, and its prices; None and empty where they are unknown.
 
-    A tier holds the input tokens above which it applies to all tokens, and US dollars for a token that is input, read
-    from the cache, written to it, and output.
+    A tier holds the input tokens above which it applies to all tokens, and the fields of `Rates`.
     """
 
     window: int | None = None
@@ -68,11 +83,7 @@ class ModelFacts(NamedTuple):
     def cost(self, usage: Usage) -> Cost | None:
         """Return the cost of a request; None for a model without prices."""
         rates = self.rates(usage)
-        if rates is None:
-            return None
-        rest = usage.input - usage.cached - usage.written
-        read = rest * rates.input + usage.cached * rates.cached + usage.written * rates.written
-        return Cost(max(read, 0.0), usage.output * rates.output)
+        return None if rates is None else rates.cost(usage)
 
     def rates(self, usage: Usage) -> Rates | None:
         """Return the prices of a request's tokens; None for a model without prices."""
@@ -103,13 +114,13 @@ class Models:
         self._jobs: list[Job[None]] = []
         self._drains_at_exit = False
 
-    def when_known(self, model: str | None, use: Callable[[ModelFacts], None]) -> None:
-        """Call ``use`` with the facts of a model: at once if they are known, else in a thread that reads them."""
+    def when_known(self, model: str | None, use: Callable[..., None], *readings: object) -> None:
+        """Call ``use`` with the readings and the model's facts: at once if they are known, else in a thread."""
         facts = UNKNOWN if model is None else self._known.get(model)
         if facts is None and model is not None:
-            facts = self._ask(model, use)
+            facts = self._ask(model, functools.partial(use, *readings))
         if facts is not None:
-            use(facts)
+            use(*readings, facts)
 
     def _ask(self, model: str, use: Callable[[ModelFacts], None]) -> ModelFacts | None:
         """Return the facts, or None when ``use`` will be called with them."""

@@ -77,12 +77,12 @@ class Shares(NamedTuple):
         found: dict[tuple[str, str], float] = {}
         names = list(self.bytes)
         sizes, keys = self.order
-        at = len(sizes)
-        while left > 0 and at:
-            at -= 1
-            key = names[keys[at]]
+        for size, at in zip(reversed(sizes), reversed(keys), strict=True):
+            if left <= 0:
+                return found
+            key = names[at]
             if key[0] not in _HEADS:
-                taken = min(sizes[at], left)
+                taken = min(left, size)
                 found[key] = found.get(key, 0) + taken
                 left -= taken
         for head in reversed(_HEADS):

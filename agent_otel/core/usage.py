@@ -18,8 +18,8 @@ class Usage(NamedTuple):
     """Tokens of one response; 0 where the provider reports none.
 
     ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, ``written`` were
-    written to it, and ``media`` are those of images, audio and other media. ``output`` counts the response, of which
-    ``reasoning`` are no text of it.
+    written to it, and ``media`` are those of images, audio and other media, of which ``audio`` have a price of their
+    own. ``output`` counts the response, of which ``reasoning`` are no text of it, and ``spoken`` are audio.
     """
 
     input: int = 0
@@ -28,6 +28,8 @@ class Usage(NamedTuple):
     reasoning: int = 0
     media: int = 0
     written: int = 0
+    audio: int = 0
+    spoken: int = 0
 
     def plausible(self) -> Usage | None:
         """Return the usage without counts that no request can have; None where none is left.
@@ -79,6 +81,8 @@ def _chat(counts: Mapping[str, Any]) -> Usage:
         _count(counts, "completion_tokens"),
         _count(written, "reasoning_tokens"),
         _count(details, "audio_tokens", "image_tokens"),
+        audio=_count(details, "audio_tokens"),
+        spoken=_count(written, "audio_tokens"),
     )
 
 
@@ -98,6 +102,8 @@ def _items(counts: Mapping[str, Any]) -> Usage:
         _count(written, "reasoning_tokens", "reasoning"),
         _count(details, "audio_tokens", "image_tokens", "audio", "image"),
         put,
+        _count(details, "audio_tokens", "audio"),
+        _count(written, "audio_tokens", "audio"),
     )
 
 
@@ -110,14 +116,21 @@ def _bedrock(counts: Mapping[str, Any]) -> Usage:
 
 def _gemini(counts: Mapping[str, Any]) -> Usage:
     thoughts = _count(counts, "thoughtsTokenCount")
-    by_modality = dictionaries(counts.get("promptTokensDetails"))
+    read_in, wrote = counts.get("promptTokensDetails"), counts.get("candidatesTokensDetails")
     return Usage(
         _count(counts, "promptTokenCount", "toolUsePromptTokenCount"),
         _count(counts, "cachedContentTokenCount"),
         _count(counts, "candidatesTokenCount") + thoughts,
         thoughts,
-        sum(_count(each, "tokenCount") for each in by_modality if text(each.get("modality")) not in _TEXTS),
+        sum(_count(each, "tokenCount") for each in dictionaries(read_in) if text(each.get("modality")) not in _TEXTS),
+        audio=_of_audio(read_in),
+        spoken=_of_audio(wrote),
     )
+
+
+def _of_audio(by_modality: Any) -> int:
+    audio = (each for each in dictionaries(by_modality) if text(each.get("modality")) == "AUDIO")
+    return sum(_count(each, "tokenCount") for each in audio)
 
 
 def _ollama(counts: Mapping[str, Any]) -> Usage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from agent_otel import semconv
+from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.tool_metrics import Metrics
+
+    #: The series of one metric and model by part and tool.
+    _Parts = dict[tuple[str, str], Series]
 
 
 class Tokens(Protocol):
@@ -62,25 +66,32 @@ class ModelMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._series: dict[str | None, ModelSeries] = {}
-        self._parts: dict[tuple[str, str | None, tuple[str, str]], Series] = {}
+        self._resent: dict[str, Series] = {}
+        #: By metric and model.
+        self._parts: dict[tuple[str, str | None], _Parts] = {}
 
     def resent(self, tools: Mapping[str, int]) -> None:
         """Count the bytes of results, by tool, that a request holds again."""
-        for tool, again_bytes in tools.items():
-            name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)
-            self._metrics.series(semconv.RESULT_RESENT, (name,)).record(again_bytes)
+        with recording.held:
+            for tool, again_bytes in tools.items():
+                (self._resent.get(tool) or self._bind_resent(tool)).add(again_bytes)
 
     def tokens(self, model: str | None, shares: Mapping[tuple[str, str], int]) -> None:
         """Count the tokens of a request by part and tool."""
-        for key, tokens in shares.items():
-            if tokens:
-                self._of(semconv.CONTEXT_TOKENS_OF, model, key).record(tokens)
+        self._by_part(semconv.CONTEXT_TOKENS_OF, model, shares)
 
     def costs(self, model: str | None, costs: Mapping[tuple[str, str], float]) -> None:
         """Count the US dollars of a request by part and tool."""
-        for key, cost in costs.items():
-            if cost:
-                self._of(semconv.CONTEXT_COST, model, key).record(cost)
+        self._by_part(semconv.CONTEXT_COST, model, costs)
+
+    def _by_part(self, metric: Metric, model: str | None, amounts: Mapping[tuple[str, str], float]) -> None:
+        series = self._parts.get((metric.name, model))
+        if series is None:
+            series = self._parts[metric.name, model] = {}
+        with recording.held:
+            for key, amount in amounts.items():
+                if amount:
+                    (series.get(key) or self._bind(series, metric, model, key)).add(amount)
 
     def remedied(self, tokens: Mapping[str, int], *, is_on: bool) -> None:
         """Count the tokens by remedy that a request lacks, or would lack with a remedy that is off."""
@@ -119,16 +130,21 @@ class ModelMetrics:
         series(semconv.EXECUTION_CACHED, names).record(tokens.cached)
         tokens.when_priced(lambda cost: series(semconv.EXECUTION_PRICE, names).record(cost))
 
-    def _of(self, metric: Metric, model: str | None, key: tuple[str, str]) -> Series:
-        """Return the series of a part and tool."""
-        found = self._parts.get((metric.name, model, key))
-        if found is None:
-            part, tool = key
-            limit = self._metrics.limit
-            names = (limit(semconv.GEN_AI_TOOL_NAME, tool), limit(semconv.REQUEST_MODEL, model), part)
-            found = self._metrics.series(metric, names)
-            if semconv.OTHER not in names[:2]:
-                self._parts[metric.name, model, key] = found
+    def _bind_resent(self, tool: str) -> Series:
+        name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)
+        found = self._metrics.series(semconv.RESULT_RESENT, (name,))
+        if name != semconv.OTHER:
+            self._resent[tool] = found
+        return found
+
+    def _bind(self, series: _Parts, metric: Metric, model: str | None, key: tuple[str, str]) -> Series:
+        """Return the series of a part and tool, and keep it; not one of further names."""
+        part, tool = key
+        limit = self._metrics.limit
+        names = (limit(semconv.GEN_AI_TOOL_NAME, tool), limit(semconv.REQUEST_MODEL, model), part)
+        found = self._metrics.series(metric, names)
+        if semconv.OTHER not in names[:2]:
+            series[key] = found
         return found
 
     def series(self, model: str | None) -> ModelSeries:

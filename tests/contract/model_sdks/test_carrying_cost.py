@@ -23,7 +23,8 @@ import openai, prometheus_client
 import genai_prices, genai_prices.data
 import agent_otel
 from agent_otel._internal import errors
-from agent_otel.core.models import models
+from agent_otel.core.models import models, read_facts
+from agent_otel.core.usage import Usage
 
 ready = threading.Event()
 models.when_known("gpt-4o", lambda facts: ready.set())
@@ -42,6 +43,17 @@ with agent_otel.execution("run", workflow="answer"):
         read, written = read + told.prompt_tokens, written + told.completion_tokens
         messages += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
 price = genai_prices.calc_price(genai_prices.Usage(input_tokens=read, output_tokens=written), "gpt-4o")
+held_out = []
+for model, theirs, ours in (
+    ("claude-sonnet-4-5", {"input_tokens": 9000, "cache_read_tokens": 5000, "cache_write_tokens": 3000},
+     Usage(9000, cached=5000, written=3000)),
+    ("claude-sonnet-4-5", {"input_tokens": 250000, "output_tokens": 700}, Usage(250000, output=700)),
+    ("gemini-2.5-flash", {"input_tokens": 1000, "input_audio_tokens": 400}, Usage(1000, media=500, audio=400)),
+    ("gpt-4o-realtime-preview", {"input_tokens": 1000, "output_tokens": 500, "output_audio_tokens": 300},
+     Usage(1000, output=500, spoken=300)),
+):
+    of_theirs = genai_prices.calc_price(genai_prices.Usage(**theirs), model)
+    held_out.append([*read_facts(model).cost(ours), float(of_theirs.input_price), float(of_theirs.output_price)])
 found = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
@@ -49,7 +61,7 @@ for family in prometheus_client.REGISTRY.collect():
             if not sample.name.endswith(("_bucket", "_created")):
                 found.setdefault(sample.name, []).append([sample.labels, sample.value])
 assert errors.errors == {}, errors.errors
-print(json.dumps([found, read, written, float(price.input_price), float(price.total_price)]))
+print(json.dumps([found, read, written, float(price.input_price), float(price.total_price), held_out]))
 """
 
 
@@ -66,7 +78,10 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
             timeout=240,
         )
         counted = [usage(request, ANSWER) for request in model.requests]
-    found, read, written, input_price, total_price = json.loads(done.stdout.splitlines()[-1])
+    found, read, written, input_price, total_price, held_out = json.loads(done.stdout.splitlines()[-1])
+    assert len(held_out) == 4
+    for input_cost, output_cost, input_theirs, output_theirs in held_out:
+        assert (input_cost, output_cost) == pytest.approx((input_theirs, output_theirs), rel=1e-9)
     assert (read, written) == (sum(tokens for tokens, _ in counted), sum(tokens for _, tokens in counted))
     tokens, costs = found["agent_otel_tool_context_tokens_total"], found["agent_otel_tool_context_cost_total"]
     assert sum(value for _, value in tokens) == read
@@ -88,6 +103,10 @@ import agent_otel
 from agent_otel.core.models import models
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("none before")
 client.chat.completions.create(model="gpt-4o", messages=[{"role": "user", "content": "Find it."}])
 facts, ready = [], threading.Event()
 models.when_known("gpt-4o", lambda found: (facts.append(found.window), ready.set()))
@@ -107,4 +126,4 @@ def test_another_process_reads_the_table_with_the_setting_only(
     with OpenAIServer(lambda _: ANSWER) as model:
         environ = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", **settings}
         done = environment("pydantic-ai").run(_WINDOW, model.base_url, env=environ, check=True, timeout=240)
-    assert [f"{window} False", "no child"] == done.stdout.splitlines()
+    assert ["none before", f"{window} False", "no child"] == done.stdout.splitlines()

@@ -1,4 +1,7 @@
-"""Tokens that providers report, of whole responses and of streams, through each SDK: an execution's sums are exact."""
+"""Tokens that providers report, of whole responses and of streams, through each SDK: an execution's sums are exact.
+
+So are those of the parts of its requests, among which the tokens are divided.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
 ANSWER = "Fine, thank you."
 _PROGRAM = """
 import json, sys
-import agent_otel
+import agent_otel, prometheus_client
 from agent_otel.core import model_tokens
 from agent_otel.core.executions import executions
 from agent_otel._internal import errors
@@ -45,6 +48,8 @@ for name, send in (("whole", whole), ("streamed", streamed)):
         send()
         found[name] = told(name)
 assert errors.errors == {{}}, errors.errors
+samples = [sample for family in prometheus_client.REGISTRY.collect() for sample in family.samples]
+found["parts"] = sum(sample.value for sample in samples if sample.name == "agent_otel_tool_context_tokens_total")
 print(json.dumps(found))
 """
 
@@ -124,6 +129,46 @@ request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
 def whole(): client.chat.completions.create(**request)
 def streamed(): list(client.chat.completions.create(**request, stream=True))
 """
+TOGETHER = """
+import together
+client = together.Together(base_url=url.removesuffix("/v1"), api_key="scripted", max_retries=0)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat.completions.create(**request)
+def streamed(): list(client.chat.completions.create(**request, stream=True))
+"""
+FIREWORKS = """
+import fireworks
+client = fireworks.Fireworks(base_url=url.removesuffix("/v1"), api_key="scripted", max_retries=0)
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): client.chat.completions.create(**request)
+def streamed(): list(client.chat.completions.create(**request, stream=True))
+"""
+HUGGING_FACE = """
+import huggingface_hub
+client = huggingface_hub.InferenceClient(base_url=url, token="hf_scripted")
+request = {"messages": [{"role": "user", "content": text}], "model": "scripted"}
+def whole(): client.chat_completion(**request)
+def streamed(): list(client.chat_completion(**request, stream=True))
+"""
+AZURE = """
+from azure.ai.inference import ChatCompletionsClient
+from azure.core.credentials import AzureKeyCredential
+client = ChatCompletionsClient(endpoint=url, credential=AzureKeyCredential("scripted"))
+request = {"messages": [{"role": "user", "content": text}], "model": "scripted"}
+def whole(): client.complete(**request)
+def streamed(): list(client.complete(**request, stream=True))
+"""
+AGENTS_SDK = """
+import asyncio, os
+os.environ |= {"OPENAI_API_KEY": "scripted", "OPENAI_BASE_URL": url, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+import agents
+agent, loop = agents.Agent("assistant", model="scripted"), asyncio.new_event_loop()
+async def read():
+    async for event in agents.Runner.run_streamed(agent, text).stream_events():
+        pass
+def whole(): loop.run_until_complete(agents.Runner.run(agent, text))
+def streamed(): loop.run_until_complete(read())
+"""
 COHERE = """
 import cohere
 client = cohere.ClientV2("scripted", base_url=url)
@@ -155,10 +200,16 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (OLLAMA, "ollama", OllamaServer, 0),
     (MISTRAL, "mistralai", OpenAIServer, 0),
     (GROQ, "groq", OpenAIServer, 0),
+    (TOGETHER, "together", OpenAIServer, 0),
+    (FIREWORKS, "fireworks", OpenAIServer, 0),
+    (HUGGING_FACE, "huggingface", OpenAIServer, 0),
+    (AZURE, "azure-inference", OpenAIServer, 0),
+    (AGENTS_SDK, "openai-agents", OpenAIServer, 0),
     (COHERE, "cohere", CohereServer, 0),
     (LITELLM, "litellm", OpenAIServer, 0),
     (LANGCHAIN, "langchain", OpenAIServer, 0),
 ]
+_WITH_USAGE = (MISTRAL, TOGETHER, FIREWORKS, HUGGING_FACE, AZURE)
 _NAMES = [
     "chat",
     "responses",
@@ -169,6 +220,11 @@ _NAMES = [
     "ollama",
     "mistral",
     "groq",
+    "together",
+    "fireworks",
+    "hugging face",
+    "azure",
+    "agents sdk",
     "cohere",
     "litellm",
     "langchain",
@@ -180,7 +236,7 @@ def test_the_tokens_of_an_execution_are_those_that_the_provider_counts(
     environment: Callable[[str], Environment], client: str, row: str, server: type[Any], cached: int
 ) -> None:
     def reply(request: Json) -> Reply:
-        if client is MISTRAL:  # its API needs no option for the usage of a stream
+        if client in _WITH_USAGE:  # their APIs need no option for the usage of a stream
             request["stream_options"] = {"include_usage": True}
         return ANSWER
 
@@ -193,6 +249,7 @@ def test_the_tokens_of_an_execution_are_those_that_the_provider_counts(
         )
         found = json.loads(done.stdout.splitlines()[-1])
         counted = [usage(request, ANSWER) for request in model.requests]
+    assert found["parts"] == found["whole"][1] + found["streamed"][1]
     for name, sent in (("whole", counted[:2]), ("streamed", counted[2:])):
         read, written = [10, 10] if server is OllamaServer else [count for count, _ in sent], [2, 2]
         if server is not OllamaServer:

@@ -97,6 +97,15 @@ def test_a_tier_applies_above_its_number_of_tokens() -> None:
     assert ModelFacts().cost(Usage(1000)) is None
 
 
+def test_audio_has_a_price_of_its_own() -> None:
+    facts = ModelFacts(None, ((0, 3e-7, 3e-8, 3e-7, 2.5e-6, 1e-6, 1e-5),))
+    assert facts.cost(Usage(1000, output=100, media=500, audio=400)) == pytest.approx((0.00058, 0.00025))
+    assert facts.cost(Usage(1000, output=100, spoken=40)) == pytest.approx((0.0003, 0.00055))
+    assert facts.cost(Usage(100, cached=80, media=100, audio=100)) == pytest.approx((2.24e-5, 0))
+    plain = ModelFacts(None, ((0, 3e-7, 3e-8, 3e-7, 2.5e-6),))
+    assert plain.cost(Usage(1000, media=400, audio=400)) == pytest.approx((0.0003, 0))
+
+
 def test_windows_are_tokens_by_model() -> None:
     assert WINDOWS.parse("gpt-9=128k, team/model:7=200000,llama3.2:1b=8Ki") == {
         ("gpt-9", 128_000),

@@ -13,7 +13,7 @@ CHAT = {
     "completion_tokens": 200,
     "total_tokens": 1200,
     "prompt_tokens_details": {"cached_tokens": 768, "audio_tokens": 40},
-    "completion_tokens_details": {"reasoning_tokens": 150},
+    "completion_tokens_details": {"reasoning_tokens": 150, "audio_tokens": 30},
 }
 RESPONSES = {
     "input_tokens": 1000,
@@ -38,7 +38,12 @@ GEMINI = {
     "cachedContentTokenCount": 768,
     "candidatesTokenCount": 50,
     "thoughtsTokenCount": 150,
-    "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 742}, {"modality": "IMAGE", "tokenCount": 258}],
+    "promptTokensDetails": [
+        {"modality": "TEXT", "tokenCount": 742},
+        {"modality": "IMAGE", "tokenCount": 200},
+        {"modality": "AUDIO", "tokenCount": 58},
+    ],
+    "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 20}],
 }
 BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, "cacheWriteInputTokens": 200}
 
@@ -46,11 +51,11 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
 @pytest.mark.parametrize(
     ("counts", "usage"),
     [
-        (CHAT, Usage(1000, 768, 200, 150, 40)),
+        (CHAT, Usage(1000, 768, 200, 150, 40, audio=40, spoken=30)),
         (RESPONSES, Usage(1000, 768, 200, 150)),
         (ANTHROPIC, Usage(1000, 768, 200, written=200)),
         (LANGCHAIN, Usage(1000, 768, 200, 150, written=200)),
-        (GEMINI, Usage(1000, 768, 200, 150, 258)),
+        (GEMINI, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20)),
         (BEDROCK, Usage(1000, 768, 200, written=200)),
         ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
     ],
