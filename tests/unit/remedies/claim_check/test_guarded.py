@@ -308,7 +308,6 @@ def _run(program: str, *arguments: str) -> list[str]:
         (sys.executable, "-W", "ignore", "-c", code, *arguments),
         capture_output=True,
         text=True,
-        timeout=100,
         check=False,
     )
     assert 0 == done.returncode, done.stderr

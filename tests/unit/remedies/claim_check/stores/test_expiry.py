@@ -59,14 +59,16 @@ def test_redis_loses_what_has_expired() -> None:
     with starting.or_skip(redis.server()) as url:
         store = open_store(url, timeout=5)
         assert isinstance(store, RedisStore)
-        store.put("long", b"x", 600)
-        store.put("short", b"x", 1)
         client = store._client
+        before = time.time()
+        store.put("long", b"x", 600)
+        after = time.time()
+        store.put("short", b"x", 1)
         assert 0 < client.pttl("short") <= 1000
 
         wait_until(lambda: client.dbsize() == 1)
 
-        assert 590_000 < client.pttl("long") <= 600_000
+        assert 1000 * before + 599_999 <= client.pexpiretime("long") <= 1000 * after + 600_001
         store.close()
 
 
@@ -122,9 +124,7 @@ def test_the_first_write_starts_a_thread_in_each_process(tmp_path: Path) -> None
         os.wait()
     """.replace("\n        ", "\n").replace("PosixPath", "__import__('pathlib').Path")
 
-    said = subprocess.run(
-        (sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+    said = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
 
     one = "['agent_otel-sweeper']"
     assert ["[]", one, "[]", one] == said.stdout.splitlines(), said.stderr
@@ -152,8 +152,6 @@ def test_a_fork_amid_sweeps_and_writes_hangs_no_child(forks: int) -> None:
         os._exit(0)
     """.replace("\n        ", "\n")
 
-    done = subprocess.run(
-        (sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run((sys.executable, "-c", code), cwd=ROOT, capture_output=True, text=True, check=False)
 
     assert 0 == done.returncode, done.stderr

@@ -243,7 +243,6 @@ def test_objects_say_that_they_do_not_survive_a_fork(bucket: dict[str, str]) -> 
         env={**os.environ, **bucket},
         capture_output=True,
         text=True,
-        timeout=60,
         check=True,
     )
 
