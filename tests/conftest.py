@@ -1,6 +1,7 @@
 """Fixtures for all tests."""
 
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -57,12 +58,26 @@ _FIRST = (
     *("tests/contract/model_sdks/test_openai.py", "tests/contract/runtimes/test_celery.py"),
 )
 
+#: What takes longest follows, so that nothing waits for it alone in the end.
+_LONG = ("tests/system/bundle/", "tests/contract/runtimes/test_prefect.py", "tests/contract/runtimes/test_temporal.py")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what is quick to fail; leave classes that repeat a version between two others to ``scripts/matrix``."""
+    """Put first what is quick to fail; leave classes that repeat a version between two others to ``scripts/matrix``.
+
+    The files of the rest are mixed, in the same order each time: those that wait for a server run beside those that
+    compute.
+    """
     if os.environ.get("CI") == "true" and environments.OTHER not in os.environ:
         items[:] = [item for item in items if not _is_between(item)]
-    items.sort(key=lambda item: not item.nodeid.startswith(_FIRST))
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> tuple[int, str]:
+    file = item.nodeid.partition("::")[0]
+    if file.startswith(_FIRST):
+        return -2, ""
+    return (-1, file) if file.startswith(_LONG) else (zlib.crc32(file.encode()), file)
 
 
 def _is_between(item: pytest.Item) -> bool:
