@@ -158,14 +158,17 @@ SHAPES: dict[str, Callable[[], Iterator[Any]]] = {
 
 def views(*shapes: str) -> dict[str, float]:
     """Trimming, compaction and deduplication of a history in one reading, in U, by shape."""
+    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
+    from agent_otel.remedies.history.argument_copies import LargeArguments
     from agent_otel.remedies.history.views import Views
 
-    wanted, histories = Views(), {shape: list(SHAPES[shape]()) for shape in shapes}
+    wanted, large = Views(), LargeArguments(ABOVE_BYTES)
+    histories = {shape: list(SHAPES[shape]()) for shape in shapes}
     for shape, messages in histories.items():
-        removed_bytes = wanted.of(messages).removed_bytes
+        removed_bytes = wanted.of(messages, large).removed_bytes
         if removed_bytes["trim"] < _REMOVED_BYTES or removed_bytes["compact"] < _REMOVED_BYTES:
             raise SystemExit(f"{shape}: nothing was to be done: {removed_bytes}")
-    took = clock.measure({shape: lambda m=m: wanted.of(m) for shape, m in histories.items()})  # type: ignore[misc]
+    took = clock.measure({shape: lambda m=m: wanted.of(m, large) for shape, m in histories.items()})  # type: ignore[misc]
     return {shape: took[shape] for shape in shapes}
 
 

@@ -275,11 +275,12 @@ def fields(value: Any) -> dict[str, Any]:
         if shape.kind is not RECORD or shape.namespace is None:
             return {}
         found = shape.namespace(value)
-    for kind in map(type, dict.keys(found)):
-        if kind is not str:
+    is_plain = type(found) is dict
+    for key in found if is_plain else dict.keys(found):
+        if type(key) is not str:
             return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
     # dict.copy() asks a subclass for its keys.
-    return found if type(found) is dict else dict(dict.items(found))
+    return found if is_plain else dict(dict.items(found))
 
 
 def plain_text(value: object) -> str | None:

@@ -34,6 +34,9 @@ def text(value: Any) -> str | None:
 
 def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
     """Return a copy with new values at these paths; everything outside the paths is shared with the original."""
+    if len(changes) == 1:
+        [(path, new)] = changes.items()
+        return _put(value, path, 0, new)
     tree: dict[Any, Any] = {}
     for path, new in changes.items():
         *around, last = path
@@ -48,17 +51,35 @@ class _Branch(dict[Any, Any]):
     """A node of the tree of changes, distinct from a new value that is a dictionary."""
 
 
+def _put(value: Any, path: Path, depth: int, new: Any) -> Any:
+    """Return a copy with one new value."""
+    step = path[depth]
+    if depth + 1 < len(path):
+        new = _put(_inner(value, step), path, depth + 1, new)
+    return _updated(value, {step: new})
+
+
 def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
+    news = {step: _copied(_inner(value, step), new) if type(new) is _Branch else new for step, new in tree.items()}
+    return _updated(value, news)
+
+
+def _inner(value: Any, step: Any) -> Any:
     cls = type(value)
-    if cls is list or cls is tuple:
-        items = list(value)
-        for place, new in tree.items():
-            items[place] = _copied(items[place], new) if type(new) is _Branch else new
-        return items if cls is list else tuple(items)
-    known = fields(value)
-    news = {name: _copied(known.get(name), new) if type(new) is _Branch else new for name, new in tree.items()}
+    if cls is dict:
+        return value.get(step)
+    return value[step] if cls is list or cls is tuple else fields(value).get(step)
+
+
+def _updated(value: Any, news: dict[Any, Any]) -> Any:
+    cls = type(value)
     if cls is dict:
         return {**value, **news}
+    if cls is list or cls is tuple:
+        items = list(value)
+        for place, new in news.items():
+            items[place] = new
+        return items if cls is list else tuple(items)
     if issubclass(cls, dict):
         made = copy.copy(value)
         dict.update(made, news)

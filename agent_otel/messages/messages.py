@@ -22,22 +22,23 @@ def read(message: Mapping[str, Any]) -> Transcript | None:
     kind = message.get("role") or message.get("type")
     if type(kind) is not str or kind not in _KINDS:
         return None
-    content = message.get("content")
+    content, own = message.get("content"), text(message.get("id"))
     if kind in _TOOLS:
         status = message.get("status")
         # LangChain's messages are of status success unless something else was set: no text is the better for it.
         failed = True if status == "error" else None
         call_id, name = text(message.get("tool_call_id")), text(message.get("name")) or text(message.get("tool_name"))
         answered = (AnsweredCall(("content",), call_id, name, content, failed),)
-        return Transcript(answered=answered, id=text(message.get("id")))
+        return Transcript((), answered, False, own)
+    if kind in _USERS:
+        return Transcript((), tuple(_answered(content)) if is_list(content) else (), True, own)
     asked: tuple[RequestedCall, ...] = ()
     if kind in _MODELS:
         asked = tuple(_calls(message))
         if is_list(content):
             ids = [call.id for call in asked]
             asked += tuple(call for call in _asked(content) if call.id is None or call.id not in ids)
-    answers = tuple(_answered(content)) if kind in _USERS and is_list(content) else ()
-    return Transcript(asked, answers, kind in _USERS, text(message.get("id")))
+    return Transcript(asked, (), False, own)
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[RequestedCall]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel.measure.size import text_bytes
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_copies import LargeArguments, copies
-from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_free, parsed
+from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_copy, marked_free, parsed
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
@@ -125,9 +125,9 @@ def _marked_copies(
         named = asked.id in ids and asked.id not in others
         if not named and ids & (others - {asked.id}):
             continue
-        new = marked(value, above_bytes)
+        new = marked_copy(value, above_bytes)
         if new is not None and (named or _equal(asked.arguments, value)):
-            yield path, new.arguments
+            yield path, new
 
 
 def _equal(one: Any, other: Any) -> bool:

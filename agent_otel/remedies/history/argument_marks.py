@@ -12,9 +12,12 @@ SHORTEST: Final = 64
 """Bytes below which no value gets a mark. A mark is shorter, so that it is never marked again."""
 
 _DEEPEST: Final = 8
+_MOST_COPIES: Final = 1024
 _BLANKS: Final = frozenset(" \n\t\r")
 _decode: Final = json.JSONDecoder(strict=False).raw_decode  # models write line ends into strings
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+_copies: dict[tuple[int, int, int], str | None] = {}
 
 
 class Marked(NamedTuple):
@@ -43,6 +46,25 @@ def marked(arguments: Any, above_bytes: int) -> Marked | None:
             removed += less
             values[key] = value
     return Marked(made, removed, values) if removed else None
+
+
+def marked_copy(arguments: Any, above_bytes: int) -> Any:
+    """Return a copy of arguments as `marked` returns them; None when nothing changes.
+
+    JSON text is parsed once in a process: every request of a run holds the same copies again.
+    """
+    if type(arguments) is not str:
+        new = marked(arguments, above_bytes)
+        return None if new is None else new.arguments
+    key = (hash(arguments), len(arguments), above_bytes)
+    try:
+        return _copies[key]
+    except KeyError:
+        new = marked(arguments, above_bytes)
+        if len(_copies) >= _MOST_COPIES:
+            _copies.clear()
+        made = _copies[key] = None if new is None else new.arguments
+        return made
 
 
 def marked_free(text: Any, above_bytes: int) -> Marked | None:

@@ -85,7 +85,7 @@ def _references(content: Any, pattern: re.Pattern[str] | None, depth: int = 4) -
         known = fields(content)
         for key in list(known)[:_MOST_NODES]:
             value = known[key]
-            if type(key) is str and _is_reference(key):
+            if type(key) is str and is_reference(key):
                 values = value if is_list(value) else (value,)
                 named = [_under(key, each) for each in values[:_MOST_HITS]]
                 yield from filter(None, named)
@@ -116,8 +116,8 @@ def _of_text(text: str, pattern: re.Pattern[str] | None) -> tuple[str, ...]:
 
 def _in_text(text: str, pattern: re.Pattern[str] | None) -> Iterator[str]:
     # A search for a stem costs a tenth of its pattern's search, and most results have no stem.
-    stems = [compiled for stem, compiled in _STEMS.items() if stem in text]
-    hits = {_word(text, hit.start()) for stem in stems for hit in islice(stem.finditer(text), _MOST_HITS)}
+    stems = [stem for stem in _STEMS if stem in text]
+    hits = {_word(text, hit.start()) for stem in stems for hit in islice(_STEMS[stem].finditer(text), _MOST_HITS)}
     for start in sorted(hits):
         claim = _CLAIM.match(text, start)
         if claim is not None:
@@ -129,11 +129,11 @@ def _in_text(text: str, pattern: re.Pattern[str] | None) -> Iterator[str]:
             continue
         named = _NAMED.match(text, start)
         # Prose may contain a colon, too: "ref: see below".
-        if named is not None and _is_reference(named["key"]) and "claim:" not in named[0]:
+        if named is not None and is_reference(named["key"]) and "claim:" not in named[0]:
             value = named["value"].rstrip(".:")
             if named["quoted"] or named["is"] == "=" or any(map(str.isdigit, value)):
                 yield f"{named['key']}={value}"
-    loose = [compiled for stem, compiled in _WRITTEN.items() if stem in text]
+    loose = [_WRITTEN[stem] for stem in stems if stem in _WRITTEN]
     written = (hit for compiled in loose for hit in islice(compiled.finditer(text), _MOST_HITS))
     for hit in sorted(written, key=re.Match.start):
         yield from _written(text, hit)
@@ -198,6 +198,7 @@ def _word(text: str, at: int) -> int:
     return at
 
 
-def _is_reference(key: str) -> bool:
+def is_reference(key: str) -> bool:
+    """Return True for a key whose value is a reference."""
     plain = key.replace("_", "").lower()
     return plain.endswith(_KEYS) and plain not in ("href", "prefs", "xref")

@@ -93,6 +93,9 @@ def replaced(content: Any, line: str) -> Any:
     if not is_list(content):
         known = fields(content)
         return {next(iter(known)) if len(known) == 1 else "result": line}
+    if len(content) == 1:
+        blocks = [_with_text(content[0], line)]
+        return blocks if type(content) is list else tuple(blocks)
     texts = [place for place, block in enumerate(content) if _block(block) is not None]
     # A block's ``cache_control`` sets the end of a provider's cache, so that a block with it has to remain.
     kept = next((place for place in texts if "cache_control" in fields(content[place])), texts[0])

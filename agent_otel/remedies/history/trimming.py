@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.measure.size import size, text_bytes
+from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.history import restored_texts, turns
-from agent_otel.remedies.history.placeholders import is_placeholder
-from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, is_line, line, replaced, weight
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, replaced
+from agent_otel.remedies.history.trimmed_results import trimmed
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import TRIM
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Mapping, Sequence
 
-    from agent_otel.remedies.history.turns import History, Result
+    from agent_otel.remedies.history.turns import History
 
 DEDUPLICATE: Final = "deduplicate"
 
@@ -70,19 +70,10 @@ def trimming(
         raise ValueError(f"head_characters is at least 1, not {head_characters}")
     for result in history.results:
         if result.call is not None and result.turn < cut:
-            _trim(result, changes, head_characters, pattern)
-
-
-def _trim(result: Result, changes: Changes, head_characters: int, pattern: re.Pattern[str] | None) -> None:
-    content, said = result.answered.content, result.answered.failed
-    heavy = weight(content)
-    if heavy.characters <= head_characters or is_line(content) or is_placeholder(content):
-        return
-    left = line(content, heavy, result.name, said=said, characters=head_characters, pattern=pattern)
-    removed_bytes = heavy.bytes - text_bytes(left)
-    if removed_bytes > 0:
-        changes.put(result.at, result.answered.path, replaced(content, left))
-        changes.count(result.at, TRIM, removed_bytes)
+            line = trimmed(result, head_characters, pattern)
+            if line is not None:
+                changes.put(result.at, result.answered.path, replaced(result.answered.content, line.line))
+                changes.count(result.at, TRIM, line.removed_bytes)
 
 
 def deduplicate(messages: Sequence[Any]) -> list[Any]:

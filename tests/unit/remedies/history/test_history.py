@@ -252,6 +252,43 @@ def test_a_name_is_one_word_on_one_line() -> None:
     assert f"[trimmed 600 bytes] a_b_c{'d' * 59}: {HEAD}" == trim(messages)[1]["content"]
 
 
+def test_one_text_has_the_line_of_its_own_result() -> None:
+    """The lines are remembered by texts: the tool, the flag, the length of the head and the form count, too."""
+    text = "x" * 400
+
+    def first(message: dict[str, Any], tool: str = "read", **options: Any) -> str:
+        messages = rendered("anthropic", [Turn((Asked("call", tool, {}, text),)), reading(1, "y"), reading(2, "y")])
+        messages[1]["content"][0] |= message
+        [block] = trim(messages, step_turns=1, **options)[1]["content"][0]["content"]
+        return str(block["text"])
+
+    plain = {"content": [{"type": "text", "text": text}]}
+    head = "x" * 150 + "…"
+    assert f"[trimmed 400 bytes] read: {head}" == first(plain)
+    assert f"[trimmed 400 bytes] write: {head}" == first(plain, "write")
+    assert f"[trimmed 400 bytes] read error: {head}" == first({**plain, "is_error": True})
+    assert f"[trimmed 400 bytes] read success: {head}" == first({**plain, "is_error": False})
+    assert f"[trimmed 400 bytes] read: {head[140:]}" == first(plain, head_characters=10)
+    cited = {"content": [{"type": "text", "text": text, "citations": [{"url": "https://example.com/a"}]}]}
+    assert f"[trimmed 400 bytes] read: {head} https://example.com/a" == first(cited)
+    named = {"content": [{"type": "text", "text": text, "artifact_id": "art_7"}]}
+    assert f"[trimmed 400 bytes] read: {head} artifact_id=art_7" == first(named)
+    assert f"[trimmed 400 bytes] read: {head}" == first(plain)
+
+
+def test_a_text_under_the_key_of_a_reference_is_one_and_stays() -> None:
+    reference = "art-" + "7" * 100
+
+    def left(key: str) -> str:
+        messages = rendered("gemini", [reading(number, "y") for number in range(3)])
+        messages[1]["parts"][0]["functionResponse"]["response"] = {key: reference}
+        [part] = trim(messages, step_turns=1, head_characters=20)[1]["parts"]
+        return str(part["functionResponse"]["response"][key])
+
+    assert f"[trimmed 104 bytes] read: {reference[:20]}…" == left("result")
+    assert reference == left("ref")
+
+
 def test_parallel_calls_are_one_turn_and_ids_may_come_again() -> None:
     messages = rendered("chat", [reading(0, LONG) for _ in range(7)])
     for turn in range(7):

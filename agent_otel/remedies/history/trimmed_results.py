@@ -1,0 +1,82 @@
+"""The line of each old result, made once in a process: every request of a run holds the same results again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel.measure.size import block_text, text_bytes
+from agent_otel.messages.fields import is_list
+from agent_otel.remedies.history.placeholders import is_placeholder
+from agent_otel.remedies.history.references import is_reference
+from agent_otel.remedies.history.trimmed_line import is_line, line, weight
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Hashable
+
+    from agent_otel.remedies.history.turns import Result
+
+_MOST_LINES: Final = 4096
+_MOST_BLOCKS: Final = 16
+_PLAIN_FIELDS: Final = 2  # type and text
+
+_lines: dict[Hashable, Trimmed | None] = {}
+
+
+class Trimmed(NamedTuple):
+    """The line in the place of a result, and the UTF-8 bytes that it removes."""
+
+    line: str
+    removed_bytes: int
+
+
+def trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
+    """Return the line of a result; None for one that stays unchanged.
+
+    The line of a result of texts is remembered by the hashes of the texts, which Python keeps with a text. Neither the
+    texts nor the messages are kept.
+    """
+    texts = _texts(result.answered.content)
+    if texts is None:
+        return _trimmed(result, characters, pattern)
+    key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, characters, pattern)
+    try:
+        return _lines[key]
+    except KeyError:
+        made = _trimmed(result, characters, pattern)
+        if len(_lines) >= _MOST_LINES:
+            _lines.clear()
+        _lines[key] = made
+        return made
+
+
+def _trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
+    content = result.answered.content
+    heavy = weight(content)
+    if heavy.characters <= characters or is_line(content) or is_placeholder(content):
+        return None
+    made = line(content, heavy, result.name, said=result.answered.failed, characters=characters, pattern=pattern)
+    removed_bytes = heavy.bytes - text_bytes(made)
+    return Trimmed(made, removed_bytes) if removed_bytes > 0 else None
+
+
+def _texts(content: Any) -> tuple[str, ...] | None:
+    """Return the texts of a content that is nothing but texts: one, plain blocks, or the only value of a mapping."""
+    if type(content) is str:
+        return (content,)
+    if type(content) is dict:
+        if len(content) != 1:
+            return None
+        [(key, text)] = content.items()
+        return (text,) if type(text) is str and type(key) is str and not is_reference(key) else None
+    if not is_list(content) or len(content) > _MOST_BLOCKS:
+        return None
+    texts = []
+    for block in content:
+        # A block with other fields may name references in them.
+        is_plain = type(block) is dict and len(block) <= _PLAIN_FIELDS
+        text = block if type(block) is str else block_text(block) if is_plain else None
+        if text is None:
+            return None
+        texts.append(text)
+    return tuple(texts)
