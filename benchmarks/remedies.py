@@ -1,7 +1,7 @@
 """What the remedies cost: the claim check, which children have on, and the views of a history.
 
-``python -m benchmarks.remedies views SHAPE...`` and ``python -m benchmarks.remedies claim-check URL`` are the children;
-both print their figures as JSON.
+``python -m benchmarks.remedies views SHAPE...``, ``… requests`` and ``… claim-check URL`` are the children; they print
+their figures as JSON.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def rows() -> Iterator[Row]:
     shapes |= _child(str(environment("langchain").python), "views", "langchain")
     for shape, took in shapes.items():
         yield f"views of 200 messages, 2 MB: {shape}", _VIEWS, took, "U"
+    for remedy, took in _child(sys.executable, "requests").items():
+        yield f"the same messages: {remedy}", _VIEWS, took, "U"
     with tempfile.TemporaryDirectory() as folder:
         yield from _stored("file", Path(folder).as_uri())
     with _redis() as url:
@@ -172,6 +174,24 @@ def views(*shapes: str) -> dict[str, float]:
     return {shape: took[shape] for shape in shapes}
 
 
+def requests() -> dict[str, float]:
+    """What the other remedies read of the same request of OpenAI's chat, in U."""
+    from agent_otel.remedies.claim_check.dialogue import mentions
+    from agent_otel.remedies.history.automatic_summaries import weigh
+    from agent_otel.remedies.history.final_answer import is_due
+
+    messages = list(_chat())
+    took = clock.measure(
+        {
+            "a limit that was reached": lambda: is_due(messages, {"tool_calls": 200}),
+            "a reference of the claim check": lambda: mentions(messages),
+            "tokens for a summary": lambda: [weigh(message) for message in messages],
+        }
+    )
+    took.pop("seconds per U")
+    return took
+
+
 # --- claim check ---------------------------------------------------------------------------------------------------
 
 
@@ -229,4 +249,4 @@ async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    print(json.dumps(views(*arguments) if what == "views" else claim_check(*arguments)))
+    print(json.dumps({"views": views, "requests": requests, "claim-check": claim_check}[what](*arguments)))

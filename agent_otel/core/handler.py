@@ -134,6 +134,8 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         request = reader.request(invocation)
         if request is not None and reader.rewrite is None and not reader.outermost:
             remedy_hooks.cannot_rewrite(reader.request.__module__)
+        if request is not None and request.continued:
+            remedy_hooks.keeps_earlier_turns()
         return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
     except Exception:
         errors.report_error("model_request")

@@ -151,6 +151,13 @@ def cannot_rewrite(adapter: str, *, has_views: bool = False, has_summaries: bool
         setting_checks.cannot_finish(chosen, adapter)
 
 
+def keeps_earlier_turns() -> None:
+    """Warn once that the views rewrite no turns that the provider keeps."""
+    chosen = settings.current()
+    if chosen.views:
+        setting_checks.cannot_rewrite_earlier(chosen)
+
+
 @functools.lru_cache(maxsize=1)
 def dialogues() -> Dialogues | None:
     """Return the remedy that offers a tool to models; None when it is off."""

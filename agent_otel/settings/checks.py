@@ -145,6 +145,15 @@ def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: st
     )
 
 
+def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
+    """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
+    errors.warn_once(
+        "views of conversations at the provider",
+        f"{_in_use(chosen, ON_REQUESTS)}: without effect on earlier turns that the provider keeps "
+        "(previous_response_id, a conversation, cached content); they are in no request.",
+    )
+
+
 def cannot_summarize(adapter: str) -> None:
     """Warn once that long requests of a framework in use are not summarised."""
     framework = adapter.rpartition(".")[2]

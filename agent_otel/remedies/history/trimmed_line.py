@@ -138,7 +138,8 @@ def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what 
 def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - what the message says of itself
     """Return ``error`` or ``success`` for a result by its flag and its beginning, or None when neither shows it.
 
-    A flag for success does not hide an HTTP status of 4xx or 5xx: frameworks set it when a tool has not raised.
+    Frameworks set a flag for success when a tool has not raised. It does not hide an HTTP status of 4xx or 5xx, and
+    with a word of an error beside it the status is unknown.
     """
     if said:
         return "error"
@@ -148,10 +149,10 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
         return "error"
     if _FAILED.match(head):
         return "error"
+    if ("error" in plain or "fail" in plain) and _WORD_OF_ERROR.search(plain):
+        return None if said is False else "error"
     if said is False:
         return "success"
-    if ("error" in plain or "fail" in plain) and _WORD_OF_ERROR.search(plain):
-        return "error"
     return "success" if ("2" in plain or "ok" in plain or "success" in plain) and _SUCCESS.search(plain) else None
 
 

@@ -60,6 +60,11 @@ import openai
 client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
 client.responses.create(model="scripted", input=history)
 """
+CONTINUED = """
+import openai
+client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
+client.responses.create(model="scripted", input=history, previous_response_id="resp_1")
+"""
 MESSAGES = """
 import anthropic
 client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
@@ -220,6 +225,17 @@ def test_nothing_switched_on_changes_nothing(send: Callable[..., Sent], way: Way
     sent = send(way)
     assert sent.wire == sent.history
     assert sent.removed() == {}
+
+
+def test_of_turns_that_the_provider_keeps_it_is_said_that_nothing_is_rewritten(send: Callable[..., Sent]) -> None:
+    new = [{"type": "function_call_output", "call_id": "call_9", "output": LONG}]
+    variables = {"AGENT_OTEL_TRIM_RESULTS": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1"}
+    sent = send(Way("responses", "input", "openai-agents", CONTINUED), new, **variables)
+    assert sent.wire == new
+    assert sent.removed() == {}
+    names = "AGENT_OTEL_TRIM_RESULTS, AGENT_OTEL_COMPACT_ARGUMENTS"
+    said = "(previous_response_id, a conversation, cached content); they are in no request."
+    assert sent.report["messages"] == [f"{names}: without effect on earlier turns that the provider keeps {said}"]
 
 
 @pytest.mark.parametrize("name", ["chat", "responses"])

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from agent_otel.core.types import LimitReached
+from agent_otel import semconv
+from agent_otel.core.types import Denial, LimitReached
 from agent_otel.remedies import limits
+from agent_otel.remedies.dispatch_policy.gate import error_of
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_marks import marked
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
@@ -171,7 +173,18 @@ def test_a_call_in_flight_keeps_its_arguments() -> None:
         "This tool call is rejected.",
         "Tool 'write' has reached its usage limit of 3 times and cannot be used anymore.",
         "Tool execution cancelled.",
+        "Tool execution was not approved.",
+        "The tool call was denied.",
+        "Tool cancelled by hook",
+        "Tool call cancelled. Ask first. You MUST follow this guidance immediately.",
+        "Tool execution cancelled locally; remote execution may have continued",
+        "Tool execution for 'write' was rejected by the user. With user feedback: another file",
+        "Error: Tool call invocation was rejected by user.",
+        "User denied the tool call request",
+        "The turn was cancelled before this tool finished.",
+        "This tool call was not completed: the turn ended because a human-input request could not be answered.",
         json.dumps(limits.answer(LimitReached("tool_calls", 40))),
+        json.dumps(error_of("write", Denial(semconv.RULE_REQUIRE, semconv.ENFORCE, "path"))),
         "[Tool call was interrupted and did not return a result.]",
         "[Tool call could not be executed because its arguments were invalid: Unterminated string]",
         "[write_file failed before execution: the tool-call arguments were not valid JSON, so no file was written.]",

@@ -156,16 +156,18 @@ def test_flags_of_errors() -> None:
     for begin, flag, status in (
         ("", True, " error"),
         ("", False, " success"),
-        ("Error rates of all services: ", False, " success"),
+        ("No errors in all services: ", False, " success"),
+        ("The request failed, permission denied. ", False, ""),
+        ("The request failed, permission denied. ", None, " error"),
         ("HTTP 403 Forbidden: ", False, " error"),
     ):
         shown = " ".join(f"{begin}{LONG}"[:150].split())
         line = f"[trimmed {len(begin) + 300} bytes] read{status}: {shown}…"
         anthropic = rendered("anthropic", [reading(number, begin + LONG) for number in range(7)])
-        anthropic[1]["content"][0]["is_error"] = flag
+        anthropic[1]["content"][0] |= {} if flag is None else {"is_error": flag}
         assert line == trim(anthropic)[1]["content"][0]["content"][0]["text"]
         bedrock = rendered("bedrock", [reading(number, begin + LONG) for number in range(7)])
-        bedrock[1]["content"][0]["toolResult"]["status"] = "error" if flag else "success"
+        bedrock[1]["content"][0]["toolResult"] |= {} if flag is None else {"status": "error" if flag else "success"}
         assert line == trim(bedrock)[1]["content"][0]["toolResult"]["content"][0]["text"]
     gemini = rendered("gemini", [reading(number, LONG) for number in range(7)])
     gemini[1]["parts"][0]["functionResponse"]["response"] = {"error": LONG}
