@@ -47,14 +47,17 @@ def plain_direction(direction: object) -> str:
 
 def plain_step(step: Step) -> Step:
     """Return a step whose names and ids are text; a runtime that is no text becomes ``_other``."""
-    execution = id_or_none(step.execution)
-    names = (step.activity, step.workflow)
-    is_plain = type(step.runtime) is str and all(value is None or type(value) is str for value in names)
-    if is_plain and execution is step.execution:
+    runtime, activity, workflow, execution, *_ = step
+    if (
+        type(runtime) is str
+        and (activity is None or type(activity) is str)
+        and (workflow is None or type(workflow) is str)
+        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
+    ):
         return step
     return step._replace(
-        runtime=text_or_none(step.runtime) or semconv.OTHER,
-        activity=text_or_none(step.activity),
-        workflow=text_or_none(step.workflow),
-        execution=execution,
+        runtime=text_or_none(runtime) or semconv.OTHER,
+        activity=text_or_none(activity),
+        workflow=text_or_none(workflow),
+        execution=id_or_none(execution),
     )

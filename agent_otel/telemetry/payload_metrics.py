@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +52,13 @@ class PayloadSeries:
 
     def payload(self, payload_bytes: int, cap_bytes: int | None, near_ratio: float, exemplar: Exemplar | None) -> None:
         """Record the size of a payload and, where there is a cap, its utilization."""
-        self.size.record(payload_bytes, exemplar)
         if cap_bytes is None:
+            self.size.record(payload_bytes, exemplar)
             return
         utilization = payload_bytes / cap_bytes
-        self.utilization.record(utilization, exemplar)
+        with recording.held:
+            self.size.add(payload_bytes, exemplar)
+            self.utilization.add(utilization, exemplar)
         if cap_bytes != self._cap_bytes:
             self._cap_bytes = cap_bytes
             self._metrics.set(semconv.PAYLOAD_CAP, self._values, cap_bytes)

@@ -7,7 +7,7 @@ import platform
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
@@ -120,17 +120,22 @@ def telemetry() -> Telemetry:
     Raises:
         UnavailableError: this has failed, and is not to be tried again yet.
     """
-    if resolved is None:
-        _attempts.check()
-        with fork.loading, _lock:
-            if resolved is None:
-                _attempts.check()  # another thread may have failed meanwhile
-                _use_first()
-    out = cast("Telemetry", resolved)
+    out = resolved
+    if out is None:
+        out = _first()
     return out if out.labels is None else out.labelled()
 
 
-def _use_first() -> None:
+def _first() -> Telemetry:
+    _attempts.check()
+    with fork.loading, _lock:
+        if resolved is not None:
+            return resolved
+        _attempts.check()  # another thread may have failed meanwhile
+        return _use_first()
+
+
+def _use_first() -> Telemetry:
     global resolved  # noqa: PLW0603 - resolved once per process
     try:
         first = _resolve(settings.current())
@@ -140,6 +145,7 @@ def _use_first() -> None:
         _attempts.failed()
         raise
     resolved = first
+    return first
 
 
 def report_integration(name: str, version: str, target: str) -> None:

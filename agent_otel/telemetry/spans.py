@@ -271,9 +271,12 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
 
 def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None) -> Span:
     """Start a span in the current context; a sampler or a processor that reads attributes at the start gets them."""
+    if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
+        tracer = getattr(tracer, "_real_tracer", None) or tracer
     if _reads_at_start(tracer):
         return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)
-    span = tracer.start_span(title, None, SpanKind.INTERNAL, None, (), start_ns)
+    # Without the context, the SDK looks it up three times.
+    span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
     put(span, attributes)
     return span
 

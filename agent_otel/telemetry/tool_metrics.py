@@ -27,6 +27,7 @@ class ToolSeries:
         "_agent",
         "_errors",
         "_metrics",
+        "_over_budget",
         "args_size",
         "duration",
         "invalid_arguments",
@@ -57,8 +58,11 @@ class ToolSeries:
             counter.record(0)
         for metric in semconv.REASON_COUNTERS.values():
             metrics.series(metric, (tool,)).record(0)
-        for layer in semconv.BUDGET_LAYERS:
-            self.over_budget(layer).record(0)
+        self._over_budget = {
+            layer: metrics.series(semconv.RESULTS_OVER_BUDGET, (tool, layer)) for layer in semconv.BUDGET_LAYERS
+        }
+        for counter in self._over_budget.values():
+            counter.record(0)
         for layer, reason in semconv.TRUNCATION_CASES:
             metrics.series(semconv.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
         for remedy in metrics.remedies:
@@ -98,7 +102,7 @@ class ToolSeries:
 
     def over_budget(self, layer: str) -> Series:
         """Return the counter of results above the budget of a layer."""
-        return self._metrics.series(semconv.RESULTS_OVER_BUDGET, (self.tool, layer))
+        return self._over_budget[layer]
 
     def truncated(self, layer: str, reason: str) -> Series:
         """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""
