@@ -11,6 +11,9 @@ CPython runs a handler between two instructions of the main thread. A signal tha
 before a wait in C is handled only when that wait ends, which it may never do: ``multiprocessing.Pool.terminate`` sends
 one SIGTERM to workers that wait for a lock, and then waits for the workers. In children of ``multiprocessing`` a thread
 therefore interrupts the main thread until the handler runs.
+
+CPython 3.14 may never run the handler of a signal in a child that another thread than the main one has forked. Such a
+child has the default actions back: it dies of the signal, as it would without this module, and flushes nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +34,11 @@ if TYPE_CHECKING:
 _SECONDS = 2.0
 _STEP_SECONDS = 0.1
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows: no SIGHUP
+_LOSES_SIGNALS = sys.version_info[:2] == (3, 14)  # in children that are forked in a thread
 #: The mask of each thread that forks, as it was before.
 _masks: dict[int, set[int]] = {}
+#: The threads that fork and are not the main thread, by the same key.
+_others: set[int] = set()
 #: Both ends of the pipe to which the interpreter writes the numbers of signals; empty where no thread reads it.
 _pipe: list[int] = []
 #: Not empty once the handler has begun to run.
@@ -63,6 +69,8 @@ def _block() -> None:
     """Block the signals that are handled here in the thread that forks, and therefore in the child."""
     handled = [number for number in _SIGNALS if signal.getsignal(number) is _flush_and_die]
     if handled:
+        if threading.current_thread() is not threading.main_thread():
+            _others.add(threading.get_ident())
         # The mask is read first: a handler that the second call runs may raise, and its result be lost.
         _masks[threading.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
@@ -76,13 +84,15 @@ def _unblock() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, _masks[thread])
         finally:
             del _masks[thread]
+            _others.discard(thread)
 
 
 def _unblock_in_child() -> None:
     """Restore the mask; a child that a signal has reached dies of it here, because it has nothing to flush yet."""
     mask = _masks.get(threading.get_ident())
     if mask is not None:
-        for number in signal.sigpending().intersection(_SIGNALS).difference(mask):
+        is_lossy = _LOSES_SIGNALS and threading.get_ident() in _others
+        for number in _SIGNALS if is_lossy else signal.sigpending().intersection(_SIGNALS).difference(mask):
             if signal.getsignal(number) is _flush_and_die:
                 signal.signal(number, signal.SIG_DFL)
     if _pipe:  # the parent's thread reads it
@@ -92,6 +102,7 @@ def _unblock_in_child() -> None:
         _pipe.clear()
     _unblock()
     _masks.clear()  # threads that were forking in the parent
+    _others.clear()
 
 
 def watch() -> None:

@@ -23,18 +23,19 @@ import agent_otel
 with agent_otel.tool_call("search", {}) as running:
     running.result("x")
 
-def end(number):
+def end(number, after=0):
     child = os.fork()
     if not child:
         # A signal that comes just before a wait is handled after it, as with any handler in Python.
         for _ in range(60_000):
             time.sleep(0.01)
         os._exit(0)
+    time.sleep(after)
     os.kill(child, number)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-def ends(number):
-    return dict(collections.Counter(end(number) for _ in range(20)))
+def ends(number, after=0):
+    return dict(collections.Counter(end(number, after) for _ in range(20)))
 
 def mask():
     return signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -48,7 +49,7 @@ def test_a_child_dies_of_a_signal_that_comes_at_once(environment: Callable[[str]
     code = f"""{_FORKS}
 print(ends(signal.SIGTERM), ends(signal.SIGHUP), mask())
 def in_a_thread():
-    print(ends(signal.SIGTERM), mask())
+    print(ends(signal.SIGTERM), ends(signal.SIGTERM, 0.05), mask())
 thread = threading.Thread(target=in_a_thread)
 thread.start()
 thread.join()
@@ -57,7 +58,7 @@ thread.join()
         env = {**_SETTING, **receiver.environment(), "OTEL_BSP_SCHEDULE_DELAY": "60000"}
         child = environment(name).run(code, env=env, options=("-W", "ignore"), check=True, timeout=300)
 
-    assert ["{-15: 20} {-1: 20} set()", "{-15: 20} set()"] == child.stdout.splitlines()
+    assert ["{-15: 20} {-1: 20} set()", "{-15: 20} {-15: 20} set()"] == child.stdout.splitlines()
     assert 1 == len(receiver.spans)
 
 
