@@ -185,8 +185,7 @@ class Visit:
             if error is not None:
                 self.record.raise_(error, self.reader)
             if self.reader.station == PRODUCED:
-                if self.record.span is not None:
-                    leave_handler(self.record)
+                leave_handler(self.record)
                 if not self.is_outermost:
                     self.record.awaits = self.reader
             if self.is_outermost:
