@@ -110,8 +110,8 @@ class Summaries(Protocol):
         """Put an earlier summary into a request; return the visit that makes a new one, or None."""
 
 
-#: Ids of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
-message_ids: ContextVar[tuple[str | None, ...]] = ContextVar("agent_otel_message_ids", default=())
+#: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
+message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
 make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
 make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
@@ -226,10 +226,10 @@ async def atake_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -
     return None
 
 
-def announce_messages(ids: Iterable[str | None]) -> None:
-    """Keep the ids of the messages of a request for the SDK that sends it, when duplicates are to be removed."""
+def announce_messages(messages: Iterable[tuple[str, str | None]]) -> None:
+    """Keep part and id of the messages of a request for the SDK that sends it, when duplicates are to be removed."""
     if settings.current().deduplicate_history:
-        message_ids.set(tuple(ids))
+        message_ids.set(tuple(messages))
 
 
 def completed(record: ToolInvocation) -> None:

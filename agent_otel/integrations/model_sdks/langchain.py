@@ -55,7 +55,7 @@ def _streamed(invocation: Invocation) -> ModelRequest:
 
 
 def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metadata: Any) -> ModelRequest:
-    remedy_hooks.announce_messages(text(fields(message).get("id")) for message in messages)
+    remedy_hooks.announce_messages(_announced(message) for message in messages)
     around = _running()
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):
@@ -66,6 +66,12 @@ def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metad
     names = fields(invocation.instance)
     model = text(names.get("model_name")) or text(names.get("model"))
     return ModelRequest(_parts(messages, invocation.kwargs), agent=agent, execution=thread, model=model)
+
+
+def _announced(message: Any) -> tuple[str, str | None]:
+    """Return the part that a message is of a request, and its id."""
+    known = fields(message)
+    return _KINDS.get(text(known.get("type")) or "", USER), text(known.get("id"))
 
 
 def _running() -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.removed_bytes import removed
 from agent_otel.remedies.history import final_answer
+from agent_otel.remedies.history.announced_ids import aligned
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import parsed
@@ -49,7 +50,8 @@ class Requests:
             is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
             if self._views is None:
                 return messages
-            made = self._views.of(messages, self._large, cached=cached, ids=message_ids.get())
+            ids = aligned(message_ids.get(), len(messages))
+            made = self._views.of(messages, self._large, cached=cached, ids=ids)
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)
             return made.messages if made.removed_bytes else messages
