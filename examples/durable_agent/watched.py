@@ -35,7 +35,7 @@ _SIDECAR = "tests.system.examples.durable_sidecar"
 KEPT = "history bytes: "
 _MESSAGE_BYTES = 16 * 1024 * 1024
 
-# What a run that dies may take, with a second for each turn of one that goes on.
+# What a run that dies may take, with five seconds for each turn of one that goes on: the machine may be busy.
 _PATIENCE_SECONDS = 10
 
 
@@ -88,7 +88,7 @@ def watch(
         }
         given = (
             *("--repository", str(made.path), "--question", QUESTION, "--folder", str(folder)),
-            *("--patience", str(_PATIENCE_SECONDS + (turns if variables else 0))),
+            *("--patience", str(_PATIENCE_SECONDS + (5 * turns if variables else 0))),
         )
         environ = {**watched, **model.environment, **sidecar.variables}
         with started(f"examples.durable_agent.{runtime}_agent", *given, variables=environ) as agent:

@@ -1,6 +1,6 @@
-"""Runs the durable agent on Temporal with the claim check on a Redis that is stopped in the middle of the run.
+"""Runs the durable agent on a runtime with the claim check on a Redis that is stopped in the middle of the run.
 
-``python -m tests.system.examples.dead_store_program <turns> <turn>``;
+``python -m tests.system.examples.dead_store_program <runtime> <turns> <turn>``;
 prints as JSON how the run ended and what it counted.
 """
 
@@ -17,7 +17,7 @@ from examples.durable_agent.watched import watch
 from tests.system.engines import redis
 
 
-def main(turns: int, dies_at: int) -> None:
+def main(runtime: str, turns: int, dies_at: int) -> None:
     """Run the agent for so many turns; before the model's answer in turn ``dies_at`` the store is gone."""
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
         folder = Path(temporary)
@@ -32,7 +32,7 @@ def main(turns: int, dies_at: int) -> None:
             "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test",
             "AGENT_OTEL_CLAIM_CHECK_BUDGET": "2",  # the machine may be busy: only the stopped server fails
         }
-        report = read("temporal", watch("temporal", turns, folder, begins, variables))
+        report = read(runtime, watch(runtime, turns, folder, begins, variables))
     ending = report.ending
     print(
         json.dumps(
@@ -49,4 +49,4 @@ def main(turns: int, dies_at: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

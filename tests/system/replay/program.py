@@ -22,24 +22,8 @@ from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.worker import Replayer, Worker
 
-import agent_otel
 from tests.contract.child import Messages, Telemetry
-
-effects: list[str] = []
-
-
-@agent_otel.tool
-def charge(customer: str) -> str:
-    """Charge a customer, with a receipt of 100,000 bytes."""
-    effects.append(f"charge {customer}")
-    return f"receipt {len(effects)} of {customer}".ljust(100_000, ".")
-
-
-@agent_otel.tool
-def mail(customer: str) -> dict[str, str]:
-    """Write to a customer."""
-    effects.append(f"mail {customer}")
-    return {"sent": customer}
+from tests.system.replay.tools import charge, effects, mail
 
 
 @activity.defn(name="first")

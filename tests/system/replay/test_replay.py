@@ -1,4 +1,4 @@
-"""Side effects of tools in a workflow that a real Temporal server has replayed and retried."""
+"""Side effects of tools in a workflow that is replayed and retried: on a real Temporal server, on Dapr, on DBOS."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.system.engines import starting, temporal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.contract.cases import Json
     from tests.environments import Environment
@@ -25,7 +26,7 @@ _REMEDIES = {
     "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS": "1",
 }
 #: The second step is tried twice, and its tools were called in both attempts.
-_BY_TEMPORAL = ["charge a", "charge b", "mail b", "charge b", "mail b", "charge c"]
+_BY_THE_RUNTIME = ["charge a", "charge b", "mail b", "charge b", "mail b", "charge c"]
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,34 @@ def _report(environment: Environment, server: Temporal, **settings: str) -> Json
     return report
 
 
+def _ran(environment: Environment, program: str, *arguments: str) -> Json:
+    code = f"import sys; from tests.system.replay.{program} import main; main(*sys.argv[1:])"
+    settings = {**QUIET, "AGENT_OTEL": "1", **_REMEDIES}
+    done = environment.run(code, *arguments, env=settings, check=True, timeout=300)
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    assert report["messages"] == []
+    return report
+
+
+@pytest.mark.shows("000.replay")
+def test_dapr_begins_the_workflow_again_and_no_tool(environment: Callable[[str], Environment]) -> None:
+    report = _ran(environment("dapr-1.19"), "dapr_program")
+    assert report["begun"] >= len(_BY_THE_RUNTIME) - 2  # once for each attempt of an activity
+    assert report["effects"] == _BY_THE_RUNTIME
+    assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 6 of c.."]
+
+
+@pytest.mark.shows("000.replay")
+def test_a_workflow_that_dbos_takes_up_calls_the_tools_of_its_last_step(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    report = _ran(environment("dbos"), "dbos_program", str(tmp_path / "system.sqlite"))
+    assert [*report["before"], *report["effects"]] == _BY_THE_RUNTIME
+    assert report["effects"] == ["charge c"]
+    # The receipts of the other two are those of the process that died.
+    assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 1 of c.."]
+
+
 @pytest.mark.shows("000.replay")
 @pytest.mark.parametrize(
     "settings", [{}, {"AGENT_OTEL": "1"}, {"AGENT_OTEL": "1", **_REMEDIES}], ids=["off", "on", "remedies"]
@@ -55,7 +84,7 @@ def test_a_replay_calls_no_tool_and_a_retry_those_of_its_step(
     environment: Callable[[str], Environment], server: Temporal, settings: dict[str, str]
 ) -> None:
     report = _report(environment("temporal"), server, **settings)
-    assert report["effects"] == _BY_TEMPORAL
+    assert report["effects"] == _BY_THE_RUNTIME
     assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 6 of c.."]
 
 
