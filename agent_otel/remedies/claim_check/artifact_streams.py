@@ -29,10 +29,10 @@ class ArtifactStream:
     """The artifacts of one call: ``streaming`` until the tool has ended, then ``complete`` or ``failed``."""
 
     def __init__(self, check: ClaimCheck, tool: str) -> None:
-        running = running_call()
         self._check = check
         self._tool = tool
-        self._call = (running.call.call_id if running is not None else None) or "call"
+        #: It may end before the tool does.
+        self._call = running_call()
         self._ids: list[str] = []
         self._lost = 0
         self._status = "streaming"
@@ -48,7 +48,7 @@ class ArtifactStream:
     def add(self, artifact: object) -> bool:
         """Store an artifact; False when the tool has to be closed."""
         number = len(self._ids) + self._lost + 1
-        outcome = self._check.keep(raw_of(artifact), self._tool, f"{self._call}-artifact-{number}")
+        outcome = self._check.keep(raw_of(artifact), self._tool, "artifact", self._call)
         if isinstance(outcome, Stored):
             ref = str(outcome.reference)
             _streams[ref] = self, len(self._ids)

@@ -12,6 +12,7 @@ import re
 import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
@@ -85,6 +86,8 @@ class ClaimCheck:
             max_bytes=chosen.claim_check_max_bytes,
         )
         self.reader = ClaimReader(self.claims)
+        #: Numbers of values that the handlers of running calls have stored themselves.
+        self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
         #: Digests of the calls that used an id first.
         self._calls: dict[int, str] = {}
 
@@ -96,11 +99,20 @@ class ClaimCheck:
         """Store a result within the time budget, without blocking the event loop."""
         return await self._writer.aput(content, self._origin(record))
 
-    def keep(self, raw: Raw, tool: str, call_id: str) -> Stored | NotStored:
-        """Store a value that a tool offers itself, for the execution of the call."""
-        running = tool_visit.running()
-        owner = current_owner() or (running.call.execution if running is not None else None) or ""
-        origin = Origin(owner, owner, tool, tool, call_id)
+    def keep(self, raw: Raw, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
+        """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
+
+        The key is the call's with the name and a number, so that a retry replaces what the first attempt stored. A
+        call without an id may be another one with the same arguments: a digest of the value is in its key.
+        """
+        call = call or tool_visit.running()
+        if call is not None and call.call.call_id is not None:
+            number = self._kept[call] = self._kept.get(call, 0) + 1
+            origin = self._origin(call)
+            origin = origin._replace(call=f"{origin.call}-{name}-{number}")
+            return self._writer.put(raw.content, origin, content_type=raw.content_type)
+        owner = current_owner() or (call.call.execution if call is not None else None) or ""
+        origin = Origin(owner, owner, tool, tool, name)
         return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
 
     def keep_answer(self, text: str, origin: Origin) -> None:

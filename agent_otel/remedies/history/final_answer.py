@@ -24,8 +24,10 @@ NOTE: Final = (
 )
 """The text in the system message."""
 
-#: The beginning of the answer to a call above a limit; agents without tool calls write "Observation:" before it.
-_ANSWER: Final = re.compile(r'(?:\A\s*|Observation:\s*)(?=\{"error":\s*"limit_reached")')
+#: Agents without tool calls write this before the results of a turn, each of which begins a line.
+_OBSERVED: Final = "Observation:"
+#: The beginning of the answer to a call above a limit.
+_ANSWER: Final = re.compile(rf'(\A\s*|\n[ \t]*|{_OBSERVED}\s*)(?=\{{"error":\s*"limit_reached")')
 _DEEPEST: Final = 4
 
 
@@ -50,9 +52,9 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
     """Yield the answers to calls above a limit in the content of a result: text, blocks, or an object around them."""
     if type(content) is str:
         # A search for a word costs a hundredth of a pattern's.
-        found = _ANSWER.search(content) if semconv.LIMIT_REACHED in content else None
+        found = _beginning(content) if semconv.LIMIT_REACHED in content else None
         try:
-            content = json.JSONDecoder().raw_decode(content, found.end())[0] if found is not None else None
+            content = json.JSONDecoder().raw_decode(content, found)[0] if found is not None else None
         except ValueError:  # another program's text
             return
     known = fields(content)
@@ -63,3 +65,11 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
         for inner in content if is_list(content) else known.values():
             if type(inner) is str or is_list(inner) or fields(inner):
                 yield from _answers(inner, depth - 1)
+
+
+def _beginning(text: str) -> int | None:
+    """Return the place of the first answer to a call above a limit in a text: its beginning, or a line observed."""
+    for found in _ANSWER.finditer(text):
+        if not found.start() or _OBSERVED in text[: found.end()]:
+            return found.end()
+    return None

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_otel
+from agent_otel._internal import env
 from agent_otel.remedies import result_summaries
 from agent_otel.remedies.claim_check.lean_record import LeanRecord, render
 from agent_otel.remedies.result_summaries import summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 RUNS = {
     "runs": [{"id": number, "status": "failed" if number % 2 else "ok", "log": "x" * 500} for number in range(8)],
@@ -76,6 +77,40 @@ def test_the_whole_and_each_artifact_have_a_handle(set_variables: Callable[..., 
         assert found["next_action"] == {"tool": "get_tool_result", "arguments": {"ref": found["artifact_ids"][0]}}
         # Only the execution that it belongs to gets it.
     assert agent_otel.remedies.get_tool_result(found["full_payload_id"])["error"] == "tool_result_unavailable"
+
+
+@pytest.mark.shows("000.key")
+def test_a_retry_of_the_call_replaces_what_it_stored(
+    set_variables: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(env, "active", True)
+    set_variables(
+        AGENT_OTEL="1",
+        AGENT_OTEL_CLAIM_CHECK="memory:",
+        AGENT_OTEL_CLAIM_CHECK_KEY="the secret of this test",
+        AGENT_OTEL_CLAIM_CHECK_BUDGET="30",
+    )
+
+    @agent_otel.remedies.streamed_artifacts
+    def render(attempt: int) -> Iterator[str]:
+        yield f"chart {attempt}"
+
+    def attempt(number: int) -> list[str]:
+        with agent_otel.tool_call("runs", {}, call_id="call_1") as call:
+            found = agent_otel.remedies.summarize_result({"attempt": number}, tool="runs", artifacts=[f"log {number}"])
+            (chart,) = render(number)["artifact_ids"]
+            call.result("done")
+        return [*found["artifact_ids"], found["full_payload_id"], chart]
+
+    with agent_otel.execution("run-again", agent="clerk"):
+        first, last = attempt(1), attempt(2)
+        names = ("summary-1", "summary-2", "artifact-3")
+        for refs in (first, last):
+            keys = [f"tool-result/=/run-again/clerk/call_1-{name}" for name in names]
+            assert [ref.split(":")[2] for ref in refs] == keys
+        assert [agent_otel.remedies.resolve(ref).text for ref in last] == ["log 2", '{"attempt":2}', "chart 2"]
+        assert {agent_otel.remedies.get_tool_result(ref).get("error") for ref in first} == {"tool_result_unavailable"}
+    assert agent_otel.remedies.forget("run-again") == 3
 
 
 @pytest.mark.shows("000.preview")

@@ -45,6 +45,10 @@ HISTORIES: dict[str, list[Any]] = {
         {"role": "user", "content": "go"},
         {"role": "user", "content": [{"type": "text", "text": f"Observation:\n{TEXT}"}]},
     ],
+    "observation of calls at once": [
+        {"role": "user", "content": "go"},
+        {"role": "user", "content": [{"type": "text", "text": f"Observation:\nfound\n{TEXT}\n{TEXT}"}]},
+    ],
 }
 
 
@@ -60,6 +64,7 @@ def test_it_is_due_until_the_users_next_message(name: str) -> None:
     [
         "found",
         f"A page that quotes {TEXT}",
+        f"A page with a line\n{TEXT}",
         TEXT.replace("3", "4"),  # of another program, or from before the setting was changed
         TEXT.replace("tool_calls", "result_bytes"),
         TEXT[:-1],
