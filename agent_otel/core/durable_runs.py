@@ -1,8 +1,9 @@
 """Runs of durable workflows: one trace each where no span is open around their steps.
 
 A runtime that reports both ends of a run in this process has a span around its steps, ``invoke_workflow``, which is
-opened for the first step that needs it. In other processes, and with other runtimes, the steps are roots, or children
-of what the runtime's own instrumentation propagates; a root is linked to the run's first span in its process.
+opened for the first step that needs it. In other processes, and with other runtimes, the steps are children of what the
+runtime propagates, or roots. A root is linked to the run's first span: that of another process, where a message of the
+runtime carries it, else the first in its own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel.core.plain import text
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
@@ -73,6 +75,31 @@ class DurableRuns:
             run = self._runs.pop(execution_id, None)
         _end(run)
 
+    def propagated(self, execution_id: str, traceparent: object) -> None:
+        """Record the span that the runtime propagates in a run: the parent of its steps where no span is open."""
+        parent = _sampled(text(traceparent))
+        if parent is not None:
+            with self._lock:
+                self._run(execution_id).parent = parent
+
+    def carried(self, execution_id: str, traceparent: object) -> None:
+        """Record the first span of a run, which a message of another process carried."""
+        first = _sampled(text(traceparent))
+        if first is not None:
+            with self._lock:
+                self._run(execution_id).first = first
+
+    def carrier(self, execution_id: str) -> str | None:
+        """Return the first span of a run for a message to another process; None where none is sampled."""
+        with self._lock:
+            run = self._runs.get(execution_id)
+            first = None if run is None else run.first
+        if first is None or not first.trace_flags.sampled:
+            return None
+        headers = dict[str, str]()
+        TraceContextTextMapPropagator().inject(headers, trace.set_span_in_context(NonRecordingSpan(first)))
+        return headers["traceparent"]
+
     def around(self, out: Telemetry, step: Step) -> tuple[Span | None, Sequence[Link]]:
         """Return the parent and the links of a step's span, where no span is open."""
         if step.execution is None:
@@ -83,6 +110,8 @@ class DurableRuns:
                 run.span = self._opened(out, step.execution, run)
             if run.span is not None:
                 return run.span.span, ()
+            if run.parent is not None:
+                return NonRecordingSpan(run.parent), ()
             return None, () if run.first is None else (Link(run.first),)
 
     def opened(self, step: Step, span: Span) -> None:

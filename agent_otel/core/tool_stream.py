@@ -11,6 +11,7 @@ from agent_otel.core import tool_visit
 from agent_otel.core.remedy_hooks import askipped, atake_turn, result_remedies, skipped
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
+from agent_otel.measure.preview import StreamEnds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,9 +61,10 @@ class _Step:
 class StreamVisit:
     """A generator tool while it runs; `step` returns the context manager around each of its steps."""
 
-    __slots__ = ("_reader", "_record", "_token")
+    __slots__ = ("_ends", "_reader", "_record", "_token")
 
     def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
+        self._ends = StreamEnds(0 if record.call.call_id is not None else record.out.settings.probe_bytes)
         self._record = record
         self._reader = reader
         self._token: Token[ToolInvocation | None] | None = None
@@ -101,6 +103,7 @@ class StreamVisit:
             reading = self._reader.result(value)
             if reading is not None:
                 self._record.add(reading)
+                self._ends.add(reading.value)
         except Exception:
             errors.report_error("tool_call.item")
 
@@ -131,6 +134,8 @@ class StreamVisit:
 
     def _finish(self, *, complete: bool) -> None:
         self._record.end_stream(complete=complete)
+        if complete and self._record.execution is not None:
+            self._record.probe = self._ends.found()
         tool_visit.finish(self._record)
 
 

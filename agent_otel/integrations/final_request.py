@@ -58,8 +58,12 @@ def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
     if not tools:
         return {}
     outputs = [tool for tool in tools if not _is_called(fields(tool))]
-    is_required = (text(choice) or text(fields(choice).get("type"))) in _REQUIRED
-    return {"tools": outputs} if is_required and outputs else {"tool_choice": none}
+    return {"tools": outputs} if is_forced(choice) and outputs else {"tool_choice": none}
+
+
+def is_forced(choice: object) -> bool:
+    """Return True for a ``tool_choice`` with which the model may only call tools."""
+    return (text(choice) or text(fields(choice).get("type"))) in _REQUIRED
 
 
 def _is_called(tool: Mapping[str, Any]) -> bool:

@@ -60,9 +60,17 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     thread = fields(fields(body).get("thread"))
-    is_continued = text(thread.get("type")) == "continue"
-    must_call = text(fields(fields(body).get("tool_choice")).get("type")) in ("any", "tool")
-    return ModelRequest(messages(body), continued=is_continued, model=fields(body).get("model"), must_call=must_call)
+    body = fields(body)
+    # A container that is used again has what earlier requests put into it.
+    container = body.get("container")
+    is_kept = text(container) is not None or text(fields(container).get("id")) is not None
+    is_continued = text(thread.get("type")) == "continue" or is_kept
+    return ModelRequest(messages(body), continued=is_continued, model=body.get("model"), must_call=must_call(body))
+
+
+def must_call(body: Mapping[str, Any]) -> bool:
+    """Return True where the model may only call tools."""
+    return text(fields(body.get("tool_choice")).get("type")) in ("any", "tool")
 
 
 def messages(body: Mapping[str, Any]) -> Iterator[RequestPart]:

@@ -41,8 +41,16 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     params = invocation.arg(1, "api_params")
     if operation in bedrock_invoke.OPERATIONS:
-        return bedrock_invoke.request(params, _parts)
-    return ModelRequest(_parts(params), model=fields(params).get("modelId")) if is_dict(params) else None
+        return bedrock_invoke.request(params, _parts, must_call)
+    if not is_dict(params):
+        return None
+    return ModelRequest(_parts(params), model=fields(params).get("modelId"), must_call=must_call(fields(params)))
+
+
+def must_call(params: Mapping[str, Any]) -> bool:
+    """Return True where the model may only call tools."""
+    choice = fields(fields(params.get("toolConfig")).get("toolChoice"))
+    return "any" in choice or "tool" in choice
 
 
 def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:

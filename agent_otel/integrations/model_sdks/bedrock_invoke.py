@@ -46,13 +46,21 @@ def is_converse(body: Mapping[str, Any]) -> bool:
     return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
 
 
-def request(params: Any, converse: Callable[[Mapping[str, Any]], Iterator[RequestPart]]) -> ModelRequest | None:
-    """Read a request; ``converse`` reads a body in the form of Converse."""
+def request(
+    params: Any,
+    converse: Callable[[Mapping[str, Any]], Iterator[RequestPart]],
+    converse_must_call: Callable[[Mapping[str, Any]], bool],
+) -> ModelRequest | None:
+    """Read a request; ``converse`` and ``converse_must_call`` read a body in the form of Converse."""
     body = body_of(params)
     if body is None or type(body.get("messages")) is not list:
         return None
-    read = anthropic.messages if _is_anthropic(body) else converse if is_converse(body) else openai.chat
-    return ModelRequest(read(body), model=text(fields(params).get("modelId")))
+    model = text(fields(params).get("modelId"))
+    if _is_anthropic(body):
+        return ModelRequest(anthropic.messages(body), model=model, must_call=anthropic.must_call(body))
+    if is_converse(body):
+        return ModelRequest(converse(body), model=model, must_call=converse_must_call(body))
+    return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(body))
 
 
 def _is_anthropic(body: Mapping[str, Any]) -> bool:

@@ -70,7 +70,9 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     model = _MODEL.search(path)
     is_continued = is_text(fields(body).get("cachedContent"))
-    return ModelRequest(_parts(body), continued=is_continued, model=model and model.group(1))
+    calling = fields(fields(fields(body).get("toolConfig")).get("functionCallingConfig"))
+    must_call = text(calling.get("mode")) == "ANY"
+    return ModelRequest(_parts(body), continued=is_continued, model=model and model.group(1), must_call=must_call)
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:

@@ -16,6 +16,7 @@ from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, identity, is_empty, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -65,7 +66,9 @@ def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metad
         agent = agent or text(named.get("lc_agent_name"))
     names = fields(invocation.instance)
     model = text(names.get("model_name")) or text(names.get("model"))
-    return ModelRequest(_parts(messages, invocation.kwargs), agent=agent, execution=thread, model=model)
+    forced = is_forced(invocation.kwargs.get("tool_choice"))
+    parts = _parts(messages, invocation.kwargs)
+    return ModelRequest(parts, agent=agent, execution=thread, model=model, must_call=forced)
 
 
 def _announced(message: Any) -> tuple[str, str | None]:

@@ -14,7 +14,7 @@ from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import OF_ANSWERS
+from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -58,7 +58,8 @@ def _announced(invocation: Invocation) -> None:
     if kind in _CHATS and issubclass(type(given), list):
         tools = fields(body).get("tools")
         model = fields(invocation.instance).get("model")
-        handler.model_announced(ModelRequest(chat({"messages": given, "tools": listed(tools)}), model=model))
+        parts = chat({"messages": given, "tools": listed(tools)})
+        handler.model_announced(ModelRequest(parts, model=model, must_call=is_forced(fields(body).get("tool_choice"))))
     elif kind in _RESPONSES:
         handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 

@@ -13,7 +13,7 @@ from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
+from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -76,7 +76,9 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if body is None or invocation.arg(0, "method") != "POST":
         return None
     if path in _COMPLETIONS:
-        return ModelRequest(_completion(body), model=fields(body).get("model"))
+        asked = fields(body)
+        forced = is_forced(asked.get("tool_choice"))
+        return ModelRequest(_completion(body), model=asked.get("model"), must_call=forced)
     return _conversation(body) if path.startswith(_CONVERSATIONS) else None
 
 

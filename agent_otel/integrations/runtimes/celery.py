@@ -21,6 +21,7 @@ from opentelemetry import trace
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
+from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
@@ -47,6 +48,8 @@ _SUCCESS = "SUCCESS"
 _FAILED = ("FAILURE", "RETRY", "REJECTED")
 # SQS, RabbitMQ, Redis.
 _TOO_LARGE = re.compile(r"must be shorter than \d+ bytes|larger than configured max size|invalid bulk length")
+#: The header of a message that carries the first span of the run, as a traceparent.
+_FIRST_SPAN = "agent_otel_run"
 _INSTRUMENTATION = "opentelemetry.instrumentation.celery"
 
 _connected = threading.Lock()
@@ -110,6 +113,8 @@ def _input(request: Any) -> Payload | None:
 def _prerun(task_id: str, task: Any, **_: Any) -> None:
     """Begin; other receivers of the signal may open a span after this."""
     step = _step(task)
+    if step.execution is not None:
+        durable_runs.carried(step.execution, task.request.get(_FIRST_SPAN))
     visit = handler.begin_step(step, _input(task.request), opened_by_handler=True)
     if visit is not None and step.workflow is not None and step.execution is not None:
         handler.execution_named(step.execution, step.workflow)
@@ -173,6 +178,16 @@ def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
         runs[-1].outcome = _carried(OUTPUT, value[0] if type(value) is tuple else value)
 
 
+def _publishing(invocation: Invocation) -> bool:
+    """Add the run's first span to a message of one of its tasks, for the process that gets it."""
+    headers: Any = invocation.args[4] if len(invocation.args) > 4 else None  # noqa: PLR2004 - the fifth
+    root_id = text(fields(headers).get("root_id")) if is_dict(headers) else None
+    first = None if root_id is None else durable_runs.carrier(root_id)
+    if first is not None:
+        headers[_FIRST_SPAN] = first
+    return True
+
+
 def _published(invocation: Invocation, value: Any, error: Any) -> None:
     """Report a message that the broker refused as too large; it arrives nowhere, so it is counted here."""
     if error is None or not _TOO_LARGE.search(str(error)):
@@ -189,4 +204,4 @@ tracer = Hook(_connect)
 starting = Hook(_starting)
 decoded = Hook(after=_decoded)
 encoded = Hook(after=_encoded)
-published = Hook(after=_published)
+published = Hook(_publishing, _published)

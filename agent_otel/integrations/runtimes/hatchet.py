@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import class_of, is_empty
+from agent_otel.core.durable_runs import durable_runs
+from agent_otel.core.plain import class_of, fields, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -70,6 +71,8 @@ def _calling(invocation: Invocation) -> Any:
     action = invocation.arg(0, "ctx").action
     if action.key not in _begun:
         return None
+    # The engine's instrumentation adds it where a run is started.
+    durable_runs.propagated(action.workflow_run_id, fields(action.additional_metadata).get("traceparent"))
     visit = handler.begin_step(_step(invocation.instance, action))
     if visit is None:
         return None

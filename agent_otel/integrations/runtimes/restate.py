@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import class_of, context_of
+from agent_otel.core.durable_runs import durable_runs
+from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -95,6 +96,8 @@ def _begins(invocation: Invocation) -> None:
     handler, begun = context.handler, context.invocation
     step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", begun.invocation_id)
     _attempts[context.vm] = _Attempt(step)
+    headers = fields(fields(context).get("attempt_headers"))
+    durable_runs.propagated(begun.invocation_id, headers.get("traceparent"))
     given = begun.input_buffer
     if given and not context.vm.is_replaying():
         key = (step.execution, None)

@@ -249,3 +249,70 @@ def test_a_task_in_a_forked_process_is_measured_there(
     given = len(json.dumps([[1011], {}, EMBEDDED]))
     for direction, size in (("input", given), ("output", _record("x" * 1011))):
         assert float(sums[f"agent_otel_workflow_payload_size_bytes_sum{{{labels.format(direction)}}}"]) == size
+
+
+ACROSS = """
+import json, sys, time
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+folder, queue = sys.argv[1:3]
+app = Celery("across", broker="filesystem://", backend=f"file://{folder}")
+app.conf.update(
+    broker_transport_options={
+        "data_folder_in": folder, "data_folder_out": folder, "polling_interval": 0.02, "store_processed": False
+    },
+    task_routes={"inner": {"queue": "second"}},
+    task_default_queue="first",
+    worker_hijack_root_logger=False,
+)
+
+@app.task(name="outer")
+def outer():
+    return inner.delay().id
+
+@app.task(name="inner")
+def inner():
+    return "done"
+
+with start_worker(app, pool="solo", queues=[queue], perform_ping_check=False, loglevel="CRITICAL"):
+    if queue == "first":
+        print(outer.delay().get(timeout=200, interval=0.02))
+    else:
+        assert app.AsyncResult(sys.argv[3]).get(timeout=200, interval=0.02) == "done"
+while not (spans := exporter.get_finished_spans()):
+    time.sleep(0.02)
+print(json.dumps([
+    [span.name, span.context.span_id, [link.context.span_id for link in span.links], span.context.trace_id,
+     [link.context.trace_id for link in span.links]]
+    for span in spans
+]))
+"""
+
+
+def test_the_root_of_another_process_is_linked_to_the_run_s_first_span(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    script = tmp_path / "across.py"
+    script.write_text(ACROSS)
+    folder = tmp_path / "queues"
+    folder.mkdir()
+
+    def run(*arguments: str) -> list[str]:
+        done = environment("celery").run(script, str(folder), *arguments, env={"AGENT_OTEL": "1"}, check=True)
+        return done.stdout.splitlines()
+
+    *_, inner_id, first = run("first")
+    *_, second = run("second", inner_id)
+    ((outer, outer_span, outer_links, outer_trace, _),) = json.loads(first)
+    ((inner, _, inner_links, _, inner_traces),) = json.loads(second)
+    assert (outer, outer_links) == ("execute_activity outer", [])
+    assert (inner, inner_links, inner_traces) == ("execute_activity inner", [outer_span], [outer_trace])

@@ -10,19 +10,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
-
-import pydantic
+from typing import TYPE_CHECKING, Any
 
 import agent_otel
 from tests.contract.child import LOOP, Messages, Telemetry
 from tests.system.answers.programs import CUT_BYTES, ROWS
 
-
-class Answer(pydantic.BaseModel):
-    """The answer."""
-
-    text: str
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def search(query: str) -> str:
@@ -32,6 +27,13 @@ def search(query: str) -> str:
         query: What to find.
     """
     return json.dumps(ROWS)[:CUT_BYTES] if query == "cut" else "found"
+
+
+def _answer() -> Any:
+    """Return the type of an answer; some environments are without Pydantic."""
+    import pydantic
+
+    return pydantic.create_model("Answer", __doc__="The answer.", text=(str, ...))
 
 
 def pydantic_ai(url: str) -> Any:
@@ -58,7 +60,7 @@ def _pydantic_ai(url: str) -> Any:
 
     client = AsyncOpenAI(base_url=url, api_key="scripted", max_retries=0)
     model = OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=client))
-    return Agent(model, tools=[search], output_type=ToolOutput(Answer))
+    return Agent(model, tools=[search], output_type=ToolOutput(_answer()))
 
 
 def langchain(url: str) -> Any:
@@ -97,7 +99,7 @@ def _langchain(url: str, *tools: Any, **more: Any) -> Any:
     from langchain_openai import ChatOpenAI
 
     model = ChatOpenAI(model="scripted", base_url=url, api_key="scripted", max_retries=0)
-    return create_agent(model, [search, *tools], response_format=ToolStrategy(Answer), **more)
+    return create_agent(model, [search, *tools], response_format=ToolStrategy(_answer()), **more)
 
 
 def smolagents(url: str) -> Any:
@@ -134,6 +136,97 @@ def by_hand(url: str) -> Any:
                 with agent_otel.tool_call("search", arguments, call_id=call.id) as measured:
                     text = measured.result(search(**arguments))
                 history.append({"role": "tool", "tool_call_id": call.id, "content": text})
+
+
+def gemini(url: str) -> Any:
+    """Run the same loop over Gemini."""
+    from google import genai
+    from google.genai import types
+
+    from agent_otel.testing.servers.gemini import MODEL
+
+    client = genai.Client(api_key="scripted", http_options={"base_url": url})
+    declared = [types.FunctionDeclaration(name=name) for name in ("search", "Answer")]
+    calling = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.ANY)
+    config = types.GenerateContentConfig(
+        tools=[types.Tool(function_declarations=declared)],
+        tool_config=types.ToolConfig(function_calling_config=calling),
+    )
+    contents: list[Any] = [types.Content(role="user", parts=[types.Part.from_text(text="go")])]
+
+    def ask() -> Any:
+        said: Any = client.models.generate_content(model=MODEL, contents=contents, config=config).candidates
+        contents.append(said[0].content)
+        return [
+            (part.function_call.id, part.function_call.name, part.function_call.args) for part in said[0].content.parts
+        ]
+
+    def answer(call_id: str, text: str) -> None:
+        response = types.FunctionResponse(id=call_id, name="search", response={"result": text})
+        contents.append(types.Content(role="user", parts=[types.Part(function_response=response)]))
+
+    return _loop(ask, answer)
+
+
+def bedrock(url: str) -> Any:
+    """Run the same loop over Converse."""
+    import boto3
+
+    keys = {"aws_access_key_id": "scripted", "aws_secret_access_key": "scripted"}
+    client = boto3.client("bedrock-runtime", endpoint_url=url, region_name="us-east-1", **keys)
+    specs: Any = [{"toolSpec": {"name": name, "inputSchema": {"json": {}}}} for name in ("search", "Answer")]
+    messages: list[Any] = [{"role": "user", "content": [{"text": "go"}]}]
+
+    def ask() -> Any:
+        config = {"tools": specs, "toolChoice": {"any": {}}}
+        message = client.converse(modelId="scripted", messages=messages, toolConfig=config)["output"]["message"]
+        messages.append(message)
+        calls = [block["toolUse"] for block in message["content"]]
+        return [(call["toolUseId"], call["name"], call["input"]) for call in calls]
+
+    def answer(call_id: str, text: str) -> None:
+        result = {"toolResult": {"toolUseId": call_id, "content": [{"text": text}]}}
+        messages.append({"role": "user", "content": [result]})
+
+    return _loop(ask, answer)
+
+
+def mistral(url: str) -> Any:
+    """Run the same loop over Mistral's client."""
+    from mistralai.client import Mistral
+
+    tools: Any = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}
+        for name in ("search", "Answer")
+    ]
+    messages: Any = [{"role": "user", "content": "go"}]
+    client = Mistral(api_key="scripted", server_url=url)
+
+    def ask() -> Any:
+        said = (
+            client.chat.complete(model="scripted", messages=messages, tools=tools, tool_choice="any").choices[0].message
+        )
+        messages.append(said)
+        return [(call.id, call.function.name, _arguments(call.function.arguments)) for call in said.tool_calls]
+
+    def answer(call_id: str, text: str) -> None:
+        messages.append({"role": "tool", "tool_call_id": call_id, "name": "search", "content": text})
+
+    return _loop(ask, answer)
+
+
+def _arguments(given: Any) -> Any:
+    return json.loads(given) if isinstance(given, str) else given
+
+
+def _loop(ask: Callable[[], Any], answer: Callable[[str, str], None]) -> Any:
+    with agent_otel.execution("run"):
+        while True:
+            for call_id, name, arguments in ask():
+                if name == "Answer":
+                    return arguments["text"]
+                with agent_otel.tool_call("search", arguments, call_id=call_id) as measured:
+                    answer(call_id, measured.result(search(**arguments)))
 
 
 def main(name: str, url: str) -> None:

@@ -125,7 +125,9 @@ _OUTPUT_TOOLS = {
 }
 
 
-def _structured(environment: Environment, agent: str, *queries: str, last: str = "") -> Json:
+def _structured(
+    environment: Environment, agent: str, *queries: str, last: str = "", server: str = "openai:OpenAIServer"
+) -> Json:
     """Run an agent whose model searches, and then calls the tool that is no other's, or the ``last``."""
     turns = iter(range(len(queries) + 1))
 
@@ -133,11 +135,13 @@ def _structured(environment: Environment, agent: str, *queries: str, last: str =
         turn = next(turns)
         if turn < len(queries):
             return [ToolCall(f"call_{turn}", "search", {"query": queries[turn]})]
-        (name,) = {tool["function"]["name"] for tool in request["tools"]} - {"search", "send"}
+        name = last or next(
+            name for tool in request["tools"] if (name := tool["function"]["name"]) not in {"search", "send"}
+        )
         key = "answer" if name == "final_answer" else "text"
-        return [ToolCall("call_last", last or name, {key: "done"})]
+        return [ToolCall("call_last", name, {key: "done"})]
 
-    return report_of("tests.system.answers.structured", agent, environment, "openai:OpenAIServer", answer)
+    return report_of("tests.system.answers.structured", agent, environment, server, answer)
 
 
 @pytest.mark.parametrize("agent", _OUTPUT_TOOLS)
@@ -147,6 +151,25 @@ def test_the_call_of_an_output_tool_is_an_answer(environment: Callable[[str], En
     counted = {"said": "done", "counted": {"search cut_json": 1}, "messages": []}
     assert _structured(home, agent, "cut") == counted
     assert _structured(home, agent, "cut", "row 7") == {**counted, "counted": {}}
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "server"),
+    [
+        ("gemini", "google-genai", "gemini:GeminiServerWithIds"),
+        ("bedrock", "bedrock", "bedrock:BedrockServer"),
+        ("mistral", "mistralai", "mistral:MistralServer"),
+    ],
+)
+@pytest.mark.shows("001.wrong_answer")
+def test_the_last_call_is_an_answer_where_a_call_is_required(
+    environment: Callable[[str], Environment], agent: str, name: str, server: str
+) -> None:
+    """The name of the last tool is that of no framework's output tool."""
+    home = environment(name)
+    counted = {"said": "done", "counted": {"search cut_json": 1}, "messages": []}
+    assert _structured(home, agent, "cut", last="Answer", server=server) == counted
+    assert _structured(home, agent, "cut", "row 7", last="Answer", server=server) == {**counted, "counted": {}}
 
 
 def test_a_call_that_waits_for_an_approval_is_no_answer(environment: Callable[[str], Environment]) -> None:

@@ -98,6 +98,18 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
     assert alarms(mixed) == expected
 
 
+def test_texts_that_were_written_for_another_purpose(environment: Callable[[str], Environment]) -> None:
+    """Results of 2,000 calls, none of which this package's markers and rules were made with, through all signals."""
+    report = report_of(
+        "tests.system.false_alarms.real_texts",
+        "",
+        environment("openai-agents"),
+        "openai:OpenAIServer",
+        lambda _: "done",
+    )
+    assert report == {"calls": 2_000, "counted": {}, "cut": [], "messages": []}
+
+
 def alarms(run: Json) -> Counter[str]:
     """Return what was counted of cuts, lost and doubled histories, changed schemas, and results without a call."""
     results = (f"tool.results.{name}" for name in ("truncated", "suspected", "cleared", "unmatched"))

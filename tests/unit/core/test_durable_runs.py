@@ -30,7 +30,9 @@ def report():
             "name": span.name,
             "parent": span.parent and ids.get(span.parent.span_id, format(span.parent.span_id, "016x")),
             "trace": format(span.context.trace_id, "032x"),
-            "links": [ids[link.context.span_id] for link in span.links],
+            "links": [
+                ids.get(link.context.span_id, format(link.context.span_id, "016x")) for link in span.links
+            ],
             "attributes": dict(span.attributes),
         }
         for span in finished
@@ -88,6 +90,46 @@ def test_a_run_is_below_what_its_runtime_has_propagated(
 
     assert (root["parent"], step["parent"]) == (parent, "invoke_workflow review")
     assert (root["trace"] == "0af7651916cd43dd8448eb211c80319c") == (parent is not None)
+
+
+@pytest.mark.parametrize(("flags", "parent"), [("01", "b7ad6b7169203331"), ("00", None)])
+def test_steps_are_below_what_the_runtime_propagates_with_each_of_them(
+    environment: Callable[[str], Environment], flags: str, parent: str | None
+) -> None:
+    """A runtime that reports no ends of a run has no span around its steps."""
+    program = f"""
+from agent_otel.core.durable_runs import durable_runs
+
+durable_runs.propagated("run-1", "{_REMOTE}{flags}")
+step("first")
+durable_runs.propagated("run-1", None)
+step("second")
+"""
+    first, second = _spans(environment("bare"), program)
+
+    assert (first["parent"], second["parent"]) == (parent, parent)
+    assert second["links"] == ([] if parent else ["execute_activity first"])
+    assert (first["trace"] == "0af7651916cd43dd8448eb211c80319c") == (parent is not None)
+
+
+def test_roots_are_linked_to_the_first_span_of_another_process(environment: Callable[[str], Environment]) -> None:
+    program = f"""
+from agent_otel.core.durable_runs import durable_runs
+
+durable_runs.carried("run-1", "{_REMOTE}01")
+durable_runs.carried("run-2", "nonsense")
+step("first")
+step("second")
+step("other", "run-2")
+assert durable_runs.carrier("run-1") == "{_REMOTE}01"
+assert durable_runs.carrier("run-2").split("-")[0] == "00"
+assert durable_runs.carrier("run-3") is None
+"""
+    assert [(span["name"], span["parent"], span["links"]) for span in _spans(environment("bare"), program)] == [
+        ("execute_activity first", None, ["b7ad6b7169203331"]),
+        ("execute_activity second", None, ["b7ad6b7169203331"]),
+        ("execute_activity other", None, []),
+    ]
 
 
 def test_a_step_in_a_span_has_no_other_parent(environment: Callable[[str], Environment]) -> None:

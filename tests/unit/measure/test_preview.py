@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_otel.measure.preview import ends
+from agent_otel.measure.preview import StreamEnds, ends
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,22 @@ from agent_otel.measure.preview import ends
 )
 def test_ends(expected: tuple[str, str] | None, value: object, count: int) -> None:
     assert expected == ends(value, count)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 4, 5])
+@pytest.mark.parametrize(
+    "pieces",
+    [["abcdefgh"], ["abc", "", "d", "efgh"], [*"abcdefgh"], ["\n ab", "cdef", "gh\r\n"], [" " * 5, " " * 4], []],
+)
+def test_the_ends_of_a_stream_are_those_of_the_whole(pieces: list[str], count: int) -> None:
+    found = StreamEnds(count)
+    for piece in pieces:
+        found.add(piece)
+    assert found.found() == ends("".join(pieces), count)
+
+
+def test_a_stream_with_an_object_is_no_text() -> None:
+    found = StreamEnds(2)
+    for piece in ("abcdefgh", {"a": 1}, "abcdefgh"):
+        found.add(piece)
+    assert found.found() is None
