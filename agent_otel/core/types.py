@@ -166,18 +166,17 @@ class ToolReader:
     called the handler yet, or has no result of it yet. ``awaits`` is the reader of the inner function that an outer
     function calls. ``opened_by`` names the integration whose hooks mark the start of the handler more exactly; when
     those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
-    ``is_refusal`` returns true for an exception by which the framework refuses the arguments before the handler.
+    ``is_refusal`` returns true for one by which the framework refuses the arguments before the handler.
     ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
-    for a generator of events, whose last readable result is the result; the items of any other generator make up the
-    result together. ``failure_text`` returns the text for the model that an exception carries, or None. ``cause``
-    returns the tool's own exception for one of the framework's.
+    for a generator of events, whose last readable result is the result. ``failure_text`` returns the text for the model
+    that an exception carries, or None. ``cause`` returns the tool's own exception for one of the framework's.
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
-    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``parameters``
-    returns the names of a tool's parameters, for a hint to the model. ``offloads_above`` returns the size in bytes
-    above which the framework stores results itself. ``inject`` puts arguments into the call, in place of those with the
-    same names: it replaces ``args`` and ``kwargs`` of the invocation and changes no object of the framework. It returns
-    false where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
+    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``is_alone`` is
+    true where only an outer function can be wrapped: remedies act there. ``parameters`` returns the names of a tool's
+    parameters. ``offloads_above`` returns the bytes above which the framework stores results itself. ``inject`` puts
+    arguments into the ``args`` and ``kwargs`` of the invocation, changes no object of the framework, and returns false
+    where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str
@@ -196,6 +195,7 @@ class ToolReader:
     offloads_above: Callable[[], int] | None = None
     inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
     answer: Callable[[Replacement, Invocation], Any] | None = None
+    is_alone: bool = False
 
 
 class RequestPart(NamedTuple):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import settings
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"
 _wrapped: list[tuple[Any, str, Any, Any]] = []
+#: The classes of families, by id, with the names of their wrapped methods. Programs make classes in functions, too:
+#: nothing here keeps one alive.
+_adopted: dict[int, tuple[weakref.ref[type], set[str]]] = {}
 _matched: set[Site] = set()
 
 
@@ -79,7 +84,9 @@ def _wrap(module: ModuleType, target: str, reader: Family | wrappers.Measured) -
         _wrap_found(*found, reader)
 
 
-def _wrap_found(parent: Any, attribute: str, original: Any, reader: Family | wrappers.Measured) -> None:
+def _wrap_found(
+    parent: Any, attribute: str, original: Any, reader: Family | wrappers.Measured, *, keeps: bool = True
+) -> None:
     if getattr(original, _MARK, False):
         return
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
@@ -88,6 +95,10 @@ def _wrap_found(parent: Any, attribute: str, original: Any, reader: Family | wra
     setattr(wrapped, _MARK, True)
     inherited = attribute not in vars(parent)
     setattr(parent, attribute, wrapped)
+    if not keeps:
+        _, names = _adopted.setdefault(id(parent), (weakref.ref(parent, partial(_adopted.pop, id(parent))), set()))
+        names.add(attribute)
+        return
     _wrapped.append((parent, attribute, wrapped, None if inherited else original))
 
 
@@ -108,7 +119,7 @@ def _adopt(hook: Family, instance: Any) -> None:
     for kind, name, reader in hook.methods(instance):
         for owner in kind.__mro__:
             if name in vars(owner):
-                _wrap_found(owner, name, vars(owner)[name], reader)
+                _wrap_found(owner, name, vars(owner)[name], reader, keeps=False)
                 break
 
 
@@ -123,5 +134,17 @@ def restore() -> None:
             delattr(parent, attribute)
         else:
             setattr(parent, attribute, original)
+    for reference, names in list(_adopted.values()):
+        owner = reference()
+        for name in names if owner is not None else ():
+            _restore_adopted(owner, name)
+    _adopted.clear()
     _matched.clear()
     switches.hooked.clear()
+
+
+def _restore_adopted(owner: Any, name: str) -> None:
+    """Put back a method of a family, which is what ours stands for; another's wrapper around ours stays."""
+    found = vars(owner).get(name)
+    if getattr(found, _MARK, False):
+        setattr(owner, name, found.__wrapped__)

@@ -266,6 +266,8 @@ def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:
     """Return True when there is nothing to do: outside of the handler only the text about an exception is new."""
     if reader.replace is None:
         return True
+    if reader.is_alone:
+        return record.counted
     return reader.station != PRODUCED and (record.failed is None or record.counted)
 
 

@@ -55,9 +55,13 @@ ENTRY = Integration(
 _AGENTS = ("ReAct", "ReActV2")
 
 
+def _module(names: dict[str, Any]) -> str:
+    return text(names.get("__name__")) or ""
+
+
 def _call(invocation: Invocation) -> ToolCall | None:
     tool = invocation.instance
-    if type(tool.func) is FunctionType and str(tool.func.__globals__.get("__name__")).startswith("dspy.predict.react"):
+    if type(tool.func) is FunctionType and _module(tool.func.__globals__).startswith("dspy.predict.react"):
         return None
     return ToolCall(tool.name, invocation.kwargs, is_agent=is_named(tool.func, "Module"))
 
@@ -108,7 +112,7 @@ def _before_formatting(invocation: Invocation) -> None:
     step = traceback_of(invocation.arg(0, "error"))
     while step is not None:
         following = step.tb_next
-        while following is not None and str(following.tb_frame.f_globals.get("__name__")).startswith("agent_otel."):
+        while following is not None and _module(following.tb_frame.f_globals).startswith("agent_otel."):
             following = following.tb_next
         step.tb_next = following
         step = following

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import weakref
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -142,10 +144,49 @@ run_tool = ToolReader(
     inject=_inject,
 )
 stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flow=_is_control_flow, events=True)
-stream_alone = ToolReader(HANDED_BACK, _stream_call, _result, is_control_flow=_is_control_flow, events=True)
+
+
+# --- until 1.61 ------------------------------------------------------------------------------------------------------
+
+# The event of the hooks after the call that runs: the framework takes the model's result from it, after it has yielded.
+_after: ContextVar[weakref.ref[Any] | None] = ContextVar("agent_otel_strands_after", default=None)
+
+
+def _replace_alone(event: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Put a replacement into both events of a result; a skipped call has none, and its result is added here."""
+    if event is None:
+        use = fields(invocation.arg(1, "tool_use"))
+        result = {"toolUseId": use.get("toolUseId"), "status": "error", "content": [{"text": replacement.text}]}
+        invocation.arg(2, "tool_results").append(result)
+        return sys.modules["strands.types._events"].ToolResultEvent(result)
+    kept = _after.get()
+    after = None if kept is None else kept()
+    if after is None or after.result is not event.tool_result:
+        return LEFT_ALONE
+    changed = _replace(event, replacement, invocation)
+    if changed is not LEFT_ALONE:
+        after.result = changed.tool_result
+    return changed
+
+
+def _parameters_alone(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(_stream_call(invocation).arguments))
+
+
+stream_alone = ToolReader(
+    HANDED_BACK,
+    _stream_call,
+    _result,
+    is_control_flow=_is_control_flow,
+    events=True,
+    replace=_replace_alone,
+    parameters=_parameters_alone,
+    is_alone=True,
+)
 
 
 def _returned(invocation: Invocation) -> None:
+    _after.set(weakref.ref(invocation.instance))
     if is_empty(invocation.kwargs.get("cancel_message")):
         handler.handler_entered()  # and has answered
         handler.handler_returned(_read(invocation.kwargs["result"], invocation.kwargs.get("exception")))

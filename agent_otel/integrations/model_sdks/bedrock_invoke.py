@@ -36,7 +36,7 @@ def body_of(params: Any) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if type(found) is dict else None
 

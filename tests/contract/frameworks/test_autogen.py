@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, WIRE, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -59,6 +64,39 @@ class TestAutoGen(Delivery):
     def on_span(self, record: Record) -> Record:
         """Return the words of the framework about an exception, at whose end of the span nothing is handed back yet."""
         return replace(record, error="BrokenError", handed_back=None) if record.error == BROKEN else record
+
+
+def test_classes_that_a_program_makes_in_functions_are_freed(environment: Callable[[str], Environment]) -> None:
+    """A method of each class is wrapped; nothing of this package keeps the class alive."""
+    program = """
+        import asyncio, gc, weakref
+        from autogen_core import CancellationToken
+        from autogen_core.tools import BaseTool
+        from pydantic import BaseModel
+
+        class Arguments(BaseModel):
+            n: int
+
+        def make():
+            class Local(BaseTool[Arguments, str]):
+                def __init__(self):
+                    super().__init__(Arguments, str, "local", "A tool of one request.")
+
+                async def run(self, args, cancellation_token):
+                    return "x" * args.n
+
+            tool = Local()
+            assert asyncio.run(tool.run_json({"n": 7}, CancellationToken())) == "x" * 7
+            return weakref.ref(Local)
+
+        made = [make() for _ in range(10)]
+        gc.collect()
+        from prometheus_client import REGISTRY
+        name = "agent_otel_tool_args_size_bytes_count"
+        print(REGISTRY.get_sample_value(name, {"gen_ai_tool_name": "local"}), sum(one() is not None for one in made))
+    """
+    child = environment("autogen").run(program, env={"AGENT_OTEL": "1"}, check=True)
+    assert child.stdout == "10 0\n"
 
 
 del Delivery
