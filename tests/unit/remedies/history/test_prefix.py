@@ -18,6 +18,7 @@ import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
+from examples.systems.prompt_caches import LEAST_TOKENS, STEP_TOKENS, AutomaticCache, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,6 +199,19 @@ def test_bytes_on_the_wire(client: str, runs: tuple[Run, Run]) -> None:
     assert SENT[client] == (sum(map(len, whole.bodies)), sum(map(len, viewed.bodies)))
     assert {"compact": sum(range(TURNS + 1)) * COMPACTED, "trim": sum(REWRITTEN) * TRIMMED} == viewed.report["removed"]
     assert {} == whole.report["removed"]
+
+
+@pytest.mark.shows("003.prompt_cache")
+def test_a_cache_of_every_prefix_has_the_request_before_except_at_a_step(client: str, runs: tuple[Run, Run]) -> None:
+    """OpenAI's accounting; Anthropic's client asks for the cache of its first message only."""
+    if client == "anthropic":
+        return
+    for run, steps in zip(runs, ([], STEPS), strict=True):
+        cache, requests = AutomaticCache(), [json.loads(body) for body in run.bodies]
+        cached = [cache.tokens(request) for request in requests]
+        sent = [tokens(request) // STEP_TOKENS * STEP_TOKENS for request in requests]
+        large = [number for number in range(1, TURNS + 1) if sent[number - 1] >= LEAST_TOKENS]
+        assert [number for number in large if cached[number] < sent[number - 1]] == steps
 
 
 def test_what_the_program_keeps_is_not_touched(runs: tuple[Run, Run]) -> None:
