@@ -120,14 +120,14 @@ CARRYING = Row(
             "Tokens of an execution, p95",
             "5 % of the executions take more tokens than this, by workflow and agent. A rise without more tool calls: "
             "the results became larger, or the history is trimmed no more.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(*RUN))],
+            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(*RUN), exemplars=True)],
             TOKENS,
         ),
         graph_of(
             "Money of an execution, p95",
             "5 % of the executions cost more than this, by workflow and agent. Their traces have "
             "agent_otel.execution.cost on the outermost span.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(*RUN))],
+            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(*RUN), exemplars=True)],
             MONEY,
         ),
         graph_of(

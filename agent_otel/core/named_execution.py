@@ -11,6 +11,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import labels, spans
+from agent_otel.telemetry.costliest import Ended
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.telemetry.setup import Telemetry
+    from agent_otel.telemetry.spans import Exemplar
 
 
 def _given_labels() -> dict[str, str] | None:
@@ -54,13 +56,15 @@ class NamedExecution:
     @errors.guarded("execution.finish")
     def finish(self, error: BaseException | None) -> None:
         """End the span, and record the totals; an execution without tool calls or payloads has none."""
+        named = self._identity
+        exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.leave(self._within, is_torn_off=error is not None)
             state = executions.known(self._identity.id)
             self._span.write({} if state is None else {**state.attributes()}, _type_of(error), None)
             self._span.end()
-        named = self._identity
-        end(self._out or telemetry(), named.id, named.workflow, named.agent, has_failed=error is not None)
+        out, has_failed = self._out or telemetry(), error is not None
+        end(out, named.id, named.workflow, named.agent, has_failed=has_failed, exemplar=exemplar)
 
 
 def _type_of(error: BaseException | None) -> str | None:
@@ -85,8 +89,14 @@ def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans
     return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
 
 
-def end(
-    out: Telemetry, execution_id: str, workflow: str | None, agent: str | None, *, has_failed: bool = False
+def end(  # noqa: PLR0913 - the execution's names and its end
+    out: Telemetry,
+    execution_id: str,
+    workflow: str | None,
+    agent: str | None,
+    *,
+    has_failed: bool = False,
+    exemplar: Exemplar | None = None,
 ) -> None:
     """Record the totals of an execution that has ended, and forget it; one without state records nothing."""
     finished = executions.finish(execution_id)
@@ -97,7 +107,7 @@ def end(
             out.metrics.followed(tool, semconv.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(workflow, agent, *totals)
-        out.models.execution(workflow, agent, finished)
+        out.models.execution(Ended(execution_id, exemplar), workflow, agent, finished)
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)

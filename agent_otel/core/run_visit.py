@@ -17,6 +17,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import spans
+from agent_otel.telemetry.costliest import Ended
 from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.tool_metrics import is_active
 
@@ -123,13 +124,14 @@ class RunVisit:
         totals = run.totals
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
+        exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.write(run.totals.attributes(), error_type, None)
             self._span.end()
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
-        self._out.models.execution(run.workflow, run.agent, totals)
+        self._out.models.execution(Ended(run.id, exemplar), run.workflow, run.agent, totals)
         if run.conversation is None:
             self._forget(run.id)
         acting = result_remedies()

@@ -98,7 +98,17 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(OK, "integrations", "no framework is imported; calls that the program hands over are measured")
     for sentence in ("spans", "metrics"):
         yield Finding(OK, "export", status[sentence])
+    for row in status.get("costliest", ()):
+        yield Finding(OK, "costliest", _costly(row))
     for message in status["warnings"]:
         yield Finding(WARNING, "log", message)
     for place, count in status["internal_errors"].items():
         yield Finding(ERROR, "internal errors", f"{place}: {count:,}", "the log has the first of each place")
+
+
+def _costly(row: Mapping[str, Any]) -> str:
+    """Return the sentence about an execution that is one of the costliest."""
+    names = " ".join(filter(None, (row["workflow"], row["agent"], row["execution"])))
+    price = "without a price" if row["dollars"] is None else f"${row['dollars']:,.4f}"
+    trace = f", trace {row['trace']}" if row["trace"] else ""
+    return f"{names}: {price}, {row['tokens']:,} tokens in {row['requests']:,} model requests{trace}"

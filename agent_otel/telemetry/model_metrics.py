@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from agent_otel import semconv
+from agent_otel.telemetry.costliest import Costly, costliest
 from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from agent_otel.semconv.types import Metric
+    from agent_otel.telemetry.costliest import Ended
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.tool_metrics import Metrics
 
@@ -117,7 +120,7 @@ class ModelMetrics:
             self._metrics.series(semconv.DEFINITION_SENT, names).record(requests * definition_bytes)
             self._metrics.series(semconv.DEFINITION_TOKENS, names).record(tokens[tool])
 
-    def execution(self, workflow: str | None, agent: str | None, totals: Totals) -> None:
+    def execution(self, ended: Ended, workflow: str | None, agent: str | None, totals: Totals) -> None:
         """Record the model requests of a finished execution, their tokens and their price."""
         tokens = totals.tokens
         if tokens is None:
@@ -126,9 +129,18 @@ class ModelMetrics:
         names = (limit(semconv.WORKFLOW_NAME, workflow), limit(semconv.AGENT_NAME, agent))
         series(semconv.EXECUTION_MODEL_REQUESTS, names).record(tokens.requests)
         series(semconv.EXECUTION_MODEL_RETRIES, names).record(totals.model_retries)
-        series(semconv.EXECUTION_TOKENS, names).record(tokens.input + tokens.output)
+        count = tokens.input + tokens.output
+        series(semconv.EXECUTION_TOKENS, names).record(count, ended.exemplar)
         series(semconv.EXECUTION_CACHED, names).record(tokens.cached)
-        tokens.when_priced(lambda cost: series(semconv.EXECUTION_PRICE, names).record(cost))
+        trace = "" if ended.exemplar is None else ended.exemplar.labels["trace_id"]
+        row = Costly(ended.id, trace, workflow or "", agent or "", None, count, tokens.requests)
+        costliest.add(row)
+
+        def paid(cost: float) -> None:
+            series(semconv.EXECUTION_PRICE, names).record(cost, ended.exemplar)
+            costliest.add(replace(row, dollars=cost), row)
+
+        tokens.when_priced(paid)
 
     def _bind_resent(self, tool: str) -> Series:
         name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)

@@ -14,6 +14,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.telemetry import destinations, forked, providers
 from agent_otel.telemetry import flush as lifecycle
+from agent_otel.telemetry.costliest import costliest
 from agent_otel.telemetry.labels import Labelled, Labels
 from agent_otel.telemetry.model_metrics import ModelMetrics
 from agent_otel.telemetry.payload_metrics import PayloadMetrics
@@ -206,7 +207,13 @@ def _resolve(chosen: Settings) -> Telemetry:
 
 def _described(spans: str, metrics: str) -> dict[str, object]:
     """Return what the status file has of this module."""
-    return {"integrations": integrations(), "spans": spans, "metrics": metrics, "warnings": errors.warnings()}
+    return {
+        "integrations": integrations(),
+        "spans": spans,
+        "metrics": metrics,
+        "warnings": errors.warnings(),
+        "costliest": costliest.rows(),
+    }
 
 
 def _sinks(chosen: Settings) -> tuple[list[Sink], str]:

@@ -129,6 +129,12 @@ def exemplar_of(span: Span) -> Exemplar | None:
     return Exemplar(spot)
 
 
+def exemplar_of_run(opened: OpenSpan | None, within: Span | None) -> Exemplar | None:
+    """Return the exemplar of an execution: that of its own span, else of the span that it began in."""
+    span = within if opened is None else opened.span
+    return None if span is None else exemplar_of(span)
+
+
 def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
 ) -> OpenSpan | None:

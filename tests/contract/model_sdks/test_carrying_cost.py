@@ -25,6 +25,7 @@ import agent_otel
 from agent_otel._internal import errors
 from agent_otel.core.models import models, read_facts
 from agent_otel.core.usage import Usage
+from agent_otel.telemetry.costliest import costliest
 
 ready = threading.Event()
 models.when_known("gpt-4o", lambda facts: ready.set())
@@ -54,6 +55,7 @@ for model, theirs, ours in (
 ):
     of_theirs = genai_prices.calc_price(genai_prices.Usage(**theirs), model)
     held_out.append([*read_facts(model).cost(ours), float(of_theirs.input_price), float(of_theirs.output_price)])
+names = {name: read_facts(name) for name in sys.argv[2:]}
 found = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
@@ -61,8 +63,13 @@ for family in prometheus_client.REGISTRY.collect():
             if not sample.name.endswith(("_bucket", "_created")):
                 found.setdefault(sample.name, []).append([sample.labels, sample.value])
 assert errors.errors == {}, errors.errors
-print(json.dumps([found, read, written, float(price.input_price), float(price.total_price), held_out]))
+found["costliest"] = costliest.rows()
+print(json.dumps([found, read, written, float(price.input_price), float(price.total_price), held_out, names]))
 """
+
+
+#: A router's prefix, Azure's by LiteLLM, a date; a fine-tuned model; deployments, of which the setting knows one.
+_NAMES = ["openai/gpt-4o", "azure/gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-2024-08-06:acme::1", "chat-7", "chat-8"]
 
 
 def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callable[[str], Environment]) -> None:
@@ -73,12 +80,18 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
         done = environment("pydantic-ai").run(
             _PROGRAM,
             model.base_url,
-            env={"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"},
+            *_NAMES,
+            env={"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_CONTEXT_WINDOWS": "chat-7=64k"},
             check=True,
             timeout=240,
         )
         counted = [usage(request, ANSWER) for request in model.requests]
-    found, read, written, input_price, total_price, held_out = json.loads(done.stdout.splitlines()[-1])
+    found, read, written, input_price, total_price, held_out, names = json.loads(done.stdout.splitlines()[-1])
+    window, tiers = names["openai/gpt-4o"]
+    assert (window, len(tiers)) == (128_000, 1)
+    assert names["azure/gpt-4o"] == names["gpt-4o-2024-08-06"] == [window, tiers]
+    assert names["ft:gpt-4o-2024-08-06:acme::1"] == [window, []]  # its price is another
+    assert (names["chat-7"], names["chat-8"]) == ([64_000, []], [None, []])
     assert len(held_out) == 4
     for input_cost, output_cost, input_theirs, output_theirs in held_out:
         assert (input_cost, output_cost) == pytest.approx((input_theirs, output_theirs), rel=1e-9)
@@ -94,10 +107,21 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
     labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": ""}
     assert found["agent_otel_execution_tokens_sum"] == [[labels, read + written]]
     assert found["agent_otel_execution_cost_sum"] == [[labels, pytest.approx(total_price, abs=1e-9)]]
+    (row,) = found["costliest"]
+    assert row == {
+        "execution": "run",
+        "trace": "",
+        "workflow": "answer",
+        "agent": "",
+        "dollars": pytest.approx(total_price, abs=1e-9),
+        "tokens": read + written,
+        "requests": 4,
+    }
 
 
 _WINDOW = """
-import os, sys, threading
+import logging, os, sys, threading
+logging.basicConfig(level=logging.INFO)
 import openai, prometheus_client
 import agent_otel
 from agent_otel.core.models import models
@@ -127,3 +151,4 @@ def test_another_process_reads_the_table_with_the_setting_only(
         environ = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", **settings}
         done = environment("pydantic-ai").run(_WINDOW, model.base_url, env=environ, check=True, timeout=240)
     assert ["none before", f"{window} False", "no child"] == done.stdout.splitlines()
+    assert ("prices of models are those of genai-prices 0." in done.stderr) is (window is not None)

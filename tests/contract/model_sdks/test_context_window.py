@@ -51,6 +51,8 @@ with agent_otel.execution("run"):
     for turn in range(5):
         ask()
         messages += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
+    with agent_otel.tool_call("look", {}, call_id="call-2") as call:
+        call.result("row")
 with agent_otel.execution("stream"):
     ask(stream=True)
 messages.append({"role": "user", "content": "refuse"})
@@ -60,11 +62,15 @@ for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
         if "model_context" in sample.name and sample.value and not sample.name.endswith(("_bucket", "_created")):
             series[sample.name] = [sample.labels, sample.value]
+        if sample.name == "agent_otel_execution_tokens_bucket" and sample.exemplar is not None:
+            series.setdefault("traces", []).append(sample.exemplar.labels["trace_id"])
         if "resent" in sample.name and not sample.name.endswith("_created"):
             series[sample.name] = [sample.labels, sample.value]
 shown = [dict(span.attributes) for span in spans.get_finished_spans() if span.name == "chat"]
+runs = [format(span.context.trace_id, "032x") for span in spans.get_finished_spans() if "invoke" in span.name]
+shown += [dict(span.attributes) for span in spans.get_finished_spans() if span.name == "execute_tool look"]
 assert errors.errors == {}, errors.errors
-print(json.dumps([shown, series]))
+print(json.dumps([shown, series, runs]))
 """
 
 
@@ -86,8 +92,10 @@ def test_a_growing_conversation_meets_its_window(environment: Callable[[str], En
             check=True,
         )
         counted = [usage(request, ANSWER)[0] for request in model.requests]
-    shown, series = json.loads(done.stdout.splitlines()[-1])
-    *turns, streamed, refused = shown
+    shown, series, runs = json.loads(done.stdout.splitlines()[-1])
+    *turns, streamed, refused, tool = shown
+    for name in ("tokens", "window", "turns_to_limit"):  # a tool span of the run has those of its last request
+        assert tool[f"agent_otel.context.{name}"] == turns[4][f"agent_otel.context.{name}"]
     assert [each["agent_otel.context.tokens"] for each in turns] == counted[:5]
     assert {each["agent_otel.context.window"] for each in turns} == {WINDOW}
     assert {each["agent_otel.context.largest_part"] for each in turns[:2]} == {"tool_results"}
@@ -100,6 +108,7 @@ def test_a_growing_conversation_meets_its_window(environment: Callable[[str], En
     assert all(abs(forecast - real) <= 1 for forecast, real in zip(found, left, strict=True)), (found, left)
     assert streamed["agent_otel.context.estimated"] is True
     assert refused["agent_otel.context.rejected"] is True
+    assert set(series["traces"]) == {runs[0]}  # the provider has reported no tokens of the second
     label = {"gen_ai_request_model": "scripted"}
     assert series["agent_otel_model_context_utilization_count"] == [label, 6]
     assert series["agent_otel_model_context_rejected_total"] == [label, 1]

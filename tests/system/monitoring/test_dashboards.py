@@ -348,9 +348,11 @@ def test_an_exemplar_opens_its_trace() -> None:
         "Distribution of result sizes",
         "Distribution of utilization",
         "Duration by tool, p95",
+        "Money of an execution, p95",
         "Payload size, p95, and the caps",
         "Result size",
         "Result size by tool, p95",
+        "Tokens of an execution, p95",
         "Worst payload by workflow",
     } == asking
 
