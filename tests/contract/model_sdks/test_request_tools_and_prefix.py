@@ -81,6 +81,7 @@ print(json.dumps([shown, run, found]))
 """
 
 
+@pytest.mark.shows("000.model_retries")
 def test_a_request_shows_its_tools_and_what_changed(environment: Callable[[str], Environment]) -> None:
     def reply(_: Json) -> Reply:
         return ANSWER

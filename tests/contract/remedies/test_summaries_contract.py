@@ -75,6 +75,7 @@ class _Model:
 
 @pytest.mark.shows("002.automatic_summary")
 @pytest.mark.shows("002.archive")
+@pytest.mark.shows("002.summary_knobs")
 @pytest.mark.parametrize("name", SUMMARISED)
 def test_long_requests_go_out_with_a_summary(name: str, environment: Callable[[str], Environment]) -> None:
     way = WAYS[name]

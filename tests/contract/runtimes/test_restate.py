@@ -30,6 +30,8 @@ class Restate(RuntimeContract):
     runtime = "restate"
     stores_inputs = False
     integrations: ClassVar = {"restate": ["restate.server_context:ServerInvocationContext.create_run_coroutine"]}
+    #: Whether the server traces, and sends a trace context with each attempt.
+    traced: ClassVar[bool] = False
     #: Whether the server speaks HTTP/1.1 to the service.
     http_11: ClassVar[bool] = False
     #: Whether a codec makes everything unreadable.
@@ -42,6 +44,8 @@ class Restate(RuntimeContract):
     def engine(cls, environment: Callable[[str], Environment]) -> Iterator[Json]:
         del environment
         settings = {"RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT": "100ms"}
+        if cls.traced:
+            settings["RESTATE_TRACING_ENDPOINT"] = "http://127.0.0.1:9/"  # no program listens there
         with starting.or_skip(restate.server(**settings)) as server:
             given = {"http_11": cls.http_11, "sealed": cls.sealed}
             yield {"ingress": server.ingress, "admin": server.admin, **given}
@@ -131,6 +135,7 @@ class TestRestateSealed(Restate):
     """With a codec of the program's own: sizes are right, and nothing can be read."""
 
     sealed = True
+    traced = True
 
     @classmethod
     def encoded(cls, value: Any) -> int:
@@ -141,6 +146,11 @@ class TestRestateSealed(Restate):
         gathered = [produce(TURN + turn) for turn in range(TURNS)]
         assert consumed[-1]["attributes"]["workflow.payload.bytes"] == self.encoded(gathered)
         assert not any("workflow.payload.largest_path" in span["attributes"] for span in consumed)
+
+    def test_the_steps_of_a_run_are_below_the_server_s_span(self, runs: Runs) -> None:
+        """Each of them would be the root of a trace else."""
+        steps = self.steps(runs, "turns")
+        assert (len(steps), len({span["trace"] for span in steps})) == (2 * TURNS, 1)
 
 
 def _of_service(case: Case) -> Case:

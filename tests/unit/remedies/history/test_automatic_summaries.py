@@ -207,6 +207,7 @@ def test_originals_are_read_by_the_id_of_their_call() -> None:
         assert agent_otel.remedies.get_tool_result("call_0")["error"] == "tool_result_unavailable"
 
 
+@pytest.mark.shows("002.summary_knobs")
 def test_the_target_is_met_although_the_last_turn_is_long() -> None:
     """The newest results become marks as well: they are in the archive, and in the text that was summarised."""
     model = Model()
