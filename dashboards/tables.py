@@ -70,8 +70,12 @@ def table_of(  # noqa: PLR0913 - the ways in which tables differ
         panel = panel.with_target(instant(ref, column.expression).format(PromQueryFormat.TABLE))
         panel = panel.override_by_name(column.title, _column(column, is_sorted=column.title in sort_by))
     for name in keys.values():
-        # The text of an empty table would stand in the place of an empty label.
-        properties = [d.DynamicConfigValue("custom.filterable", True), d.DynamicConfigValue("noValue", _NOTHING)]
+        # The text of an empty table would stand in the place of an empty label, and a name such as 1e9 as a number.
+        properties = [
+            d.DynamicConfigValue("custom.filterable", True),
+            d.DynamicConfigValue("noValue", _NOTHING),
+            d.DynamicConfigValue("unit", "string"),
+        ]
         if given := (links or {}).get(name):
             properties.append(d.DynamicConfigValue("links", [_plain(link) for link in given]))
         if width := (widths or {}).get(name):

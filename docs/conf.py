@@ -22,5 +22,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 html_theme = "furo"
 html_title = project
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 4  # as GitHub makes them
 copybutton_prompt_text = "$ "  # the button copies the commands alone

@@ -133,6 +133,10 @@ def _examine(python: list[str]) -> dict[str, Any]:
     if ended.returncode:
         last = next(iter(reversed(ended.stderr.strip().splitlines())), "no message")
         if "No module named 'agent_otel" in last:
+            if _run([*python, "-c", "import sys; sys.exit(sys.flags.no_site)"], dict(os.environ)).returncode == 1:
+                raise Failure(
+                    f"{shlex.join(python)} has no site-packages, because of -S: agent_otel cannot be imported there"
+                )
             raise Failure(f"agent_otel is not installed for {python[0]}: run {python[0]} -m pip install {source()}")
         raise Failure(f"{python[0]} ended with {ended.returncode}: {last}")
     facts: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])

@@ -12,6 +12,7 @@ import click
 from agent_otel import settings
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
+from agent_otel.settings.kinds import shown
 
 _PREFIX: Final = "AGENT_OTEL_"
 
@@ -47,21 +48,10 @@ def _rows() -> list[dict[str, Any]]:
     rows = []
     for item in fields(settings.Settings):
         value, variable = getattr(now, item.name), item.metadata["variable"]
-        shown = "(secret)" if item.metadata["kind"].is_secret and value else _shown(value)
+        text = "(secret)" if item.metadata["kind"].is_secret and value else shown(value)
         is_set = bool(os.environ.get(variable, "").strip())
-        rows.append({"variable": variable, "value": shown, "set": is_set, "meaning": item.metadata["meaning"]})
+        rows.append({"variable": variable, "value": text, "set": is_set, "meaning": item.metadata["meaning"]})
     return rows
-
-
-def _shown(value: object) -> str:
-    if value is None or value in ("", frozenset()):
-        return "none"
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if not isinstance(value, frozenset):
-        return str(value)
-    # The items of caps are runtime, boundary and bytes.
-    return ", ".join(sorted("{}.{}={}".format(*item) if isinstance(item, tuple) else str(item) for item in value))
 
 
 class _Messages(logging.Handler):

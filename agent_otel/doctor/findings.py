@@ -34,8 +34,8 @@ class Finding:
 
 def findings(facts: Mapping[str, Any]) -> list[Finding]:
     """Return all findings, the worst first, and among equals in the order of their effect."""
-    found = [*_activation(facts), *_settings(facts), *_integrations(facts), *_exports(facts), *_failed(facts)]
-    return in_order(found)
+    parts = (_activation, _settings, _integrations, _remedies, _exports, _multiprocess, _failed)
+    return in_order([finding for part in parts for finding in part(facts)])
 
 
 def in_order(found: list[Finding]) -> list[Finding]:
@@ -48,6 +48,9 @@ def _activation(facts: Mapping[str, Any]) -> Iterator[Finding]:
     value = (switch["value"] or "").strip().lower()
     if switch["active"]:
         yield Finding(OK, "switch", f"on, agent_otel {interpreter['package']} in Python {interpreter['version']}")
+        files = interpreter["startup_files"][:1] or ["the import of agent_otel"]
+        text = f"AGENT_OTEL={switch['value']}; {files[0]} starts it in {interpreter['executable']}"
+        yield Finding(OK, "start-up", text)
     elif not value:
         yield Finding(ERROR, "switch", "agent_otel is off: AGENT_OTEL is not set", "set AGENT_OTEL=1")
     elif value in switch["off"]:
@@ -78,7 +81,7 @@ def _settings(facts: Mapping[str, Any]) -> Iterator[Finding]:
         if message.startswith("AGENT") or " is no setting" in message:
             yield Finding(ERROR, "settings", message)
     for row in _rows(facts, "settings"):
-        yield Finding(OK, "settings", f"{row['variable']}={row['value']}")
+        yield Finding(OK, "settings", f"{row['variable']}={row['value']}, from the environment")
 
 
 def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
@@ -98,6 +101,23 @@ def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
             yield Finding(OK, "integrations", f"{name}: {', '.join(row['wrapped'])}")
         elif facts["switch"]["active"]:
             yield Finding(WARNING, "integrations", f"{name} is installed, and nothing of it could be imported")
+
+
+def _remedies(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    for row in _rows(facts, "remedies"):
+        if row["acts"]:
+            yield Finding(OK, "remedies", f"{row['variables']}: on {', '.join(row['acts'])}")
+        if row["without_effect"]:
+            text = f"{row['variables']}: without effect on {', '.join(row['without_effect'])}"
+            yield Finding(WARNING, "remedies", text, "docs/remedies/where-they-act.md has the list")
+
+
+def _multiprocess(facts: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what is wrong with the folder of prometheus_client's multiprocess mode."""
+    mode = facts["multiprocess"]
+    if facts["switch"]["active"] and mode.get("folder") and not mode["can_write"]:
+        text = f"PROMETHEUS_MULTIPROC_DIR={mode['folder']} is no folder that this process can write to"
+        yield Finding(ERROR, "export", text, "make it, empty, before the first worker starts")
 
 
 def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:

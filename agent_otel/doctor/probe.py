@@ -61,6 +61,8 @@ def collect() -> dict[str, Any]:
         "switch": _switch,
         "settings": _settings,
         "integrations": _integrations,
+        "remedies": _remedies,
+        "multiprocess": _multiprocess,
         "exporters": lambda: _exporters(handler),
         "telemetry": _telemetry,
     }
@@ -103,13 +105,14 @@ def _settings() -> list[dict[str, str]]:
     from dataclasses import fields  # noqa: PLC0415
 
     from agent_otel import settings  # noqa: PLC0415
+    from agent_otel.settings.kinds import shown  # noqa: PLC0415
 
     chosen = settings.current()
     rows = []
     for item in fields(chosen):
         variable = item.metadata["variable"]
         if os.environ.get(variable, "").strip():
-            value = "(secret)" if item.metadata["kind"].is_secret else str(getattr(chosen, item.name))
+            value = "(secret)" if item.metadata["kind"].is_secret else shown(getattr(chosen, item.name))
             rows.append({"variable": variable, "value": value})
     return rows
 
@@ -139,6 +142,57 @@ def _integrations() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def _remedies() -> list[dict[str, Any]]:
+    """Return the remedies that are set, each with the integrations that it can act on and those that it cannot."""
+    from agent_otel import settings  # noqa: PLC0415
+    from agent_otel.settings import checks  # noqa: PLC0415
+
+    rows = []
+    for reader, ability, names in (
+        ("ToolReader", "replace", checks.ON_RESULTS),
+        ("ModelReader", "rewrite", checks.ON_REQUESTS),
+    ):
+        variables = checks.in_use(settings.current(), names)
+        able = _able(reader, ability) if variables else {}
+        acts, not_acts = ([name for name, is_able in able.items() if is_able is wanted] for wanted in (True, False))
+        if able:
+            rows.append({"variables": variables, "acts": acts, "without_effect": not_acts})
+    return rows
+
+
+def _able(reader: str, ability: str) -> dict[str, bool]:
+    """Return the integrations that wrap a function of this kind; true where one of their readers has the ability.
+
+    A layer above a provider's SDK without the ability is left out: its requests pass the SDK.
+    """
+    from agent_otel.integrations.registry.table import INTEGRATIONS  # noqa: PLC0415
+    from agent_otel.telemetry import setup  # noqa: PLC0415
+
+    found: dict[str, bool] = {}
+    wrapped = setup.integrations()
+    candidates = (
+        (entry.name, place.adapter, candidate)
+        for entry in INTEGRATIONS
+        for place in entry.sites
+        for candidate in place.candidates
+    )
+    for name, module, candidate in candidates:
+        if f"{candidate.module}:{candidate.wraps[0].target}" not in wrapped.get(name, ()):
+            continue
+        adapter = importlib.import_module(f"agent_otel.integrations.{module}")
+        readers = [getattr(adapter, wrap.reader) for wrap in candidate.wraps]
+        own = [one for one in readers if type(one).__name__ == reader]
+        is_able = any(getattr(one, ability) is not None for one in own)
+        if is_able or not all(getattr(one, "outermost", False) for one in own):
+            found[name] = found.get(name, False) or is_able
+    return found
+
+
+def _multiprocess() -> dict[str, Any]:
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
+    return {"folder": folder, "can_write": Path(folder).is_dir() and os.access(folder, os.W_OK)}
 
 
 def _import(modules: set[str]) -> None:

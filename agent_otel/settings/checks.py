@@ -134,7 +134,7 @@ def _runtimes(configured: Collection[str]) -> None:
 
 def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
     """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
-    names = _in_use(chosen, remedies)
+    names = in_use(chosen, remedies)
     if not names:
         return
     framework = adapter.rpartition(".")[2]
@@ -149,7 +149,7 @@ def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
     """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
     errors.warn_once(
         "views of conversations at the provider",
-        f"{_in_use(chosen, ON_REQUESTS)}: without effect on earlier turns that the provider keeps "
+        f"{in_use(chosen, ON_REQUESTS)}: without effect on earlier turns that the provider keeps "
         "(previous_response_id, a conversation, cached content); they are in no request.",
     )
 
@@ -169,14 +169,14 @@ def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
     framework = adapter.rpartition(".")[2]
     errors.warn_once(
         f"last request in {adapter}",
-        f"{_in_use(chosen, OF_RUNS)}: calls above the limit are not run, but requests through {framework} cannot be "
+        f"{in_use(chosen, OF_RUNS)}: calls above the limit are not run, but requests through {framework} cannot be "
         "rewritten and keep their tools; the run ends when the model or the framework ends it.",
     )
 
 
 def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], tool: str) -> None:
     """Warn once for a tool that is a generator: its items have gone on before their sum is known."""
-    names = _in_use(chosen, remedies)
+    names = in_use(chosen, remedies)
     if not names:
         return
     errors.warn_once(
@@ -185,7 +185,7 @@ def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], to
     )
 
 
-def _in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:
+def in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:
     """Return the variables of the remedies that are set."""
     found = (item for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name))
     return ", ".join(item.metadata["variable"] for item in found)

@@ -260,3 +260,15 @@ def setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: 
     """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set."""
     metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs}
     return field(default=default, repr=not kind.is_secret, metadata=metadata)
+
+
+def shown(value: object) -> str:
+    """Return the value of a setting as text for a person; the caller leaves out secrets."""
+    if value is None or value in ("", frozenset()):
+        return "none"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if not isinstance(value, frozenset):
+        return str(value)
+    # The items of caps are runtime, boundary and bytes.
+    return ", ".join(sorted("{}.{}={}".format(*item) if isinstance(item, tuple) else str(item) for item in value))

@@ -20,7 +20,7 @@ _SCHEMAS = Path(__file__).resolve().parent / "schema"
 #: The oldest Grafana that the dashboards are for, and a new one.
 OLDEST, NEWEST = "11.0.0", "13.1.1"
 #: Grafana's ids of units that are used; an unknown one is shown as text behind the number.
-UNITS = {"binBps", "bytes", "currencyUSD", "locale", "ops", "percentunit", "s", "short"}
+UNITS = {"binBps", "bytes", "currencyUSD", "locale", "ops", "percentunit", "s", "short", "string"}
 _PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 _TEMPO = {"type": "tempo", "uid": "${traces}"}
 #: What Grafana reads of an annotation of Prometheus and its types do not have.

@@ -111,6 +111,8 @@ def _table(panel: dict[str, Any]) -> Iterator[str]:
             yield f"the heading {title} is cut"
         if given.get("noValue") != "-":
             yield f"a missing {title} has the text of an empty table"
+        if "custom.filterable" in given and given.get("unit") != "string":
+            yield f"a {title} such as 1e9 is shown as a number"
         if "thresholds" in given and _GREY not in given.get("mappings", []):
             yield f"a missing {title} has the colour of a good or a bad one"
     if widths > _NARROW * panel["gridPos"]["w"] / boards.WIDTH:

@@ -120,6 +120,7 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     ),
     "a missing value in the colour of a bad one": lambda board: _leave_out(board, "p95", "mappings"),
     "the text of an empty table in a cell": lambda board: _leave_out(board, "Tool", "noValue"),
+    "a name as a number": lambda board: _leave_out(board, "Tool", "unit"),
     "a wide table": lambda board: _first(board, "table")["gridPos"].update(w=12),
     "an unsorted table": lambda board: _first(board, "table")["options"].update(sortBy=[]),
     "any colour": lambda board: _titled(board, "Follow-ups")["fieldConfig"].update(overrides=[]),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.doctor import observed
+from agent_otel.doctor import findings, observed
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.environments import ROOT
 from tests.servers.otlp import OtlpReceiver
@@ -121,6 +121,30 @@ def test_the_package_is_not_installed(doctor: Callable[..., Ran], environment: C
     assert (1, "", expected) == ran
 
 
+def test_an_interpreter_without_site_packages(
+    doctor: Callable[..., Ran], environment: Callable[[str], Environment]
+) -> None:
+    python = f"{environment('bare').python} -S"
+    expected = f"Error: {python} has no site-packages, because of -S: agent_otel cannot be imported there\n"
+    assert (1, "", expected) == doctor(ON, python=python)
+
+
+def test_a_remedy_that_cannot_act_is_a_warning() -> None:
+    row = {"variables": "AGENT_OTEL_TRIM_RESULTS", "acts": ["openai"], "without_effect": ["example"]}
+    assert [
+        ("ok", "AGENT_OTEL_TRIM_RESULTS: on openai"),
+        ("warning", "AGENT_OTEL_TRIM_RESULTS: without effect on example"),
+    ] == [(finding.level, finding.text) for finding in findings._remedies({"remedies": [row]})]
+
+
+def test_the_folder_of_several_processes_is_not_there(doctor: Callable[..., Ran], tmp_path: Path) -> None:
+    folder = tmp_path / "absent"
+    assert first(doctor({**ON, "PROMETHEUS_MULTIPROC_DIR": str(folder)})) == (
+        f"PROMETHEUS_MULTIPROC_DIR={folder} is no folder that this process can write to: make it, empty, before the "
+        "first worker starts"
+    )
+
+
 def test_there_is_no_such_interpreter(doctor: Callable[..., Ran]) -> None:
     assert doctor(ON, python="/nowhere/python") == (
         1,
@@ -180,12 +204,21 @@ def test_the_port_is_taken(doctor: Callable[..., Ran]) -> None:
 
 def test_what_is_right(doctor: Callable[..., Ran]) -> None:
     with OtlpReceiver() as receiver:
-        ran = doctor({**ON, **receiver.environment("http/protobuf")}, name="langchain")
+        env = {"AGENT_OTEL_RESULT_CEILING_BYTES": "64Ki", "AGENT_OTEL_TRIM_RESULTS": "1"}
+        ran = doctor({**ON, **env, **receiver.environment("http/protobuf")}, name="langchain")
         assert ["agent_otel_doctor"] == [span.name for span in receiver.spans]
         assert [1] == [point.value for point in receiver.latest("agent_otel_doctor")]
     assert (0, "") == (ran.code, ran.err)
     assert f"on, agent_otel 0.1.0 in Python {sys.version_info.major}." in ran.out.splitlines()[0]
     assert any(row[:2] == ["ok", "integrations"] and row[2].startswith("langchain-core ") for row in ran.rows)
+    assert ["ok", "settings", "AGENT_OTEL_RESULT_CEILING_BYTES=65536, from the environment"] in ran.rows
+    assert ["ok", "settings", "AGENT_OTEL_TRIM_RESULTS=on, from the environment"] in ran.rows
+    assert ["ok", "remedies", "AGENT_OTEL_RESULT_CEILING_BYTES: on langchain, openai, langgraph"] in ran.rows
+    # The requests of LangChain pass OpenAI's SDK.
+    assert ["ok", "remedies", "AGENT_OTEL_TRIM_RESULTS: on openai"] in ran.rows
+    (start,) = (row[2] for row in ran.rows if row[:2] == ["ok", "start-up"])
+    assert start.startswith("AGENT_OTEL=1; ")
+    assert "agent_otel_startup.pth starts it in " in start
 
 
 def test_a_secret_is_not_printed(doctor: Callable[..., Ran]) -> None:
