@@ -35,7 +35,7 @@ WIDTH = 100
 TURNS = 8
 VARIABLE = "AGENT_OTEL_CLAIM_CHECK"
 _DIES_IN = 6  # turns until the state of the first run is at its cap, where the commits are large enough
-_CAPS = (32 * 1024, 2 * 1024 * 1024)
+_LEAST_CAP = 32 * 1024
 _CUTS = (1_500, 40_000)
 _NEWEST = 300
 _MOST_LINES, _MOST_BYTES = 6_000, 250_000
@@ -159,8 +159,7 @@ def limits(commits: Sequence[Commit]) -> tuple[int, int]:
     ordered = sorted(commit.bytes for commit in commits)
     cut = min(max(ordered[len(ordered) // 2] // 2, _CUTS[0]), _CUTS[1])
     grown = sum(commit.bytes + min(commit.bytes, cut) for commit in commits[: _DIES_IN - 1])
-    cap = min(max(grown, _CAPS[0]), _CAPS[1])
-    return cut, cap
+    return cut, max(grown, _LEAST_CAP)
 
 
 def run(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.demo.__main__ import Commit, limits
 from tests.system.examples.repositories import commit, empty
 
 DEMO = Path(__file__).resolve().parents[3] / "scripts" / "demo"
@@ -69,6 +70,11 @@ def test_a_repository_with_one_small_commit(tmp_path: Path) -> None:
     assert shown.returncode == 0, shown.stdout + shown.stderr
     before, after = rows(shown.stdout)
     assert {"1 files"} == {row[-1].strip() for row in (*before, *after)}
+
+
+def test_a_commit_that_is_larger_than_any_cap_is_carried_for_five_turns() -> None:
+    """The only commit of a shallow clone has all files; a turn adds these and what the model gets."""
+    assert (40_000, 5 * (4_438_271 + 40_000)) == limits([Commit("6a5c1f2", 4_438_271, 1_494)] * 8)
 
 
 def test_what_is_no_repository_or_has_no_commit_is_an_error(tmp_path: Path) -> None:
