@@ -7,13 +7,14 @@ default actions, so the handler is installed again in each worker.
 CPython forgets in a forked child which signals arrived before the child's first instruction, so that the child would
 survive a SIGTERM that it dies of with the default action. The signals are therefore blocked around each fork.
 
+From CPython 3.13 on, a child that another thread than the main one has forked does not notice that a handler is to run:
+it survives the signal until one of its system calls is interrupted. Such a child gets the default action back; only the
+thread of `watch`, which interrupts its calls, makes the handler useful there.
+
 CPython runs a handler between two instructions of the main thread. A signal that arrives after the last instruction
 before a wait in C is handled only when that wait ends, which it may never do: ``multiprocessing.Pool.terminate`` sends
 one SIGTERM to workers that wait for a lock, and then waits for the workers. In children of ``multiprocessing`` a thread
 therefore interrupts the main thread until the handler runs.
-
-CPython 3.14 may never run the handler of a signal in a child that another thread than the main one has forked. Such a
-child has the default actions back: it dies of the signal, as it would without this module, and flushes nothing.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ if TYPE_CHECKING:
 _SECONDS = 2.0
 _STEP_SECONDS = 0.1
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))  # Windows: no SIGHUP
-_LOSES_SIGNALS = sys.version_info[:2] == (3, 14)  # in children that are forked in a thread
 #: The mask of each thread that forks, as it was before.
 _masks: dict[int, set[int]] = {}
-#: The threads that fork and are not the main thread, by the same key.
-_others: set[int] = set()
 #: Both ends of the pipe to which the interpreter writes the numbers of signals; empty where no thread reads it.
 _pipe: list[int] = []
 #: Not empty once the handler has begun to run.
 _begun: list[int] = []
+#: The thread whose forked children notice that a handler waits.
+_first_main = threading.main_thread().ident
+#: The signals that were handled before the fork that made this process a deaf child.
+_unnoticed: list[int] = []
 
 
 def install() -> None:
@@ -55,7 +57,7 @@ def install() -> None:
 
 def _handle() -> None:
     """Handle each signal that has its default action, if this is the main thread of the main interpreter."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or _is_deaf():
         return
     for number in _SIGNALS:
         if signal.getsignal(number) == signal.SIG_DFL:
@@ -65,12 +67,15 @@ def _handle() -> None:
                 return
 
 
+def _is_deaf() -> bool:
+    """Return whether this main thread would not notice a signal: another thread than the first one has forked it."""
+    return sys.version_info >= (3, 13) and threading.get_ident() != _first_main
+
+
 def _block() -> None:
     """Block the signals that are handled here in the thread that forks, and therefore in the child."""
     handled = [number for number in _SIGNALS if signal.getsignal(number) is _flush_and_die]
     if handled:
-        if threading.current_thread() is not threading.main_thread():
-            _others.add(threading.get_ident())
         # The mask is read first: a handler that the second call runs may raise, and its result be lost.
         _masks[threading.get_ident()] = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         signal.pthread_sigmask(signal.SIG_BLOCK, handled)
@@ -84,17 +89,17 @@ def _unblock() -> None:
             signal.pthread_sigmask(signal.SIG_SETMASK, _masks[thread])
         finally:
             del _masks[thread]
-            _others.discard(thread)
 
 
 def _unblock_in_child() -> None:
     """Restore the mask; a child that a signal has reached dies of it here, because it has nothing to flush yet."""
     mask = _masks.get(threading.get_ident())
     if mask is not None:
-        is_lossy = _LOSES_SIGNALS and threading.get_ident() in _others
-        for number in _SIGNALS if is_lossy else signal.sigpending().intersection(_SIGNALS).difference(mask):
-            if signal.getsignal(number) is _flush_and_die:
+        arrived = signal.sigpending().difference(mask)
+        for number in _SIGNALS:
+            if (number in arrived or _is_deaf()) and signal.getsignal(number) is _flush_and_die:
                 signal.signal(number, signal.SIG_DFL)
+                _unnoticed.append(number)
     if _pipe:  # the parent's thread reads it
         signal.set_wakeup_fd(-1)
         for end in _pipe:
@@ -102,7 +107,6 @@ def _unblock_in_child() -> None:
         _pipe.clear()
     _unblock()
     _masks.clear()  # threads that were forking in the parent
-    _others.clear()
 
 
 def watch() -> None:
@@ -113,7 +117,7 @@ def watch() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or _pipe or "trio" in sys.modules or os.name == "nt":
         return
-    if all(signal.getsignal(number) is not _flush_and_die for number in _SIGNALS):
+    if not _unnoticed and all(signal.getsignal(number) is not _flush_and_die for number in _SIGNALS):
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -126,6 +130,10 @@ def watch() -> None:
     _pipe.extend((reader, writer))
     arguments = (reader, threading.get_ident())
     threading.Thread(target=_interrupt, args=arguments, name="agent_otel-signals", daemon=True).start()
+    for number in _unnoticed:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, _flush_and_die)
+    _unnoticed.clear()
 
 
 def _interrupt(reader: int, main: int) -> None:

@@ -63,6 +63,38 @@ thread.join()
 
 
 @pytest.mark.parametrize("name", _ENVIRONMENTS)
+def test_a_child_of_a_thread_dies_of_a_signal_amid_its_work(
+    environment: Callable[[str], Environment], name: str
+) -> None:
+    """From CPython 3.13 on, handlers are not run in such a child until one of its system calls is interrupted."""
+    code = """
+import os, signal, threading
+import agent_otel
+
+def fork_and_end():
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writer, b"x")
+        for _ in range(100_000_000):
+            pass
+        os._exit(0)
+    os.read(reader, 1)
+    os.kill(child, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+fork_and_end()
+thread = threading.Thread(target=fork_and_end)
+thread.start()
+thread.join()
+print(callable(signal.getsignal(signal.SIGTERM)))
+"""
+    child = environment(name).run(code, env=_SETTING, options=("-W", "ignore"), check=True)
+
+    assert ["-15", "-15", "True"] == child.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", _ENVIRONMENTS)
 def test_masks_are_left_as_they_were(environment: Callable[[str], Environment], name: str) -> None:
     code = f"""{_FORKS}
 mine = {{signal.SIGTERM, signal.SIGUSR1}}
