@@ -7,12 +7,18 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import environments, interpreters
 from tests.environments import Environment
 from tests.interpreters import UnavailableError
 
 os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers a width, which tables of the command line follow
+
+# How long an example takes is the machine's business; hypothesis has a profile of its own where CI is set.
+settings.register_profile("machine", deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+if os.environ.get("CI") != "true":
+    settings.load_profile("machine")
 
 
 @pytest.fixture(scope="session")
@@ -58,8 +64,13 @@ _FIRST = (
     *("tests/contract/model_sdks/test_openai.py", "tests/contract/runtimes/test_celery.py"),
 )
 
-#: What takes longest follows, so that nothing waits for it alone in the end.
-_LONG = ("tests/system/bundle/", "tests/contract/runtimes/test_prefect.py", "tests/contract/runtimes/test_temporal.py")
+#: The files that take longest follow, so that no worker is left with one of them in the end.
+_LONG = (
+    *("tests/system/answers/", "tests/system/bundle/", "tests/system/false_alarms/"),
+    *("tests/system/processes/test_children.py", "tests/system/processes/test_ends.py"),
+    *("tests/system/monitoring/test_rules.py", "tests/system/monitoring/test_end_to_end.py"),
+    *("tests/contract/runtimes/test_prefect.py", "tests/contract/runtimes/test_temporal.py"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

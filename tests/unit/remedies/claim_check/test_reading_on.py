@@ -175,15 +175,16 @@ def test_the_event_loop_goes_on(store: Counting, asked: dict[str, str]) -> None:
     rows = ",\n".join(f'{{"id": {number}, "body": "{"x" * 50}"}}' for number in range(100_000))
 
     async def main(ref: str) -> tuple[float, float]:
+        """Return what the loop's thread computed at a stretch, at most, and what all threads computed."""
         reading = asyncio.ensure_future(agent_otel.remedies.aget_tool_result(ref, **asked))
-        begun = before = time.perf_counter()
+        begun, before = time.process_time(), time.thread_time()
         longest = 0.0
         while not reading.done():
             await asyncio.sleep(0)
-            now = time.perf_counter()
+            now = time.thread_time()
             longest, before = max(longest, now - before), now
         assert "99999" in reading.result().get("content", "99999")
-        return longest, before - begun
+        return longest, time.process_time() - begun
 
     with agent_otel.execution("run-1"):
         longest, whole = asyncio.run(main(stored(f'{{"items": [{rows}]}}')))
