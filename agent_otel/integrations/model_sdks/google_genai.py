@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 
     from agent_otel.core.usage import Usage
 
-_REQUESTS = (
-    Wrap("BaseApiClient.request", "request"),
-    Wrap("BaseApiClient.async_request", "request"),
-    Wrap("BaseApiClient.request_streamed", "request"),
-    Wrap("BaseApiClient.async_request_streamed", "request"),
-)
-
 ENTRY = Integration(
     "google-genai",
     distribution="google-genai",
@@ -39,10 +32,14 @@ ENTRY = Integration(
     tested="1.20, 2.34 and 3.4",
     packages=("google.genai",),
     sites=(
-        Site(
-            Candidate("google.genai._api_client", *_REQUESTS, Wrap("retry_args", "retries")),
-            Candidate("google.genai._api_client", *_REQUESTS),  # the oldest do not retry
+        Candidate(
+            "google.genai._api_client",
+            Wrap("BaseApiClient.request", "request"),
+            Wrap("BaseApiClient.async_request", "request"),
+            Wrap("BaseApiClient.request_streamed", "request"),
+            Wrap("BaseApiClient.async_request_streamed", "request"),
         ),
+        Site(Candidate("google.genai._api_client", Wrap("retry_args", "retries")), minimum="1.36"),
         # Automatic function calling.
         Site(
             Candidate(

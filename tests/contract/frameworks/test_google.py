@@ -47,7 +47,9 @@ class TestGoogle(Delivery):
     agent = "google_client"
     environment = "google-genai"
     server: ClassVar[type[GeminiServer]] = GeminiServer
-    integrations: ClassVar = {"google-genai": ["google.genai._api_client:BaseApiClient.request"]}
+    integrations: ClassVar = {
+        "google-genai": ["google.genai._api_client:BaseApiClient.request", "google.genai._api_client:retry_args"]
+    }
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
     knows_ids = False
     knows_names = True
@@ -109,9 +111,10 @@ class TestGoogle2(TestGoogle):
 
 
 class TestGoogleOldest(TestGoogle):
-    """google-genai 1.20."""
+    """google-genai 1.20, which has no retries."""
 
     environment = "google-genai-1.20"
+    integrations: ClassVar = {"google-genai": ["google.genai._api_client:BaseApiClient.request"]}
 
 
 class TestFunctions(Delivery):
