@@ -91,7 +91,7 @@ def test_the_doctor(environ: dict[str, str], tmp_path: Path) -> None:
     examine, without_site, watch, process = (command for block in BLOCKS for command in block if "doctor" in command)
     environ = {**environ, "AGENT_OTEL": "1"}
     assert "on, agent_otel 0.1.0 in Python" in _shell([examine], tmp_path, environ)
-    assert "agent_otel is not installed for python3" in _shell([f"! {without_site} 2>&1"], tmp_path, environ)
+    assert "python3 -S has no site-packages, because of -S" in _shell([f"! {without_site} 2>&1"], tmp_path, environ)
     assert "1 tool calls, 0 payloads, 0 internal errors" in _shell([watch], tmp_path, environ)
     assert str(os.getpid()) in _shell([f"! {process.replace('4711', str(os.getpid()))} 2>&1"], tmp_path, environ)
 
