@@ -299,7 +299,7 @@ LIES: dict[str, Callable[[Lying, str, bytes], bytes]] = {
     "nothing": lambda *_: b"",
     "less": lambda _, __, stored: stored[:-1],
     "zeros": lambda _, __, stored: stored[:1024] + b"\0" * (len(stored) - 1024),
-    "one byte": lambda _, __, stored: stored[:1500] + b"x" + stored[1501:],
+    "one byte": lambda _, __, stored: stored[:1500] + bytes([stored[1500] ^ 1]) + stored[1501:],  # never the same one
     "another owner": lambda _, __, stored: stored.replace(b'"owner":"run-1"', b'"owner":"run-2"'),
     "another encoding": lambda _, __, stored: stored.replace(b'"encoding":"utf-8"', b'"encoding":"utf-7"'),
 }
