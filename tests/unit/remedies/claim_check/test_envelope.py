@@ -332,7 +332,7 @@ def test_a_part_is_checked_by_itself(envelopes: Envelopes) -> None:
     envelopes.check_header(_KEY, header, block, digests)
     assert data[CHUNK_BYTES : 3 * CHUNK_BYTES] == envelopes.opened(header, block, digests, 1, part)
 
-    for first, other in ((0, part), (2, part), (1, part[:-1]), (1, b"x" + part[1:]), (4, part)):
+    for first, other in ((0, part), (2, part), (1, part[:-1]), (1, bytes([part[0] ^ 1]) + part[1:]), (4, part)):
         with pytest.raises(CorruptError, match=r"a part of it has another digest|it cannot be decrypted"):
             envelopes.opened(header, block, digests, first, other)
     with pytest.raises(CorruptError, match="its header is not of our making"):
