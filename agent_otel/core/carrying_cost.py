@@ -6,47 +6,54 @@ written to it follow them. So a part at the beginning is cheaper than one of the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
 from agent_otel.core.models import models
 from agent_otel.core.offered_tools import tool_sets
-from agent_otel.core.request_shares import divided
+from agent_otel.core.request_shares import portions
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from agent_otel.core.execution_tokens import Tokens
     from agent_otel.core.models import ModelFacts, Rates
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.shares import Shares
     from agent_otel.core.usage import Usage
+    from agent_otel.telemetry.model_metrics import ModelSeries, RemedySeries
     from agent_otel.telemetry.setup import Telemetry
 
-Key = tuple[str, str]
-#: Tokens by remedy: true with those that the request lacks, false with those that it would lack if the remedy were on.
-Remedied = list[tuple[bool, dict[str, int]]]
+    Key = tuple[str, str]
+    #: Tokens by remedy.
+    Remedied = list[tuple[RemedySeries, int]]
+
+_TOOLS: Final = (semconv.TOOLS, "")
 
 
 def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: Usage) -> None:
     """Divide the tokens of a request, and their price as soon as it is known; the parts sum up to the total."""
-    shares = divided(max(usage.input - usage.media, 0), sent.shares.bytes)
+    sizes = sent.shares.bytes
+    keys, text_tokens = list(sizes), max(usage.input - usage.media, 0)
+    tokens = portions(text_tokens, list(sizes.values()))
     if sent.tools is not None:
-        _offered(out, sent, shares.get((semconv.TOOLS, ""), 0))
+        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in sizes else 0)
     if usage.media:
-        shares[semconv.MEDIA, ""] = usage.media
-    rest = usage.input - sum(shares.values())
+        keys.append((semconv.MEDIA, ""))
+        tokens.append(usage.input - text_tokens)
+    rest = usage.input - sum(tokens)
     if rest:  # the request holds nothing that was read as text
-        shares[semconv.OTHER, ""] = rest
-    out.models.tokens(sent.model, shares)
-    remedied = [
-        (is_on, tokens)
-        for is_on, sizes in ((True, sent.removed), (False, sent.savable()))
-        if sizes and (tokens := _tokens(sent, usage, sizes))
-    ]
-    for is_on, tokens in remedied:
-        out.models.remedied(tokens, is_on=is_on)
-    models.when_known(sent.model, _pay, out, sent, totals, usage, shares, remedied)
+        keys.append((semconv.OTHER, ""))
+        tokens.append(rest)
+    series = out.models.series(sent.model)
+    series.tokens.add(keys, tokens)
+    remedied: Remedied = []
+    for is_on, less_by_remedy in ((True, sent.removed), (False, sent.savable())):
+        for strategy, less in less_by_remedy.items():
+            if less:  # at the request's own bytes of a token
+                remedy, count = out.models.remedy(strategy, is_on=is_on), round(less * text_tokens / max(sent.bytes, 1))
+                remedy.tokens.record(count)
+                remedied.append((remedy, count))
+    models.when_known(sent.model, _pay, sent.shares, totals, usage, series, keys, tokens, remedied)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -65,21 +72,16 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int) -> None:
         if tools.uncalled and tools.bytes:
             uncalled_bytes = sum(tools.sizes[name] for name in tools.uncalled)
             attributes[semconv.CONTEXT_UNCALLED_TOKENS] = tokens * uncalled_bytes // tools.bytes
-        sent.span.set_attributes(attributes)
-
-
-def _tokens(sent: SentRequest, usage: Usage, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Return the tokens of so many bytes by remedy, at the request's own bytes of a token."""
-    ratio = max(usage.input - usage.media, 0) / max(sent.bytes, 1)
-    return {strategy: round(less * ratio) for strategy, less in sizes.items() if less}
+        put_on_any(sent.span, attributes)
 
 
 def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    sent: SentRequest,
+    shares: Shares,
     totals: Tokens | None,
     usage: Usage,
-    shares: dict[Key, int],
+    series: ModelSeries,
+    keys: list[Key],
+    tokens: list[int],
     remedied: Remedied,
     facts: ModelFacts,
 ) -> None:
@@ -91,36 +93,35 @@ def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
         return
     mean = cost.input / usage.input
     if usage.cached or usage.written or usage.audio:
-        costs = by_part(sent.shares, shares, usage, rates, cost.input)
+        costs = by_part(shares, tokens, usage, rates, cost.input)
     else:
-        costs = {key: mean * tokens for key, tokens in shares.items()}
-    out.models.costs(sent.model, costs)
-    for is_on, tokens in remedied:
-        out.models.remedied_cost({strategy: count * mean for strategy, count in tokens.items()}, is_on=is_on)
+        costs = [mean * count for count in tokens]
+    series.costs.add(keys, costs)
+    for remedy, count in remedied:
+        remedy.pay(count * mean)
 
 
-def by_part(shares: Shares, tokens: dict[Key, int], usage: Usage, rates: Rates, total: float) -> dict[Key, float]:
+def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total: float) -> list[float]:
     """Return the price of each part of a request; they sum up to the total.
 
-    ``tokens`` are those of the parts; what is no text, such as images, pays what is left of the total.
+    ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
+    pays what is left of the total.
     """
-    found = shares.bytes
-    others = [key for key in tokens if key not in found]
-    of_others = sum([tokens[key] for key in others])
-    whole, of_text = sum(found.values()), max(usage.input - of_others, 0)
-    if not (whole and of_text):
-        return {key: total * part / usage.input for key, part in tokens.items()}
+    sizes = shares.bytes.values()
+    others = tokens[len(sizes) :]
+    of_others = sum(others)
+    whole, of_text = sum(sizes), usage.input - of_others
+    if not (whole and of_text > 0):
+        return [total * count / usage.input for count in tokens]
     bytes_of_token = whole / of_text
-    uncached = plain = shares.behind(min(usage.cached, of_text) * bytes_of_token)
-    if usage.written:
-        plain = shares.behind(min(usage.cached + usage.written, of_text) * bytes_of_token)
     rate = rates.cached / bytes_of_token
-    costs = {key: part_bytes * rate for key, part_bytes in found.items()}
-    for late, more in ((uncached, rates.written - rates.cached), (plain, rates.input - rates.written)):
-        rate = more / bytes_of_token
-        for key, part_bytes in late.items():
-            costs[key] += part_bytes * rate
-    if of_others:
-        left = max(total - sum(costs.values()), 0.0)
-        costs |= {key: left * tokens[key] / of_others for key in others}
+    costs = [size * rate for size in sizes]
+    rate = (rates.written - rates.cached if usage.written else rates.input - rates.cached) / bytes_of_token
+    shares.add_behind(costs, whole - usage.cached * bytes_of_token, rate)
+    if usage.written:
+        rate = (rates.input - rates.written) / bytes_of_token
+        shares.add_behind(costs, whole - (usage.cached + usage.written) * bytes_of_token, rate)
+    if others:
+        left = max(total - sum(costs), 0.0)
+        costs += [left * count / of_others for count in others]
     return costs

@@ -6,11 +6,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.core.execution_state import context_attributes
+from agent_otel.core.execution_state import ContextUse
 from agent_otel.core.models import models
 from agent_otel.core.plain import fields, text
-from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
+from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
     from agent_otel.core.models import ModelFacts
@@ -35,7 +36,7 @@ def used(out: Telemetry, sent: SentRequest, tokens: int, *, is_estimated: bool) 
     sizes: list[int] = []
     if sent.conversation is not None:
         # A new list, because another thread may read the one before.
-        sizes = [*sent.conversation.token_sizes, tokens][-LOOK_BACK:]
+        sizes = [*sent.conversation.token_sizes[1 - LOOK_BACK :], tokens]
         sent.conversation.token_sizes = sizes
     models.when_known(sent.model, _record, out, sent, tokens, sizes, is_estimated)
 
@@ -48,26 +49,26 @@ def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
     is_estimated: bool,  # noqa: FBT001 - passed on with the others
     facts: ModelFacts,
 ) -> None:
-    window, turns = facts.window, None
+    window, execution = facts.window, sent.execution
     if window is not None:
         out.models.series(sent.model).used(tokens / window, out.settings.payload_near_ratio)
-        turns = turns_to_cap(sizes, window)
-    if sent.execution is not None:
-        sent.execution.context = (tokens, window, turns)
-        sent.execution.context_bytes = 0 if window is None else sent.bytes
-        sent.execution.handed_to_model_bytes = 0
+    use = ContextUse(tokens, window, sizes)
+    if execution is not None:
+        execution.context = use
+        execution.context_bytes = 0 if window is None else sent.bytes
+        execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    attributes: dict[str, Any] = {**context_attributes(tokens, window, turns)}
+    attributes: dict[str, Any] = use.attributes().copy()
     if is_estimated:
         attributes[semconv.CONTEXT_ESTIMATED] = True
-    largest, tool = sent.shares.largest_part(), sent.shares.largest_tool()
-    if largest is not None:
+    largest, tool = sent.shares.largest()
+    if largest:
         attributes[semconv.CONTEXT_LARGEST_PART] = largest
     if tool is not None:
         attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool[0])
         attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = tool[1]
-    sent.span.set_attributes(attributes)
+    put_on_any(sent.span, attributes)
 
 
 def rejected(out: Telemetry, sent: SentRequest) -> None:

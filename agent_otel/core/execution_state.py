@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from agent_otel import semconv
 from agent_otel.core.shares import NO_SHARES
+from agent_otel.measure.forecast import turns_to_cap
 
 if TYPE_CHECKING:
     from collections import deque
+    from collections.abc import Sequence
 
     from opentelemetry.trace import SpanContext
 
@@ -177,6 +179,34 @@ class LastRequest(NamedTuple):
     model: str | None
 
 
+class ContextUse:
+    """Tokens of a model request, the window of its model, and the tokens of its conversation's latest requests.
+
+    The forecast is made when a span first shows it.
+    """
+
+    __slots__ = ("_shown", "_sizes", "tokens", "window")
+
+    def __init__(self, tokens: int, window: int | None, sizes: Sequence[int] = ()) -> None:
+        self.tokens = tokens
+        self.window = window
+        self._sizes = sizes
+        self._shown: dict[str, int] | None = None
+
+    def attributes(self) -> dict[str, int]:
+        """Return span attributes of the use of a context window."""
+        found = self._shown
+        if found is None:
+            found = {semconv.CONTEXT_TOKENS: self.tokens}
+            if self.window is not None:
+                found[semconv.CONTEXT_WINDOW] = self.window
+                turns = turns_to_cap(self._sizes, self.window)
+                if turns is not None:
+                    found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
+            self._shown = found
+        return found
+
+
 class Unsettled(Protocol):
     """A response that is the final answer if its execution ends without a further call."""
 
@@ -278,8 +308,8 @@ class ExecutionState(Totals):
         self.forgotten = False
         #: Bytes, cap and turns left of the payload nearest to its cap.
         self.carries: tuple[int, int | None, int | None] | None = None
-        #: Tokens, window and turns left of the last model request.
-        self.context: tuple[int, int | None, int | None] | None = None
+        #: The context window at the last model request.
+        self.context: ContextUse | None = None
         #: Bytes of the last model request, 0 without a known window, and of the results handed on since.
         self.context_bytes = 0
         self.handed_to_model_bytes = 0
@@ -343,15 +373,5 @@ def state_attributes(state: ExecutionState) -> dict[str, int | float]:
             if turns_left is not None:
                 found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
     if state.context is not None:
-        found.update(context_attributes(*state.context))
-    return found
-
-
-def context_attributes(tokens: int, window: int | None, turns: int | None) -> dict[str, int]:
-    """Return span attributes of the use of a context window."""
-    found = {semconv.CONTEXT_TOKENS: tokens}
-    if window is not None:
-        found[semconv.CONTEXT_WINDOW] = window
-    if turns is not None:
-        found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
+        found.update(state.context.attributes())
     return found

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from concurrent import futures
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -46,7 +47,8 @@ class Cost(NamedTuple):
     output: float
 
 
-class Rates(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rates:
     """US dollars for a token that is input, read from the cache, written to it, and output.
 
     ``audio`` and ``spoken`` are those for audio in a request and in its response, None where they cost what text does.
@@ -61,13 +63,14 @@ class Rates(NamedTuple):
 
     def cost(self, usage: Usage) -> Cost:
         """Return the cost of a request."""
-        rest = usage.input - usage.cached - usage.written
-        read = rest * self.input + usage.cached * self.cached + usage.written * self.written
-        wrote = usage.output * self.output
-        if usage.audio and self.audio is not None:
-            read += max(min(usage.audio, rest), 0) * (self.audio - self.input)
-        if usage.spoken and self.spoken is not None:
-            wrote += min(usage.spoken, usage.output) * (self.spoken - self.output)
+        total, cached, output, _, _, written, audio, spoken = usage
+        rest = total - cached - written
+        read = rest * self.input + cached * self.cached + written * self.written
+        wrote = output * self.output
+        if audio and self.audio is not None:
+            read += max(min(audio, rest), 0) * (self.audio - self.input)
+        if spoken and self.spoken is not None:
+            wrote += min(spoken, output) * (self.spoken - self.output)
         return Cost(max(read, 0.0), wrote)
 
 
@@ -93,7 +96,12 @@ class ModelFacts(NamedTuple):
         for each in self.tiers[1:]:
             if usage.input > each[0]:
                 tier = each
-        return Rates(*tier[1:])
+        return _rates(tier)
+
+
+@functools.lru_cache(maxsize=_MOST_MODELS)
+def _rates(tier: tuple[float, ...]) -> Rates:
+    return Rates(*tier[1:])
 
 
 UNKNOWN: Final = ModelFacts()

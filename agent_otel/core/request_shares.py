@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel import semconv, settings
 from agent_otel.core.request_parts import texts
-from agent_otel.core.shares import Shares, Texts
+from agent_otel.core.shares import HEADS, Shares, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -52,8 +52,10 @@ def add(
                 removed[remedy] = removed.get(remedy, 0) + less
         key = part, tool
         found[key] = found.get(key, 0) + size
-        sizes.append(size)
-        keys.append(places.setdefault(key, len(places)))
+        place = places.setdefault(key, len(places))
+        if part not in HEADS:
+            sizes.append(size)
+            keys.append(place)
     order = before.order.then(sizes, keys) if sizes else before.order
     new_parts = sized[before.parts :]
     savable = before.savable.then(new_parts, settings.current())
@@ -77,12 +79,18 @@ def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
 
 
 def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Divide tokens in proportion to bytes; the parts sum up to the total."""
-    whole = sum(shares.values())
-    found, bytes_so_far, tokens_so_far = {}, 0, 0
-    for key, size in shares.items():
-        bytes_so_far += size
-        until = total * bytes_so_far // whole if whole else 0
-        found[key] = until - tokens_so_far
-        tokens_so_far = until
+    """Divide tokens in proportion to bytes, by key; the parts sum up to the total."""
+    return dict(zip(shares, portions(total, list(shares.values())), strict=True))
+
+
+def portions(total: int, sizes: Sequence[int]) -> list[int]:
+    """Divide a total in proportion to sizes, in their order; the portions sum up to it, unless all sizes are 0."""
+    whole = sum(sizes) or 1
+    found = []
+    end = before = 0
+    for size in sizes:
+        end += size
+        until = total * end // whole
+        found.append(until - before)
+        before = until
     return found

@@ -159,10 +159,11 @@ def _context_bytes(execution: ExecutionState) -> int | None:
 
     Bytes and tokens of the last model request give the bytes of a token.
     """
-    tokens, window, _ = execution.context or (0, None, None)
-    if window is None or not tokens:
+    context = execution.context
+    if context is None or context.window is None or not context.tokens:
         return None
-    left_bytes = (window - tokens) * execution.context_bytes / tokens - execution.handed_to_model_bytes
+    left_tokens = context.window - context.tokens
+    left_bytes = left_tokens * execution.context_bytes / context.tokens - execution.handed_to_model_bytes
     return max(0, int(left_bytes * _CONTEXT_SHARE))
 
 

@@ -11,13 +11,13 @@ from agent_otel.core.savable import NO_SAVABLE, Savable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: Parts that providers put before all messages, the first one first.
-_HEADS = (semconv.TOOLS, semconv.SYSTEM)
+#: Parts that providers put before all messages, the first one last.
+HEADS = (semconv.SYSTEM, semconv.TOOLS)
 _MOST_BYTES = 2**32 - 1
 
 
 class Order(NamedTuple):
-    """The parts of a request in order: the bytes of each, and the place of its part and tool in `Shares.bytes`."""
+    """The parts of a request's messages in order: bytes, and the place of the part and tool in `Shares.bytes`."""
 
     sizes: array[int]
     keys: array[int]
@@ -55,42 +55,36 @@ class Shares(NamedTuple):
     texts: Texts = NO_TEXTS
     savable: Savable = NO_SAVABLE
 
-    def largest_part(self) -> str | None:
-        """Return the part with most bytes."""
+    def largest(self) -> tuple[str | None, tuple[str, int] | None]:
+        """Return the part with most bytes, and the tool whose results have most bytes, with these."""
         sums: dict[str, int] = {}
-        for (part, _), part_bytes in self.bytes.items():
-            sums[part] = sums.get(part, 0) + part_bytes
-        return max(sums, key=sums.__getitem__, default=None)
+        largest, tool_bytes = "", 0
+        for (part, tool), size in self.bytes.items():
+            sums[part] = sums.get(part, 0) + size
+            if size > tool_bytes and tool and part == semconv.TOOL_RESULTS:
+                largest, tool_bytes = tool, size
+        return max(sums, key=sums.__getitem__, default=None), (largest, tool_bytes) if largest else None
 
-    def largest_tool(self) -> tuple[str, int] | None:
-        """Return the tool whose results have most bytes, and these."""
-        tools = ((size, tool) for (part, tool), size in self.bytes.items() if part == semconv.TOOL_RESULTS and tool)
-        size, tool = max(tools, default=(0, ""))
-        return (tool, size) if tool else None
+    def add_behind(self, amounts: list[float], left: float, rate: float) -> None:
+        """Add the last bytes of the request, so many as are ``left``, at a rate to the amounts of its parts and tools.
 
-    def behind(self, prefix_bytes: float) -> dict[tuple[str, str], float]:
-        """Return the bytes by part and tool that stand behind the first bytes of the request.
-
-        A request begins with the definitions of tools and the system prompt, wherever the SDK has them.
+        A request begins with the definitions of tools and the system prompt, wherever the SDK has them. The amounts are
+        in the places of parts and tools in `bytes`.
         """
-        left = sum(self.bytes.values()) - prefix_bytes
-        found: dict[tuple[str, str], float] = {}
-        names = list(self.bytes)
-        sizes, keys = self.order
-        for size, at in zip(reversed(sizes), reversed(keys), strict=True):
-            if left <= 0:
-                return found
-            key = names[at]
-            if key[0] not in _HEADS:
-                taken = min(left, size)
-                found[key] = found.get(key, 0) + taken
-                left -= taken
-        for head in reversed(_HEADS):
-            for key in names:
-                if key[0] == head and left > 0:
-                    found[key] = min(self.bytes[key], left)
-                    left -= found[key]
-        return found
+        if left <= 0:
+            return
+        sizes, places = self.order
+        for size, at in zip(reversed(sizes), reversed(places), strict=True):
+            if size >= left:
+                amounts[at] += left * rate
+                return
+            amounts[at] += size * rate
+            left -= size
+        for head in HEADS:
+            for at, (key, size) in enumerate(self.bytes.items()):
+                if key[0] == head:
+                    amounts[at] += min(size, left) * rate
+                    left -= min(size, left)
 
 
 NO_SHARES = Shares(0, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from operator import sub
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ def turns_to_cap(sizes: Sequence[int], cap_bytes: int) -> int | None:
     that do not accumulate: they stay the same, have nothing to do with each other, or are those of a payload that is
     compacted again and again. 0 if the next turn goes over the cap or the last one did.
     """
-    recent = sizes[-LOOK_BACK:]
-    growths = _growths(recent)
+    growths = _growths(sizes[-LOOK_BACK:] if len(sizes) > LOOK_BACK else sizes)
     if not growths:
         return None
-    left = max(0, cap_bytes - recent[-1])
-    with_burst = left // max(growths) + 1 if left else 0
+    left = cap_bytes - sizes[-1]
+    if left <= 0:
+        left = with_burst = 0
+    else:
+        with_burst = left // max(growths) + 1
     last = growths[-_RECENT:]
     brought = sum(last)
     return min(with_burst, left * len(last) // brought) if brought > 0 else with_burst
@@ -44,8 +46,9 @@ def _growths(sizes: Sequence[int]) -> list[int]:
     if count < _FEWEST or (sizes[-1] - min(sizes)) * 16 <= sizes[-1]:
         return []
     slack = -(sizes[-1] // 64)  # an id or a time in it may differ in length
-    growths = [after - before for before, after in pairwise(sizes)]
-    falls = len([by for by in growths if by < slack])
+    growths = list(map(sub, sizes[1:], sizes))
+    least = min(growths)
+    falls = len([by for by in growths if by < slack]) if least < slack else 0
     if falls * _GROWTHS_PER_FALL >= count:
         # A state and another payload may alternate in the same activity.
         both = zip(sizes, sizes[2:], strict=False)
@@ -55,4 +58,4 @@ def _growths(sizes: Sequence[int]) -> list[int]:
         # It was compacted, and may be again when it is as large as it was then.
         return [by for by in growths if by > 0] if sizes[-1] == max(sizes) else []
     alike = _ALIKE.get(count)
-    return growths if alike is None or max(growths) * 4 <= min(growths) * alike else []
+    return growths if alike is None or max(growths) * 4 <= least * alike else []

@@ -10,15 +10,12 @@ from agent_otel.telemetry.costliest import Costly, costliest
 from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.costliest import Ended
     from agent_otel.telemetry.sinks.base import Series
     from agent_otel.telemetry.tool_metrics import Metrics
-
-    #: The series of one metric and model by part and tool.
-    _Parts = dict[tuple[str, str], Series]
 
 
 class Tokens(Protocol):
@@ -46,10 +43,12 @@ class Totals(Protocol):
 class ModelSeries:
     """All series of one model."""
 
-    __slots__ = ("model", "near", "rejected", "utilization")
+    __slots__ = ("costs", "model", "near", "rejected", "tokens", "utilization")
 
     def __init__(self, metrics: Metrics, model: str) -> None:
         self.model = model
+        self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
+        self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
         self.utilization = metrics.series(semconv.CONTEXT_UTILIZATION, (model,))
         self.near = metrics.series(semconv.CONTEXT_NEAR, (model,))
         self.rejected = metrics.series(semconv.CONTEXTS_REJECTED, (model,))
@@ -63,6 +62,61 @@ class ModelSeries:
             self.near.record(1)
 
 
+class PartSeries:
+    """The series of one metric and model by part and tool; those of the last request stay bound."""
+
+    __slots__ = ("_last", "_metric", "_metrics", "_model", "_series")
+
+    def __init__(self, metrics: Metrics, metric: Metric, model: str) -> None:
+        self._metrics = metrics
+        self._metric = metric
+        self._model = model
+        self._series: dict[tuple[str, str], Series] = {}
+        self._last: tuple[list[tuple[str, str]], list[Series]] = [], []
+
+    def add(self, keys: list[tuple[str, str]], amounts: Sequence[float]) -> None:
+        """Add the amounts of a request, by part and tool; the next requests of a conversation have the same ones."""
+        before, series = self._last
+        if keys != before:
+            series = [self._series.get(key) or self._bind(key) for key in keys]
+            self._last = keys, series
+        with recording.held:
+            for one, amount in zip(series, amounts, strict=True):
+                if amount:
+                    one.add(amount)
+
+    def _bind(self, key: tuple[str, str]) -> Series:
+        """Return the series of a part and tool, and keep it; not one of further tools."""
+        part, tool = key
+        name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)
+        found = self._metrics.series(self._metric, (name, self._model, part))
+        if name != semconv.OTHER:
+            self._series[key] = found
+        return found
+
+
+class RemedySeries:
+    """The series of a remedy that is on, or that is off: tokens of requests, and their price."""
+
+    __slots__ = ("_costs", "_is_on", "_metrics", "_names", "tokens")
+
+    def __init__(self, metrics: Metrics, strategy: str, *, is_on: bool) -> None:
+        self._metrics = metrics
+        self._names = (strategy,)
+        self._is_on = is_on
+        self._costs: Series | None = None
+        self.tokens = metrics.series(
+            semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS, self._names
+        )
+
+    def pay(self, cost: float) -> None:
+        """Count US dollars of these tokens."""
+        if self._costs is None:  # models without a price have no series
+            metric = semconv.CONTEXT_SAVED_COST if self._is_on else semconv.CONTEXT_SAVABLE_COST
+            self._costs = self._metrics.series(metric, self._names)
+        self._costs.record(cost)
+
+
 class ModelMetrics:
     """The series of all models, by the names in requests."""
 
@@ -70,8 +124,8 @@ class ModelMetrics:
         self._metrics = metrics
         self._series: dict[str | None, ModelSeries] = {}
         self._resent: dict[str, Series] = {}
-        #: By metric and model.
-        self._parts: dict[tuple[str, str | None], _Parts] = {}
+        #: By strategy, of remedies that are off and on.
+        self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
 
     def resent(self, tools: Mapping[str, int]) -> None:
         """Count the bytes of results, by tool, that a request holds again."""
@@ -79,34 +133,13 @@ class ModelMetrics:
             for tool, again_bytes in tools.items():
                 (self._resent.get(tool) or self._bind_resent(tool)).add(again_bytes)
 
-    def tokens(self, model: str | None, shares: Mapping[tuple[str, str], int]) -> None:
-        """Count the tokens of a request by part and tool."""
-        self._by_part(semconv.CONTEXT_TOKENS_OF, model, shares)
-
-    def costs(self, model: str | None, costs: Mapping[tuple[str, str], float]) -> None:
-        """Count the US dollars of a request by part and tool."""
-        self._by_part(semconv.CONTEXT_COST, model, costs)
-
-    def _by_part(self, metric: Metric, model: str | None, amounts: Mapping[tuple[str, str], float]) -> None:
-        series = self._parts.get((metric.name, model))
-        if series is None:
-            series = self._parts[metric.name, model] = {}
-        with recording.held:
-            for key, amount in amounts.items():
-                if amount:
-                    (series.get(key) or self._bind(series, metric, model, key)).add(amount)
-
-    def remedied(self, tokens: Mapping[str, int], *, is_on: bool) -> None:
-        """Count the tokens by remedy that a request lacks, or would lack with a remedy that is off."""
-        self._by_strategy(semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS, tokens)
-
-    def remedied_cost(self, costs: Mapping[str, float], *, is_on: bool) -> None:
-        """Count the US dollars of these tokens."""
-        self._by_strategy(semconv.CONTEXT_SAVED_COST if is_on else semconv.CONTEXT_SAVABLE_COST, costs)
-
-    def _by_strategy(self, metric: Metric, amounts: Mapping[str, float]) -> None:
-        for strategy, amount in amounts.items():
-            self._metrics.series(metric, (strategy,)).record(amount)
+    def remedy(self, strategy: str, *, is_on: bool) -> RemedySeries:
+        """Return the series of a remedy: of what requests lack with it, or would lack if it were on."""
+        remedies = self._remedies[is_on]
+        found = remedies.get(strategy)
+        if found is None:
+            found = remedies[strategy] = RemedySeries(self._metrics, strategy, is_on=is_on)
+        return found
 
     def prefix_changed(self, part: str) -> None:
         """Count a request whose beginning is not that of the request before, by the first part that changed."""
@@ -147,16 +180,6 @@ class ModelMetrics:
         found = self._metrics.series(semconv.RESULT_RESENT, (name,))
         if name != semconv.OTHER:
             self._resent[tool] = found
-        return found
-
-    def _bind(self, series: _Parts, metric: Metric, model: str | None, key: tuple[str, str]) -> Series:
-        """Return the series of a part and tool, and keep it; not one of further names."""
-        part, tool = key
-        limit = self._metrics.limit
-        names = (limit(semconv.GEN_AI_TOOL_NAME, tool), limit(semconv.REQUEST_MODEL, model), part)
-        found = self._metrics.series(metric, names)
-        if semconv.OTHER not in names[:2]:
-            series[key] = found
         return found
 
     def series(self, model: str | None) -> ModelSeries:

@@ -275,6 +275,14 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
         span.set_attributes(attributes)
 
 
+def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
+    """Set attributes on a recording span that another instrumentation may have opened, with a class of its own."""
+    if type(span).__module__ == _SDK:
+        put(span, attributes)
+    else:
+        span.set_attributes(attributes)
+
+
 def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None) -> Span:
     """Start a span in the current context; a sampler or a processor that reads attributes at the start gets them."""
     if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late

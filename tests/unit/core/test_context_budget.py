@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import semconv
-from agent_otel.core.execution_state import ExecutionState
+from agent_otel.core.execution_state import ContextUse, ExecutionState
 from agent_otel.core.result_budget import budget_of
 from agent_otel.settings import Settings
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def budget(tokens: int, window: int | None, request_bytes: int, *handed: int) -> Budget:
     execution = ExecutionState()
-    execution.context, execution.context_bytes = (tokens, window, None), request_bytes
+    execution.context, execution.context_bytes = ContextUse(tokens, window), request_bytes
     for result_bytes in handed:
         execution.hand_on(result_bytes)
     return budget_of(execution, Settings(), None)

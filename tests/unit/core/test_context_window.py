@@ -9,7 +9,7 @@ import pytest
 from agent_otel.core.carrying_cost import by_part
 from agent_otel.core.context_window import is_rejection
 from agent_otel.core.models import ModelFacts, Rates
-from agent_otel.core.request_shares import divided
+from agent_otel.core.request_shares import divided, portions
 from agent_otel.core.shares import NO_ORDER, Shares
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
@@ -84,8 +84,8 @@ def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:
     shares = Shares(
         4, {("user", ""): 90, ("tool_results", "a"): 60, ("tool_results", "b"): 50, ("tool_arguments", "b"): 70}
     )
-    assert (shares.largest_part(), shares.largest_tool()) == ("tool_results", ("a", 60))
-    assert (Shares(0, {}).largest_part(), Shares(0, {}).largest_tool()) == (None, None)
+    assert shares.largest() == ("tool_results", ("a", 60))
+    assert Shares(0, {}).largest() == (None, None)
 
 
 def test_a_tier_applies_above_its_number_of_tokens() -> None:
@@ -123,7 +123,7 @@ _SYSTEM, _TOOLS, _USER, _ROWS = ("system", ""), ("tools", ""), ("user", ""), ("t
 _ORDERED = Shares(
     5,
     {_SYSTEM: 100, _USER: 150, _TOOLS: 200, _ROWS: 550},
-    NO_ORDER.then([100, 100, 200, 550, 50], [0, 1, 2, 3, 1]),
+    NO_ORDER.then([100, 550, 50], [1, 3, 1]),
 )
 
 
@@ -138,21 +138,24 @@ _ORDERED = Shares(
     ],
 )
 def test_tools_and_the_system_prompt_are_the_beginning(prefix: int, behind: dict[tuple[str, str], int]) -> None:
-    assert _ORDERED.behind(prefix) == behind
+    amounts = [0.0] * 4
+    _ORDERED.add_behind(amounts, 1000 - prefix, 2)
+    assert dict(zip(_ORDERED.bytes, amounts, strict=True)) == {key: 2 * behind.get(key, 0) for key in _ORDERED.bytes}
 
 
 def test_cached_tokens_are_those_of_the_beginning() -> None:
     usage = Usage(2000, cached=800, written=1000)
-    tokens = divided(2000, _ORDERED.bytes)
+    tokens = portions(2000, list(_ORDERED.bytes.values()))
     rates = Rates(input=1.0, cached=0.1, written=1.25, output=4.0)
     found = by_part(_ORDERED, tokens, usage, rates, total=80 + 1250 + 200)
-    assert found == pytest.approx({_TOOLS: 40, _SYSTEM: 20, _USER: 20 + 100, _ROWS: 1250 + 100})
+    by_key = dict(zip(_ORDERED.bytes, found, strict=True))
+    assert by_key == pytest.approx({_TOOLS: 40, _SYSTEM: 20, _USER: 20 + 100, _ROWS: 1250 + 100})
 
 
 def test_what_is_no_text_pays_the_rest() -> None:
     usage = Usage(2500, cached=800, media=500)
-    tokens = {**divided(2000, _ORDERED.bytes), ("media", ""): 500}
+    tokens = [*portions(2000, list(_ORDERED.bytes.values())), 500]
     rates = Rates(input=1.0, cached=0.1, written=1.25, output=4.0)
     found = by_part(_ORDERED, tokens, usage, rates, total=80 + 1700)
-    assert found["media", ""] == pytest.approx(500)
-    assert sum(found.values()) == pytest.approx(1780)
+    assert found[-1] == pytest.approx(500)
+    assert sum(found) == pytest.approx(1780)

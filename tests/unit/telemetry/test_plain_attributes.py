@@ -93,3 +93,26 @@ def test_what_is_not_plain_goes_the_way_of_the_sdk() -> None:
     span.end()
     (ended,) = exporter.get_finished_spans()
     assert ("a", "b") == (ended.attributes or {})["names"]
+
+
+class _Wrapped:
+    """A span with a class of another instrumentation, which has the SDK's own inside."""
+
+    def __init__(self, span: Any) -> None:
+        self._span = span
+        self.told: list[Any] = []
+
+    def set_attributes(self, attributes: Any) -> None:
+        self.told.append(attributes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._span, name)
+
+
+def test_a_span_with_another_class_is_told_itself() -> None:
+    span: Any = TracerProvider().get_tracer("test").start_span("chat")
+    wrapped: Any = _Wrapped(span)
+    spans.put_on_any(wrapped, END)
+    assert (wrapped.told, dict(span.attributes)) == ([END], {})
+    spans.put_on_any(span, END)
+    assert dict(span.attributes) == END
