@@ -16,8 +16,6 @@ from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
 from agent_otel.core import execution_context, payload, payload_cap, step_visit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import ToolCall
     from agent_otel.settings import Settings
@@ -100,24 +98,23 @@ def room_of(execution: ExecutionState | None) -> Room:
 def budget_of(
     execution: ExecutionState | None,
     chosen: Settings,
-    offloads_above: Callable[[], int] | None,
+    offloads_above: int,
     call: ToolCall | None = None,
 ) -> Budget:
     """Return the budget of the result of a call of an execution.
 
-    ``offloads_above`` returns the bytes above which the framework stores the result itself, 0 where it does not.
+    ``offloads_above`` is the bytes above which the framework stores the result itself, 0 where it does not.
     """
     if (
-        offloads_above is None
+        not offloads_above
         and (execution is None or (execution.carries is None and not execution.context_bytes))
         and execution_context.runtime.get() is None
         and (call is None or call.host is None)
     ):
         return _budget_of_process(chosen)
     found = _layers_of_process(chosen)
-    framework_bytes = offloads_above() if offloads_above is not None else 0
-    if framework_bytes:
-        found.append(Budget(framework_bytes, semconv.LAYER_FRAMEWORK))
+    if offloads_above:
+        found.append(Budget(offloads_above, semconv.LAYER_FRAMEWORK))
     if call is not None and call.host is not None:
         host_bytes = _accepted_by(call.host, call.announced or chosen.mcp_result_characters)
         if host_bytes:

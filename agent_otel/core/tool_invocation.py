@@ -33,8 +33,6 @@ from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import large_results
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
@@ -83,8 +81,8 @@ class ToolInvocation:
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
-    #: Returns the bytes above which the framework stores the result itself.
-    offloads_above: Callable[[], int] | None = None
+    #: The bytes above which the framework stores the result itself; 0 where it does not.
+    offloads_above = 0
     probe: tuple[str, str] | None = None
     produced: Size | None = None
     raised = False

@@ -73,8 +73,6 @@ class Visit:
         self.opens_span = opens_span
         if is_outermost:
             record.visit = weakref.ref(self)
-        if reader.offloads_above is not None:
-            record.offloads_above = reader.offloads_above
 
     def take_turn(self) -> None:
         """Wait where the execution has too many parallel calls, before the block or in it."""
@@ -285,13 +283,13 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
         current = _current.get()
         if current is not None and (current := running()) is not None:
             return _enter_within(current, reader, invocation)
-        return _begin(reader, _plain_call(reader.call(invocation)))
+        return _begin(reader, _plain_call(reader.call(invocation)), invocation)
     except Exception:
         errors.report_error("tool_call.enter")
         return None
 
 
-def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
+def _begin(reader: ToolReader, call: ToolCall | None, invocation: Invocation) -> Visit | None:
     """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
     if call is None or (_SUPPRESSING in sys.modules and is_suppressed()):
         return None
@@ -305,6 +303,8 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     if out is None or out.labels is not None:
         out = setup.telemetry()
     record = ToolInvocation(call, out, reader.also_timed_by, reader.awaits)
+    if reader.offloads_above is not None:
+        record.offloads_above = reader.offloads_above(invocation)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
     return Visit(record, reader, is_outermost=True, opens_span=opens_span)
 
@@ -326,11 +326,11 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
         return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in switches.hooked)
     call = _plain_call(reader.call(invocation))
     if call is None or _is_of_another_agent(call, current.call):
-        return _begin(reader, call)
+        return _begin(reader, call, invocation)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
         # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
         return Inside(current, call)
-    return _begin(reader, call)
+    return _begin(reader, call, invocation)
 
 
 def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:

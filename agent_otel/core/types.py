@@ -174,9 +174,9 @@ class ToolReader:
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
     limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``is_alone`` is
     true where only an outer function can be wrapped: remedies act there. ``parameters`` returns the names of a tool's
-    parameters. ``offloads_above`` returns the bytes above which the framework stores results itself. ``inject`` puts
-    arguments into the ``args`` and ``kwargs`` of the invocation, changes no object of the framework, and returns false
-    where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
+    parameters. ``offloads_above`` returns the bytes above which the framework stores a result itself, or 0. ``inject``
+    puts arguments into the ``args`` and ``kwargs`` of the invocation, changes no object of the framework, and returns
+    false where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str
@@ -192,7 +192,7 @@ class ToolReader:
     cause: Callable[[BaseException], BaseException] | None = None
     replace: Callable[[Any, Replacement, Invocation], Any] | None = None
     parameters: Callable[[Invocation], Iterable[str]] | None = None
-    offloads_above: Callable[[], int] | None = None
+    offloads_above: Callable[[Invocation], int] | None = None
     inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
     answer: Callable[[Replacement, Invocation], Any] | None = None
     is_alone: bool = False

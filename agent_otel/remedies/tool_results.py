@@ -8,7 +8,7 @@ from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core.executions import executions
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
-from agent_otel.measure.size import text_bytes
+from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies import backpressure, limits, result_ceiling
 from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.remedies.claim_check import policy
@@ -134,7 +134,7 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
             return value
-        refine(record, read, self._most_bytes(record, reader))
+        refine(record, read, self._most_bytes(record))
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
@@ -153,7 +153,7 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
             return value
-        await arefine(record, read, self._most_bytes(record, reader))
+        await arefine(record, read, self._most_bytes(record))
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
@@ -166,18 +166,18 @@ class Remedies:
 
     def _claimed(self, record: ToolInvocation, reader: ToolReader, read: object) -> Content | None:
         """Return the content to store; None when the result is not stored."""
-        produced = read_size(record)
-        if self._claim_check is None or produced is None or record.name == GET_TOOL_RESULT:
+        size = _size(record, reader)
+        if self._claim_check is None or size is None or record.name == GET_TOOL_RESULT:
             return None
-        return None if produced.bytes <= self._claimed_from(reader) else Content(read, produced.bytes)
+        return None if size.bytes <= self._claimed_from(record) else Content(read, size.bytes)
 
-    def _claimed_from(self, reader: ToolReader) -> int:
+    def _claimed_from(self, record: ToolInvocation) -> int:
         """Return the bytes above which a result is stored."""
-        return max(self._claim_bytes, reader.offloads_above() if reader.offloads_above is not None else 0)
+        return max(self._claim_bytes, record.offloads_above)
 
-    def _most_bytes(self, record: ToolInvocation, reader: ToolReader) -> int:
+    def _most_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes up to which the exact size of a result is read."""
-        claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(reader)
+        claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(record)
         return _MARGIN * max(claimed_from, self._ceiling(record) or 0)
 
     def _ceiling(self, record: ToolInvocation) -> int | None:
@@ -189,7 +189,7 @@ class Remedies:
 
     def _withheld(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Remedied | None:
         """Return the error in place of a result above the ceiling; None when the result is not above it."""
-        limit_bytes, size = self._ceiling(record), read_size(record)
+        limit_bytes, size = self._ceiling(record), _size(record, reader)
         if size is None or limit_bytes is None or size.bytes <= limit_bytes:
             return None
         parameters: Iterable[str] = reader.parameters(invocation) if reader.parameters is not None else ()
@@ -260,6 +260,14 @@ def _retried(chosen: Settings, check: ClaimCheck | None) -> RetriedCalls | None:
 def _dispatches(reader: ToolReader) -> bool:
     """Return True for the function that calls the handler, as far as it can be wrapped."""
     return reader.station == PRODUCED or reader.awaits is None
+
+
+def _size(record: ToolInvocation, reader: ToolReader) -> Size | None:
+    """Return the size of what a remedy acts on: at an outer function alone, what the framework has left of a result."""
+    size = read_size(record)
+    if not reader.is_alone or size is None or record.handed is None or record.handed >= size.bytes:
+        return size
+    return Size(record.handed, exact=True)
 
 
 def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:

@@ -17,6 +17,7 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -119,8 +120,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _build(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
-    arguments = wrapped(*invocation.args, **invocation.kwargs)
-    return {**arguments, **(handler.injected() or {})}
+    return {**wrapped(*invocation.args, **invocation.kwargs), **(handler.injected() or {})}
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -140,6 +140,7 @@ _execute = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=_inject,
+    offloads_above=of_agno,
 )
 
 
@@ -214,8 +215,7 @@ def _enter(invocation: Invocation) -> _Visit | None:
 
 
 def _log(invocation: Invocation) -> None:
-    logged = _logged.get()
-    error = invocation.arg(0, "msg")
+    logged, error = _logged.get(), invocation.arg(0, "msg")
     if logged is not None and issubclass(type(error), BaseException) and not _is_of_a_hook(error):
         logged.append(error)
 

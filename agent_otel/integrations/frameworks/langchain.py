@@ -17,6 +17,7 @@ from agent_otel.core import handler as observer
 from agent_otel.core.plain import fields, identity, is_dict, is_named, is_raised_within, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
+from agent_otel.integrations.frameworks.offloaders import of_deepagents
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -182,11 +183,6 @@ def _parameters_of(tool: Any) -> Iterable[str]:
     return names
 
 
-def _offloads_above() -> int:
-    """Deepagents' middleware writes what is longer than 20,000 tokens of 4 characters into its file system."""
-    return 80_000 if "deepagents" in sys.modules else 0
-
-
 def _handed_back(output: Any) -> ToolResult:
     """Read what the node returns: an error status there means that an exception was converted."""
     reading = read_result(output)
@@ -227,7 +223,6 @@ run = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_parameters,
-    offloads_above=_offloads_above,
     inject=inject,
 )
 tool_node = ToolReader(
@@ -239,7 +234,7 @@ tool_node = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_node_parameters,
-    offloads_above=_offloads_above,
+    offloads_above=of_deepagents,
 )
 
 

@@ -26,6 +26,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.frameworks.offloaders import of_strands
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.strands_sessions import SESSIONS
@@ -143,7 +144,15 @@ run_tool = ToolReader(
     parameters=_parameters,
     inject=_inject,
 )
-stream = ToolReader(HANDED_BACK, _stream_call, _result, run_tool, is_control_flow=_is_control_flow, events=True)
+stream = ToolReader(
+    HANDED_BACK,
+    _stream_call,
+    _result,
+    run_tool,
+    is_control_flow=_is_control_flow,
+    events=True,
+    offloads_above=of_strands,
+)
 
 
 # --- until 1.61 ------------------------------------------------------------------------------------------------------
@@ -181,6 +190,7 @@ stream_alone = ToolReader(
     events=True,
     replace=_replace_alone,
     parameters=_parameters_alone,
+    offloads_above=of_strands,
     is_alone=True,
 )
 

@@ -20,7 +20,7 @@ def budget(tokens: int, window: int | None, request_bytes: int, *handed: int) ->
     execution.context, execution.context_bytes = ContextUse(tokens, window), request_bytes
     for result_bytes in handed:
         execution.hand_on(result_bytes)
-    return budget_of(execution, Settings(), None)
+    return budget_of(execution, Settings(), 0)
 
 
 @pytest.mark.shows("001.weakest_layer")
@@ -40,4 +40,4 @@ def test_nothing_is_left_of_a_full_window() -> None:
 
 def test_without_a_window_it_is_no_layer() -> None:
     assert budget(40_000, None, 120_000) == (16_000, semconv.DEFAULT)
-    assert budget_of(ExecutionState(), Settings(), None) == (16_000, semconv.DEFAULT)
+    assert budget_of(ExecutionState(), Settings(), 0) == (16_000, semconv.DEFAULT)

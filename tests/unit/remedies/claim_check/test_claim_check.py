@@ -315,7 +315,7 @@ def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
         lambda invocation: invocation.instance,
         ToolResult,
         replace=lambda _, found, __: found,
-        offloads_above=lambda: 80_000,
+        offloads_above=lambda _: 80_000,
     )
     with agent_otel.execution("run-offload"):
         for size, is_stored in ((80_000, False), (80_001, True)):
