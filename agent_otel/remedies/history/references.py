@@ -18,10 +18,11 @@ _MOST_PLACES: Final = 16
 
 _MOST_TEXTS: Final = 4096
 _SHORTEST: Final = len("ref=1")
+_CLAIM_STEM: Final = "claim:"
 _STEMS: Final = {
     stem: re.compile(stem + rest)
     for stem, rest in (
-        ("claim:", r"(?://|v\d)"),
+        (_CLAIM_STEM, r"(?://|v\d)"),
         ("ref", r"(?<![a-zA-Z]ref)(?:s|erence)?(?:_?[iI]d)?(?:\\?\"|')?\s{0,2}[:=]"),  # no href, nor prefer
         ("Ref", r"(?:s|erence)?(?:_?[iI][dD])?(?:\\?\"|')?\s{0,2}[:=]"),
         ("REF", r"S?(?:_?ID)?(?:\\?\"|')?\s{0,2}[:=-]"),
@@ -29,6 +30,8 @@ _STEMS: Final = {
         ("ayload", r"_?[iI]d(?:\\?\"|')?\s{0,2}[:=]"),
     )
 }
+_CASES: Final = ("ref", "Ref", "REF")
+_OTHERS: Final = tuple(stem for stem in _STEMS if stem not in (*_CASES, _CLAIM_STEM))
 _KEYS: Final = (
     *("ref", "refid", "refids", "refs", "refno", "refnumber", "reference", "references", "referenceid", "referenceids"),
     *("referenceno", "referencenumber", "artifact", "artifacts", "artifactid", "artifactids", "payloadid"),
@@ -39,7 +42,7 @@ _WRITTEN: Final = {
         rf"{stem}(?<![a-zA-Z]{stem})(?:erence|ERENCE)?[sS]?(?:[_ ]?(?:[iI][dD]s?|IDS|[nN]o|NO|[nN]r|[nN]umber|NUMBER))?"
         r"(?P<is>[^\w\n/]{1,8}|[^\w\n/]{0,4} is )(?P<value>[\w./:#@+~-]{0,100}\d[\w./:#@+~-]{0,100})"
     )
-    for stem in ("ref", "Ref", "REF")
+    for stem in _CASES
 }
 _NEXT: Final = re.compile(r"\\?[\"']?\s{0,9},\s{0,9}\\?[\"']?(?P<value>[\w./:#@+~-]{1,120})")
 _CLAIM: Final = re.compile(r"claim:(?://|v\d{1,3}:)[^\s\"'`<>()\[\]{},;\\]{1,500}")
@@ -115,8 +118,7 @@ def _of_text(text: str, pattern: re.Pattern[str] | None) -> tuple[str, ...]:
 
 
 def _in_text(text: str, pattern: re.Pattern[str] | None) -> Iterator[str]:
-    # A search for a stem costs a tenth of its pattern's search, and most results have no stem.
-    stems = [stem for stem in _STEMS if stem in text]
+    stems = _stems(text)
     hits = {_word(text, hit.start()) for stem in stems for hit in islice(_STEMS[stem].finditer(text), _MOST_HITS)}
     for start in sorted(hits):
         claim = _CLAIM.match(text, start)
@@ -139,8 +141,23 @@ def _in_text(text: str, pattern: re.Pattern[str] | None) -> Iterator[str]:
         yield from _written(text, hit)
     if pattern is not None:
         yield from (hit[0] for hit in islice(pattern.finditer(text), _MOST_HITS) if hit[0])
-    yield from _urls(text)
-    yield from _paths(text)
+    if "/" in text:
+        yield from _urls(text)
+        yield from _paths(text)
+
+
+def _stems(text: str) -> list[str]:
+    """Return the stems that a text has; most have none.
+
+    A search for a stem costs a tenth of its pattern's search, and that for a letter a fortieth of the stem's.
+    """
+    words = (_CLAIM_STEM, *_OTHERS) if "/" in text else _OTHERS  # a claim check's key is a path
+    if "R" not in text:
+        words = ("ref", *words)
+    # To fold an ASCII text costs a third of the search for a stem; any other, ten times as much.
+    elif not text.isascii() or "ref" in text.lower():
+        words = (*_CASES, *words)
+    return [stem for stem in words if stem in text]
 
 
 def _written(text: str, hit: re.Match[str]) -> Iterator[str]:

@@ -29,6 +29,7 @@ _HTTP_ERROR: Final = re.compile(
     r"|unprocessable|internal server error|bad gateway|service unavailable|gateway time)"
     r"|(?:success|ok)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b"
 )
+_CODE: Final = re.compile(r"[45]\d\d")
 _WORD_OF_ERROR: Final = re.compile(_NOT + r"(?<![a-z])(?:error|failed|failure)(?:s?\b|_)" + _NOTHING)
 _SUCCESS: Final = re.compile(
     r"(?<!un)success(?:ful|fully|_)?\b|\bstatus[_ ]?(?:code)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:2\d\d|ok)\b"
@@ -144,8 +145,8 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
     if said:
         return "error"
     plain = head.lower()
-    # A search for a word costs a tenth of a pattern's.
-    if any(sign in plain for sign in ("4", "5", "success", "ok")) and _HTTP_ERROR.search(plain):
+    # A search for a word or a number costs a tenth of the pattern's.
+    if ("success" in plain or "ok" in plain or _CODE.search(plain)) and _HTTP_ERROR.search(plain):
         return "error"
     if _FAILED.match(head):
         return "error"

@@ -200,6 +200,8 @@ def test_flags_of_errors() -> None:
          ["ref_ids=a1", "ref_ids=b2", "reference_number=X-9"]),
         ({"ref_ids": [1, "b"], "refs": [{"id": "q"}]}, ["ref_ids=1", "ref_ids=b", "refs=q"]),
         ("preference 5, docref 6, references/7", []),
+        ("Row 5 Ref: 12", ["Ref=12"]),
+        ("Größe: Reference no. 7", ["Reference_no=7"]),
         ("see https://example.com/a/b?c=d#e, and s3://bucket/key.", ["https://example.com/a/b?c=d#e", "s3://bucket/key"]),
         ("wrote /srv/out/a.csv and src/app/main.py; and/or 3/4", ["/srv/out/a.csv", "src/app/main.py"]),
         ("in ./build/log.txt: ~/notes/a", ["./build/log.txt", "~/notes/a"]),
