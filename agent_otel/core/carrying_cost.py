@@ -53,7 +53,7 @@ def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: U
                 remedy, count = out.models.remedy(strategy, is_on=is_on), round(less * text_tokens / max(sent.bytes, 1))
                 remedy.tokens.record(count)
                 remedied.append((remedy, count))
-    models.when_known(sent.model, _pay, sent.shares, totals, usage, series, keys, tokens, remedied)
+    models.when_answered(sent.model, sent.answered_by, _pay, sent.shares, totals, usage, series, keys, tokens, remedied)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:

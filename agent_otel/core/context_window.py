@@ -38,7 +38,7 @@ def used(out: Telemetry, sent: SentRequest, tokens: int, *, is_estimated: bool) 
         # A new list, because another thread may read the one before.
         sizes = [*sent.conversation.token_sizes[1 - LOOK_BACK :], tokens]
         sent.conversation.token_sizes = sizes
-    models.when_known(sent.model, _record, out, sent, tokens, sizes, is_estimated)
+    models.when_answered(sent.model, sent.answered_by, _record, out, sent, tokens, sizes, is_estimated)
 
 
 def _record(  # noqa: PLR0913, PLR0917 - the readings of one request

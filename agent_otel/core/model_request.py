@@ -13,6 +13,7 @@ from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import take
 from agent_otel.core.remedy_hooks import cannot_rewrite
 from agent_otel.core.types import ModelRequest
+from agent_otel.core.usage import answered_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -150,6 +151,8 @@ class ModelVisit:
             usage = None if usage is None else usage.plausible()
             if usage is not None:
                 self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
+                if self.sent is not None and self.sent.answered_by is None:
+                    self.sent.answered_by = answered_by(value)
             if self._usage is not None and reader.ends is not None and reader.ends(value):
                 self._tell_usage()
             if self.pending is not None and self._reader.asks is not None:

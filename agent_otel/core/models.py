@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +131,32 @@ class Models:
         if facts is not None:
             use(*readings, facts)
 
+    def when_answered(
+        self, model: str | None, answered_by: str | None, use: Callable[..., None], *readings: object
+    ) -> None:
+        """Do the same; a model without a price, such as a deployment, has that of the model that its response names.
+
+        A fine-tuned model has none, because its tokens cost more than those of the model below it.
+        """
+        facts = UNKNOWN if model is None else self._known.get(model)
+        if facts is not None and facts.tiers:
+            use(*readings, facts)
+        elif answered_by is None or answered_by == model or (model or "").rpartition("/")[2].startswith("ft:"):
+            self.when_known(model, use, *readings)
+        else:
+            self.when_known(model, self._look_up, answered_by, use, readings)
+
+    def _look_up(
+        self, answered_by: str, use: Callable[..., None], readings: tuple[object, ...], facts: ModelFacts
+    ) -> None:
+        def combined(named: ModelFacts) -> None:
+            use(*readings, ModelFacts(named.window if facts.window is None else facts.window, named.tiers))
+
+        if facts.tiers:
+            use(*readings, facts)
+        else:
+            self.when_known(answered_by, combined)
+
     def _ask(self, model: str, use: Callable[[ModelFacts], None]) -> ModelFacts | None:
         """Return the facts, or None when ``use`` will be called with them."""
         with self._lock:
@@ -154,7 +181,10 @@ class Models:
 
     def drain(self, seconds: float) -> None:
         """Wait for facts that are being read; what waits for them has been called then."""
-        futures.wait(self._jobs, seconds)
+        until, waited = time.monotonic() + seconds, None
+        while self._jobs is not waited:  # one that is done may have asked for another model
+            waited = self._jobs
+            futures.wait(waited, max(until - time.monotonic(), 0.0))
 
     @errors.guarded("models.exit")
     def _at_exit(self) -> None:

@@ -40,7 +40,18 @@ class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
     __slots__ = (
-        *("bytes", "conversation", "execution", "has_failed", "is_inside", "model", "removed", "reservation", "run"),
+        *(
+            "answered_by",
+            "bytes",
+            "conversation",
+            "execution",
+            "has_failed",
+            "is_inside",
+            "model",
+            "removed",
+            "reservation",
+            "run",
+        ),
         *("shares", "span", "tools"),
     )
 
@@ -54,6 +65,8 @@ class SentRequest:
     ) -> None:
         run = execution_context.current_run()
         self.model = request.model
+        #: The model that its response names.
+        self.answered_by: str | None = None
         self.bytes = request_bytes
         self.shares = shares
         self.execution = execution

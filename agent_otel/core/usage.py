@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.core.plain import dictionaries, fields, text
+from agent_otel.core.plain import dictionaries, fields, given, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,6 +61,15 @@ def read(value: Any) -> Usage | None:
             usage = reader(counts)
             return usage if usage.input or usage.output else None
     return None
+
+
+def answered_by(response: Any) -> str | None:
+    """Return the model that a response, or an item of a stream, names; None for one that names none."""
+    known = fields(response)
+    name = known.get("model")
+    if name is None:
+        name = fields(given(known.get("response"), known.get("message"))).get("model")
+    return text(name) or None
 
 
 def _count(counts: Mapping[str, Any], *names: str) -> int:

@@ -40,9 +40,11 @@ messages = [
 read = written = 0
 with agent_otel.execution("run", workflow="answer"):
     for turn in range(4):
-        told = client.chat.completions.create(model="gpt-4o", messages=messages).usage
+        model = "chat-7" if turn == 3 else "gpt-4o"
+        told = client.chat.completions.create(model=model, messages=messages).usage
         read, written = read + told.prompt_tokens, written + told.completion_tokens
         messages += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "more " * 200}]
+models.drain(120)
 price = genai_prices.calc_price(genai_prices.Usage(input_tokens=read, output_tokens=written), "gpt-4o")
 held_out = []
 for model, theirs, ours in (
@@ -73,7 +75,8 @@ _NAMES = ["openai/gpt-4o", "azure/gpt-4o", "gpt-4o-2024-08-06", "ft:gpt-4o-2024-
 
 
 def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callable[[str], Environment]) -> None:
-    def reply(_: Json) -> Reply:
+    def reply(request: Json) -> Reply:
+        request["model"] = "gpt-4o-2024-08-06"  # also where the request names a deployment
         return ANSWER
 
     with OpenAIServer(reply) as model:

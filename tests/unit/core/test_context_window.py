@@ -8,7 +8,7 @@ import pytest
 
 from agent_otel.core.carrying_cost import by_part
 from agent_otel.core.context_window import is_rejection
-from agent_otel.core.models import ModelFacts, Rates
+from agent_otel.core.models import ModelFacts, Models, Rates
 from agent_otel.core.request_shares import divided, portions
 from agent_otel.core.shares import NO_ORDER, Shares
 from agent_otel.core.usage import Usage
@@ -104,6 +104,33 @@ def test_audio_has_a_price_of_its_own() -> None:
     assert facts.cost(Usage(100, cached=80, media=100, audio=100)) == pytest.approx((2.24e-5, 0))
     plain = ModelFacts(None, ((0, 3e-7, 3e-8, 3e-7, 2.5e-6),))
     assert plain.cost(Usage(1000, media=400, audio=400)) == pytest.approx((0.0003, 0))
+
+
+def test_a_model_without_a_price_has_that_of_the_model_that_answers() -> None:
+    tiers = ((0, 3e-7, 3e-8, 3e-7, 2.5e-6),)
+    dearer = ((0, 3e-6, 3e-7, 3e-6, 2.5e-5),)
+    models, found = Models(), []
+    models._known |= {
+        "chat-7": ModelFacts(64_000),
+        "chat-8": ModelFacts(),
+        "openai/ft:real:a::1": ModelFacts(128_000),
+        "real": ModelFacts(128_000, tiers),
+        "real-2": ModelFacts(None, dearer),
+    }
+    for model, answered_by in (("chat-7", "real"), ("chat-8", "real"), ("real-2", "real"), (None, "real")):
+        models.when_answered(model, answered_by, lambda at, facts: found.append((at, facts)), model)
+    models.when_answered("chat-8", "chat-7", lambda facts: found.append((0, facts)))
+    models.when_answered("openai/ft:real:a::1", "real", lambda facts: found.append((2, facts)))
+    models.when_answered("chat-8", None, lambda facts: found.append((1, facts)))
+    assert found == [
+        ("chat-7", (64_000, tiers)),
+        ("chat-8", (128_000, tiers)),
+        ("real-2", (None, dearer)),
+        (None, (128_000, tiers)),
+        (0, (64_000, ())),
+        (2, (128_000, ())),
+        (1, (None, ())),
+    ]
 
 
 def test_windows_are_tokens_by_model() -> None:

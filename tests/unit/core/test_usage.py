@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.core.usage import Usage, read
+from agent_otel.core.usage import Usage, answered_by, read
 
 CHAT = {
     "prompt_tokens": 1000,
@@ -100,3 +100,12 @@ def test_totals_of_a_stream_grow_and_shares_add_up() -> None:
 )
 def test_a_count_that_no_request_can_have_is_not_read(usage: Usage, plausible: Usage | None) -> None:
     assert usage.plausible() == plausible
+
+
+def test_a_response_names_its_model() -> None:
+    assert answered_by({"model": "gpt-4o-2024-08-06", "usage": CHAT}) == "gpt-4o-2024-08-06"
+    assert answered_by({"type": "response.completed", "response": {"model": "gpt-5"}}) == "gpt-5"
+    assert answered_by({"type": "message_start", "message": {"model": "claude-sonnet-4-5"}}) == "claude-sonnet-4-5"
+    assert [answered_by(value) for value in ({"model": ""}, {"model": 7, "message": "x"}, {}, None, "gpt-4o")] == [
+        None
+    ] * 5
