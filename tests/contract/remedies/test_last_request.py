@@ -103,6 +103,9 @@ CARRIERS = {
     "azure-ai-inference": Carrier("azure_client", "azure-inference", execution="r-1"),
     "cohere": Carrier("cohere_client", "cohere", CohereServer, mode="sync", execution="r-1"),
     "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync", execution="r-1"),
+    "haystack": Carrier("haystack", "haystack", mode="sync"),
+    "llama-index": Carrier("llama_index", "llama-index"),
+    "litellm": Carrier("litellm_client", "litellm", mode="sync", execution="r-1"),
     "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync", execution="r-1"),
 }
 
@@ -147,7 +150,12 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
             f"tests.contract.agents.{carrier.agent}",
             server.base_url,
             str(plan),
-            env={**QUIET, "AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST)},
+            env={
+                **QUIET,
+                "AGENT_OTEL": "1",
+                "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST),
+                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            },
             check=True,
         )
         return server.requests, json.loads(done.stdout.splitlines()[-1])

@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, message_of
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
-from examples.systems.prompt_caches import LEAST_TOKENS, STEP_TOKENS, AutomaticCache, tokens
+from agent_otel.testing.servers.web import Answer
+from examples.systems.prompt_caches import LEAST_TOKENS, STEP_TOKENS, AutomaticCache, MarkedCache, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.testing.servers.scripted import Endpoint, Reply
-    from agent_otel.testing.servers.web import Answer, Route
+    from agent_otel.testing.servers.web import Route
     from tests.environments import Environment
 
 Json = dict[str, Any]
@@ -77,6 +78,22 @@ class Anthropic(AnthropicServer):
         return _keeping(self.bodies, super()._route(endpoint))
 
 
+class CachingAnthropic(Anthropic):
+    """Has a cache, and says in its answers how many tokens of a request it had and how many it has kept."""
+
+    def __init__(self) -> None:
+        self.cached: list[int] = []
+        self._cache = MarkedCache()
+        super().__init__()
+
+    def _answer(self, request: Json, reply: Reply) -> Answer:
+        message = message_of(request, reply)
+        self.cached.append(self._cache.tokens(request))
+        kept = {"cache_creation_input_tokens": tokens(request) - self.cached[-1]}
+        message["usage"] |= {"input_tokens": 0, "cache_read_input_tokens": self.cached[-1], **kept}
+        return Answer(json.dumps(message).encode())
+
+
 def _keeping(bodies: list[bytes], route: Route) -> Route:
     def answer(body: bytes) -> Answer:
         bodies.append(body)
@@ -87,10 +104,11 @@ def _keeping(bodies: list[bytes], route: Route) -> Route:
 
 @dataclass
 class Run:
-    """What the agent reported, and the bodies that its model received."""
+    """What the agent reported, the bodies that its model received, and the tokens of each that a server had cached."""
 
     report: Json
     bodies: list[bytes]
+    cached: list[int]
 
     @property
     def messages(self) -> list[list[str]]:
@@ -115,15 +133,23 @@ def runs(client: str, environment: Callable[[str], Environment]) -> tuple[Run, R
     )
 
 
+SERVERS: dict[str, tuple[type[OpenAI | Anthropic], str]] = {
+    "openai": (OpenAI, "openai-agents"),
+    "anthropic": (Anthropic, "anthropic"),
+    "anthropic_moving": (CachingAnthropic, "anthropic"),
+}
+
+
 def _run(client: str, environment: Callable[[str], Environment], **variables: str) -> Run:
-    server, name = (OpenAI(), "openai-agents") if client == "openai" else (Anthropic(), "anthropic")
+    made, name = SERVERS[client]
+    server = made()
     program = Path(__file__).with_name("prefix_program.py")
     env = {"AGENT_OTEL": "1", "PYTHONPATH": str(ROOT), **variables}
     with server:
         done = environment(name).run(program, client, server.base_url, env=env, check=True)
     report = json.loads(done.stdout)
     assert ([], {}) == (report["messages"], report["errors"])
-    return Run(report, server.bodies)
+    return Run(report, server.bodies, server.cached if isinstance(server, CachingAnthropic) else [])
 
 
 def test_a_message_is_rewritten_once_and_then_the_same_to_the_byte(runs: tuple[Run, Run]) -> None:
@@ -203,7 +229,7 @@ def test_bytes_on_the_wire(client: str, runs: tuple[Run, Run]) -> None:
 
 @pytest.mark.shows("003.prompt_cache")
 def test_a_cache_of_every_prefix_has_the_request_before_except_at_a_step(client: str, runs: tuple[Run, Run]) -> None:
-    """OpenAI's accounting; Anthropic's client asks for the cache of its first message only."""
+    """OpenAI's accounting; here Anthropic's client asks for the cache of its first message only."""
     if client == "anthropic":
         return
     for run, steps in zip(runs, ([], STEPS), strict=True):
@@ -212,6 +238,27 @@ def test_a_cache_of_every_prefix_has_the_request_before_except_at_a_step(client:
         sent = [tokens(request) // STEP_TOKENS * STEP_TOKENS for request in requests]
         large = [number for number in range(1, TURNS + 1) if sent[number - 1] >= LEAST_TOKENS]
         assert [number for number in large if cached[number] < sent[number - 1]] == steps
+
+
+@pytest.mark.shows("003.prompt_cache")
+def test_a_moving_mark_reads_the_request_before_except_at_a_step(environment: Callable[[str], Environment]) -> None:
+    """Anthropic's accounting, with a mark at the end of each request: all but a new turn is read from the cache.
+
+    The first request has 500 tokens of instructions, and is too short for an entry; after a step, nothing behind them
+    is as it was. Tokens that are read cost a tenth.
+    """
+    billed = []
+    for variables, steps in ({}, []), ({"AGENT_OTEL_TRIM_RESULTS": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1"}, STEPS):
+        run = _run("anthropic_moving", environment, **variables)
+        requests = [json.loads(body) for body in run.bodies]
+        assert [list(request["messages"][-1]["content"][-1])[-1] for request in requests] == ["cache_control"] * 41
+        sent = [tokens(request) for request in requests]
+        assert sent[0] < LEAST_TOKENS < sent[1]
+        expected = [0] + [0 if number in steps or number == 1 else sent[number - 1] for number in range(1, TURNS + 1)]
+        assert run.cached == expected
+        assert run.report["cached"] == sum(expected)
+        billed.append(sum(sent) - 0.9 * sum(expected))
+    assert billed[1] < billed[0]
 
 
 def test_what_the_program_keeps_is_not_touched(runs: tuple[Run, Run]) -> None:
