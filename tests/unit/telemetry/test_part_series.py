@@ -1,0 +1,27 @@
+"""The series of the parts of requests stay bound from request to request, each with its own part and tool."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from agent_otel.telemetry.model_metrics import ModelMetrics
+from agent_otel.telemetry.sinks.prometheus import PrometheusSink
+from agent_otel.telemetry.tool_metrics import Metrics
+
+SYSTEM, A, B = ("system", ""), ("tool_results", "a"), ("tool_results", "b")
+
+
+def test_conversations_with_other_orders_of_parts_take_turns() -> None:
+    registry = CollectorRegistry()
+    series = ModelMetrics(Metrics([PrometheusSink(registry)], 10_000)).series("m")
+    for _ in range(2):
+        series.tokens.add([SYSTEM, A], [1, 2])
+        series.tokens.add([A, B, SYSTEM], [10, 20, 0])
+        series.tokens.add([A, B, SYSTEM], [100, 0, 300])
+
+    def counted(name: str, part: str, tool: str) -> float | None:
+        labels = {"gen_ai_tool_name": tool, "gen_ai_request_model": "m", "part": part}
+        return registry.get_sample_value(f"agent_otel_tool_context_{name}_total", labels)
+
+    assert [counted("tokens", *key) for key in (SYSTEM, A, B)] == [602, 224, 40]
+    assert [counted("cost", *key) for key in (SYSTEM, A, B)] == [None, None, None]
