@@ -183,6 +183,10 @@ def _parameters_of(tool: Any) -> Iterable[str]:
     return names
 
 
+def _offloads_above(invocation: Invocation) -> int:
+    return of_deepagents(invocation) if "deepagents" in sys.modules else 0
+
+
 def _handed_back(output: Any) -> ToolResult:
     """Read what the node returns: an error status there means that an exception was converted."""
     reading = read_result(output)
@@ -234,7 +238,7 @@ tool_node = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_node_parameters,
-    offloads_above=of_deepagents,
+    offloads_above=_offloads_above,
 )
 
 

@@ -5,7 +5,6 @@ They count characters, or tokens of about 4 characters. A text has no more chara
 
 from __future__ import annotations
 
-import sys
 import weakref
 from contextlib import suppress
 from types import FunctionType, MethodType
@@ -28,8 +27,6 @@ _of_nodes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 def of_deepagents(invocation: Invocation) -> int:
     """Return the limit of the middleware that is chained around the calls of a ``ToolNode``."""
-    if "deepagents" not in sys.modules:
-        return 0
     node = invocation.instance
     known = _of_nodes.get(node)
     if known is None:
