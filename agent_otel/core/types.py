@@ -24,7 +24,7 @@ HANDED_BACK: Final = "handed_back"
 class Invocation:
     """A call of a wrapped function: its instance, its positional and its keyword arguments.
 
-    ``state`` is the value that the ``before`` of a hook has returned for its ``after``.
+    ``state`` is the value that the ``before`` of a hook has returned for its ``after``, or what a reader has found out.
     """
 
     instance: Any

@@ -458,6 +458,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
     "agno.logged": lambda value: (None, (value,), {}),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
+    "anthropic.turn": lambda value: (None, (), {}, {"content": [{"tool_use_id": value}]}, None),
     "claude_agent_sdk.parsing": lambda value: (
         None,
         ({"type": "user", "message": {"content": [{"type": "tool_result", "content": value, "tool_use_id": value}]}},),

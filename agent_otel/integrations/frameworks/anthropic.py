@@ -4,21 +4,25 @@ Since 1.12 at the latest there is ``_run_tool``, which returns the block that th
 of a turn are made in one function, so that there it is the tools' own ``call`` that is wrapped, of each class that a
 runner is given; it gets the model's input, and by that very object it is known which call this is.
 
-The runner turns exceptions into text for the model; which exception it was is read on the way to that text.
+The runner turns exceptions into text for the model; which exception it was is read on the way to that text. Before
+1.12 there is no such way: the text is made here once more, and what a remedy puts in its place is put into the blocks
+of the message that the runner has just made of the turn.
 
 The entry is in ``model_sdks/anthropic.py``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from contextvars import ContextVar
+import sys
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, listed, text
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Family, Hook
+from agent_otel.core.types import NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -26,8 +30,16 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
-# Which object is the input of which call of the turn, by id().
-_asked: ContextVar[dict[int, str] | None] = ContextVar("agent_otel_anthropic_asked", default=None)
+
+@dataclass(slots=True)
+class _Turn:
+    """A turn whose calls one function makes: which object is the input of which call, by id(), and replacements."""
+
+    asked: dict[int, str] = field(default_factory=dict)
+    replaced: dict[str, Replacement] = field(default_factory=dict)
+
+
+_turn: Within[_Turn] = Within("agent_otel_anthropic_turn")
 
 
 def _use_call(invocation: Invocation) -> ToolCall:
@@ -56,6 +68,10 @@ def _replace(
     """Put a replacement into the block that the model is sent; a skipped call has none."""
     if block is None:
         block = {"type": "tool_result", "tool_use_id": getattr(read(invocation), "call_id", None)}
+    return _replaced(block, replacement)
+
+
+def _replaced(block: dict[str, Any], replacement: Replacement) -> dict[str, Any]:
     flag = {"is_error": True} if replacement.is_error else {}
     return {**block, "content": replacement.text, **flag}
 
@@ -72,9 +88,35 @@ def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
+def _call_id(invocation: Invocation) -> str | None:
+    """Return the id of a call of the turn, None where the program itself calls the tool; it holds for one call only."""
+    turn = _turn.get()
+    if turn is not None and invocation.state is None:
+        invocation.state = turn.asked.pop(id(invocation.arg(0, "input")), None)
+    return text(invocation.state)
+
+
 def _plain_call(invocation: Invocation) -> ToolCall:
-    given = invocation.arg(0, "input")
-    return ToolCall(invocation.instance.name, given, (_asked.get() or {}).pop(id(given), None))
+    return ToolCall(invocation.instance.name, invocation.arg(0, "input"), _call_id(invocation))
+
+
+def _told(error: BaseException) -> Any:
+    """Return what the runner makes of an exception for the model; None outside of a turn, and for what ends the run."""
+    if _turn.get() is None or not issubclass(type(error), Exception):
+        return None
+    kinds = getattr(sys.modules.get("anthropic.lib.tools._beta_functions"), "ToolError", ())
+    with contextlib.suppress(Exception):  # an exception that has no text ends the run
+        return error.content if issubclass(type(error), kinds) else repr(error)  # type: ignore[attr-defined]
+    return None
+
+
+def _replace_later(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Note a replacement for the turn's message; it is also the result of a tool that has not raised."""
+    turn, call_id = _turn.get(), _call_id(invocation)
+    if turn is None or call_id is None:
+        return NOT_HERE
+    turn.replaced[call_id] = replacement
+    return replacement.text
 
 
 def _is_refusal(error: BaseException) -> bool:
@@ -91,7 +133,15 @@ run_tool = ToolReader(
     inject=_inject,
 )
 run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partial(_replace, _member_call))
-_call = ToolReader(PRODUCED, _plain_call, ToolResult, is_refusal=_is_refusal, inject=_inject_input)
+_call = ToolReader(
+    PRODUCED,
+    _plain_call,
+    ToolResult,
+    is_refusal=_is_refusal,
+    failure_text=_told,
+    replace=_replace_later,
+    inject=_inject_input,
+)
 
 
 def _swallowed(invocation: Invocation) -> None:
@@ -100,7 +150,20 @@ def _swallowed(invocation: Invocation) -> None:
 
 def _take_note(_: Invocation, content: Any, error: BaseException | None) -> None:
     blocks = [] if error is not None else listed(content)
-    _asked.set({id(block.input): block.id for block in blocks if text(block.type) == "tool_use"})
+    asked = {id(block.input): block.id for block in blocks if text(block.type) == "tool_use"}
+    turn = _turn.get()
+    if turn is not None:
+        turn.asked.update(asked)
+
+
+def _put(invocation: Invocation, message: Any, _: BaseException | None) -> None:
+    """Put the turn's replacements into its message; it is None where there were no calls."""
+    content: Any = fields(message).get("content")
+    for place, block in enumerate(listed(content)):
+        call_id = text(fields(block).get("tool_use_id")) or ""
+        replacement = invocation.state.replaced.get(call_id)
+        if replacement is not None:
+            content[place] = _replaced(block, replacement)
 
 
 def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:
@@ -110,4 +173,5 @@ def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:
 
 swallowed = Hook(_swallowed)
 asked = Hook(after=_take_note)
+turn = Hook(lambda _: _Turn(), _put, _turn)
 tools = Family(_methods)

@@ -45,6 +45,8 @@ ENTRY = Integration(
                 Wrap("BaseToolRunner.__init__", "tools"),
                 Wrap("BaseSyncToolRunner._get_last_assistant_message_content", "asked"),
                 Wrap("BaseAsyncToolRunner._get_last_assistant_message_content", "asked"),
+                Wrap("BaseSyncToolRunner._generate_tool_call_response", "turn"),
+                Wrap("BaseAsyncToolRunner._generate_tool_call_response", "turn"),
             ),
             adapter="frameworks.anthropic",
         ),

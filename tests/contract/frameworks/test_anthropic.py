@@ -74,7 +74,6 @@ class TestAnthropicOld(TestAnthropic):
     """anthropic 0.125."""
 
     environment = "anthropic-0.125"
-    reads_failures = False  # the tools' own functions are wrapped, and the runner's text is made outside of them
 
 
 class TestRunner(Delivery):
@@ -113,7 +112,6 @@ class TestRunnerOld(TestRunner):
     """The tool runner of anthropic 0.125, which has no spans, nor anything to run while the model is speaking."""
 
     environment = "anthropic-0.125"
-    reads_failures = False  # the tools' own functions are wrapped, and the runner's text is made outside of them
     integrations: ClassVar = {
         "anthropic": [
             "anthropic._base_client:SyncAPIClient.request",

@@ -125,13 +125,13 @@ def dapr_agents(base_url: str) -> list[Any]:
     return []
 
 
-def loop(name: str, base_url: str, setting: str = "") -> list[Any]:
+def loop(name: str, base_url: str, setting: str = "", *, is_async: bool = False) -> list[Any]:
     """An agent of the contract's, whose framework makes a text of the exception; the model server keeps it."""
     agent = importlib.import_module(f"tests.contract.agents.{name}")
     if name == "agno":
         logging.disable(logging.CRITICAL)  # its log colours the text with regular expressions, which takes a minute
-    kinds = {"pydantic_ai": "ModelRetry", "anthropic_runner": "ToolError"}  # of others, the latter cuts the text
-    kind = getattr(agent, kinds[name]) if name in kinds else ValueError
+    kinds = {"pydantic_ai": "ModelRetry", "anthropic_runner": "ToolError"}  # of others, the latter's newest cuts it
+    kind = getattr(agent, kinds[name]) if name in kinds and not is_async else ValueError
 
     def function(n: int) -> str:
         """Raise what the framework makes a long text of."""
@@ -141,7 +141,10 @@ def loop(name: str, base_url: str, setting: str = "") -> list[Any]:
     raised: list[Exception] = []
     function.__name__ = "fail"
     made = _telling(function) if name == "openai_agents" else function
-    agent.run(base_url, [made, give], "go", setting)
+    if is_async:
+        asyncio.run(agent.arun(base_url, [made, give], "go", setting))
+    else:
+        agent.run(base_url, [made, give], "go", setting)
     for error in raised:
         assert "x" * LONG in str(error), "the tool's own exception has changed"
     return []
@@ -174,6 +177,7 @@ KINDS: dict[str, Any] = {
     "google_adk": functools.partial(loop, "google_adk", setting="forgive"),
     "google_adk results": functools.partial(loop, "google_adk"),
     "crewai text": functools.partial(loop, "crewai", setting="text"),
+    "anthropic_runner async": functools.partial(loop, "anthropic_runner", is_async=True),
 }
 
 

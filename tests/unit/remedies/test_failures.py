@@ -41,6 +41,8 @@ REPLACING = [
     ("agno", "agno"),
     ("agno", "agno-oldest"),
     ("anthropic_runner", "anthropic"),
+    ("anthropic_runner", "anthropic-0.125"),
+    ("anthropic_runner async", "anthropic-0.125"),
     pytest.param(
         *("claude_agent_sdk", "claude-agent-sdk"),
         marks=pytest.mark.skipif(os.environ.get("CI") != "true", reason="370 MB to install, in CI only"),
@@ -134,7 +136,9 @@ class Turns:
 
 def run_loop(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> tuple[Json, str]:
     """Run an agent whose tools raise and return too much; return its report and the requests to the model."""
-    kinds: dict[str, Any] = {"anthropic_runner": AnthropicServer, "claude_agent_sdk": AnthropicServer}
+    kinds: dict[str, Any] = dict.fromkeys(
+        ("anthropic_runner", "anthropic_runner async", "claude_agent_sdk"), AnthropicServer
+    )
     kinds |= dict.fromkeys(("google_adk", "google_adk results", "google_functions"), GeminiServer)
     with kinds.get(kind, OpenAIServer)(Turns(kind)) as server:
         done = environment(name).run(
