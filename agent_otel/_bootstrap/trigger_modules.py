@@ -77,6 +77,7 @@ MODULES = (
     "dspy.clients.base_lm",
     "dspy.clients.execution",
     "dspy.predict.react",
+    "dspy.predict.react_v2",
     "durabletask",
     "durabletask.worker",
     "fastmcp",

@@ -2,14 +2,18 @@
 
 Produced is read at ``Tool.__call__`` and ``Tool.acall``, which know no call's id. The tool by which an agent gives its
 final answer is the framework's own, and no tool call. A module that is a tool may be an agent, whose calls are its own;
-the calls of an agent that a plain function runs are part of the function's call. DSPy sends requests with its own HTTP
-engine or with an SDK; above both they pass ``BaseLM``. An answer from DSPy's cache is no request.
+the calls of an agent that a plain function runs are part of the function's call. An agent writes the text of a tool's
+exception after the call has ended: a remedy's text waits for that, and the exception stays as it is. DSPy sends
+requests with its own HTTP engine or with an SDK; above both they pass ``BaseLM``. An answer from DSPy's cache is no
+request.
 """
 
 from __future__ import annotations
 
 import sys
-from types import FunctionType
+import traceback
+from contextvars import ContextVar
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -47,12 +51,19 @@ ENTRY = Integration(
             Wrap("ReAct.aforward", "agent_run"),
             Wrap("format_error_for_lm", "formatting"),
         ),
+        Candidate("dspy.predict.react_v2", Wrap("format_error_for_lm", "formatting")),
         Candidate("dspy.clients.base_lm", Wrap("BaseLM.__call__", "request"), Wrap("BaseLM.acall", "request")),
         Candidate("dspy.clients.execution", Wrap("_cached", "cached")),
     ),
 )
 
 _AGENTS = ("ReAct", "ReActV2")
+_AGENTS_MODULES = "dspy.predict.react"
+#: The number of a traceback's frames that agents show the model.
+_FRAMES = 5
+
+# The exception that an agent is about to make a text of, and the text of a remedy in its place.
+_instead: ContextVar[tuple[BaseException, str] | None] = ContextVar("agent_otel_dspy_instead", default=None)
 
 
 def _module(names: dict[str, Any]) -> str:
@@ -61,7 +72,7 @@ def _module(names: dict[str, Any]) -> str:
 
 def _call(invocation: Invocation) -> ToolCall | None:
     tool = invocation.instance
-    if type(tool.func) is FunctionType and _module(tool.func.__globals__).startswith("dspy.predict.react"):
+    if type(tool.func) is FunctionType and _module(tool.func.__globals__).startswith(_AGENTS_MODULES):
         return None
     return ToolCall(tool.name, invocation.kwargs, is_agent=is_named(tool.func, "Module"))
 
@@ -70,8 +81,41 @@ def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ValueError", "TypeError") and is_raised_within(error, "dspy")
 
 
-def _replace(_: Any, replacement: Replacement, __: Invocation) -> Any:
+def _outside(step: TracebackType | None) -> TracebackType | None:
+    """Return the first step of a traceback that is in no function of this package."""
+    while step is not None and _module(step.tb_frame.f_globals).startswith("agent_otel."):
+        step = step.tb_next
+    return step
+
+
+def _cut(step: TracebackType | None) -> None:
+    """Take this package's frames out of a traceback, except for the first frame."""
+    while step is not None:
+        step.tb_next = _outside(step.tb_next)
+        step = step.tb_next
+
+
+def _told(error: BaseException) -> str | None:
+    """Return the text that an agent is about to make of an exception; None where no agent has called the tool."""
+    first = traceback_of(error)
+    frame = None if first is None else first.tb_frame
+    while frame is not None and _module(frame.f_globals).startswith("agent_otel."):
+        frame = frame.f_back
+    if not issubclass(type(error), Exception) or frame is None:
+        return None
+    if not _module(frame.f_globals).startswith(_AGENTS_MODULES):
+        return None
+    _cut(first)
+    seen = TracebackType(_outside(first), frame, frame.f_lasti, frame.f_lineno)
+    return "\n" + "".join(traceback.format_exception(type(error), error, seen, limit=_FRAMES)).strip()
+
+
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Return a replacement for what a tool returns to an agent; a program that calls it computes with the result."""
+    raised = sys.exc_info()[1]
+    if raised is not None and value is raised:
+        _instead.set((raised, replacement.text))
+        return value
     callers = listed(sys.modules["dspy.dsp.utils.settings"].settings.caller_modules)
     return replacement.text if any(is_named(module, *_AGENTS) for module in callers) else NOT_HERE
 
@@ -81,7 +125,14 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 tool = ToolReader(
-    PRODUCED, _call, ToolResult, is_refusal=_is_refusal, replace=_replace, parameters=_parameters, inject=inject_by_name
+    PRODUCED,
+    _call,
+    ToolResult,
+    is_refusal=_is_refusal,
+    failure_text=_told,
+    replace=_replace,
+    parameters=_parameters,
+    inject=inject_by_name,
 )
 agent_run = RunReader(lambda _: AgentRun())
 
@@ -108,14 +159,15 @@ cached = Hook(lambda _: True, _after_cached)
 
 
 def _before_formatting(invocation: Invocation) -> None:
-    """Take this package's frames out of a traceback, of which the model reads the first five."""
-    step = traceback_of(invocation.arg(0, "error"))
-    while step is not None:
-        following = step.tb_next
-        while following is not None and _module(following.tb_frame.f_globals).startswith("agent_otel."):
-            following = following.tb_next
-        step.tb_next = following
-        step = following
+    """Take this package's frames out of a traceback; or pass a remedy's text on, which is formatted as it is."""
+    error = invocation.arg(0, "error")
+    known = _instead.get()
+    if known is not None:
+        _instead.set(None)
+        if known[0] is error:
+            invocation.args, invocation.kwargs = (known[1],), {}
+            return
+    _cut(traceback_of(error))
 
 
 formatting = Hook(_before_formatting)

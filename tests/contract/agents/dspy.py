@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def make(base_url: str, tools: Sequence[Any]) -> Any:
+def make(base_url: str, tools: Sequence[Any], kind: Any = dspy.ReAct) -> Any:
     """Return an agent with these tools, and its language model."""
     model = dspy.LM("openai/scripted", api_base=base_url, api_key="scripted", cache=False, num_retries=0)
-    return dspy.ReAct("question -> answer", tools=list(tools)), model
+    return kind("question -> answer", tools=list(tools)), model
 
 
-def run(base_url: str, tools: Sequence[Any], prompt: str, _: str) -> str:
-    """Run the agent once, sync."""
+def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """Run the agent once, sync; with the setting "v2" the newer agent, async."""
+    if setting == "v2":
+        return asyncio.run(arun(base_url, tools, prompt, setting))
     agent, model = make(base_url, tools)
     with dspy.context(lm=model):
         return str(agent(question=prompt).answer)
 
 
-async def arun(base_url: str, tools: Sequence[Any], prompt: str, _: str) -> str:
+async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """Run the agent once."""
-    agent, model = make(base_url, tools)
+    agent, model = make(base_url, tools, dspy.ReActV2 if setting == "v2" else dspy.ReAct)
     with dspy.context(lm=model):
         return str((await agent.acall(question=prompt)).answer)
 

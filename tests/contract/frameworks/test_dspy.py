@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_otel.testing.servers.openai import OpenAIServer
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from agent_otel.testing.servers.openai import Json, Reply
     from agent_otel.testing.servers.scripted import ScriptedServer
+    from tests.contract.suite import Runs
     from tests.environments import Environment
 
 _OBSERVED = r"\[\[ ## observation_\d+ ## \]\]\n(.*?)\n*(?=\[\[ ## |Respond with)"
@@ -35,7 +37,7 @@ def observations(request: Json) -> dict[str, str]:
     return dict(zip((id_ for id_, _, _ in calls), found, strict=False))
 
 
-def _fields(**values: str) -> str:
+def fields(**values: str) -> str:
     return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in {**values, "completed": ""}.items())
 
 
@@ -43,11 +45,11 @@ def decide(request: Json) -> Reply:
     """Ask for the calls of the prompt one by one, finish, and give the answer."""
     calls, text = asked(request)
     if "[[ ## next_thought ## ]]" not in text:
-        return _fields(reasoning="so", answer="done")
+        return fields(reasoning="so", answer="done")
     answered = observations(request)
     left = [*((name, arguments) for id_, name, arguments in calls if id_ not in answered), ("finish", {})]
     name, arguments = left[0]
-    return _fields(next_thought="so", next_tool_name=name, next_tool_args=json.dumps(arguments, ensure_ascii=False))
+    return fields(next_thought="so", next_tool_name=name, next_tool_args=json.dumps(arguments, ensure_ascii=False))
 
 
 class TestDSPy(Delivery):
@@ -59,6 +61,7 @@ class TestDSPy(Delivery):
         "dspy": [
             "dspy.adapters.types.tool:Tool.__call__",
             "dspy.predict.react:ReAct.forward",
+            "dspy.predict.react_v2:format_error_for_lm",
             "dspy.clients.base_lm:BaseLM.__call__",
             "dspy.clients.execution:_cached",
         ],
@@ -68,6 +71,7 @@ class TestDSPy(Delivery):
     modes: ClassVar = ("sync", "async")
     origin = None
     outer = False
+    reads_failures = True
     knows_ids = False
     variables: ClassVar = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
     decide = staticmethod(decide)
@@ -85,6 +89,12 @@ class TestDSPy(Delivery):
         ),
     }
     reformatted: ClassVar = ("structured",)
+
+    def expected(self, record: Record, runs: Runs) -> Record:
+        """Leave out the words before the text of an exception, which the agent adds."""
+        found = super().expected(record, runs)
+        words = len(f"Execution error in {record.tool}: ")
+        return found if found.handed_back is None else replace(found, handed_back=found.handed_back - words)
 
     @classmethod
     def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:

@@ -163,6 +163,7 @@ KINDS: dict[str, Any] = {
             "anthropic_runner",
             "claude_agent_sdk",
             "crewai",
+            "dspy",
             "google_functions",
             "haystack",
             "llama_index",
@@ -176,6 +177,7 @@ KINDS: dict[str, Any] = {
     # Of a tool that a callback does not answer for, the exception ends the run.
     "google_adk": functools.partial(loop, "google_adk", setting="forgive"),
     "google_adk results": functools.partial(loop, "google_adk"),
+    "dspy v2": functools.partial(loop, "dspy", setting="v2"),
     "crewai text": functools.partial(loop, "crewai", setting="text"),
     "anthropic_runner async": functools.partial(loop, "anthropic_runner", is_async=True),
 }

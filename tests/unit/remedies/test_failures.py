@@ -13,6 +13,7 @@ import pytest
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+from tests.contract.frameworks.test_dspy import fields
 from tests.contract.suite import QUIET
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ REPLACING = [
     ("crewai", "crewai"),
     ("crewai text", "crewai"),
     ("dapr_agents", "dapr-agents"),
+    ("dspy", "dspy"),
+    ("dspy v2", "dspy"),
     ("google_adk", "google-adk"),
     ("google_functions", "google-genai"),
     ("haystack", "haystack"),
@@ -112,12 +115,17 @@ class Turns:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         failing = [] if kind.endswith(" results") else [self.call("call_0", "fail", LONG)]
-        self.replies = iter([*failing, self.call("call_1", "give", LONGER), self.answer()])
+        answers = [self.answer()] * (2 if kind == "dspy" else 1)  # it asks for the answer once more at the end
+        self.replies = iter([*failing, self.call("call_1", "give", LONGER), *answers])
 
     def call(self, call_id: str, name: str, size: int) -> Reply:
         """Return the call in the framework's way."""
         if self.kind == "crewai text":
             return f'Thought: I look it up.\nAction: {name}\nAction Input: {{"n": {size}}}'
+        if self.kind == "dspy":
+            return fields(next_thought="so", next_tool_name=name, next_tool_args=json.dumps({"n": size}))
+        if self.kind == "dspy v2":
+            return fields(next_thought="so", tool_calls=json.dumps([{"name": name, "args": {"n": size}}]))
         prefix = "mcp__toolbox__" if self.kind == "claude_agent_sdk" else ""
         return [ToolCall(call_id, prefix + name, {"n": size})]
 
@@ -125,6 +133,12 @@ class Turns:
         """Return the last answer."""
         if self.kind == "crewai text":
             return "Thought: I know.\nFinal Answer: done"
+        if self.kind == "dspy":
+            return fields(
+                next_thought="so", next_tool_name="finish", next_tool_args="{}", reasoning="so", answer="done"
+            )
+        if self.kind == "dspy v2":
+            return fields(next_thought="so", tool_calls='[{"name": "submit", "args": {"answer": "done"}}]')
         return [ToolCall("call_2", "final_answer", {"answer": "done"})] if self.kind == "smolagents" else "done"
 
     def __call__(self, request: Json) -> Reply:
