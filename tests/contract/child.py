@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import importlib
 import inspect
 import json
@@ -25,6 +26,7 @@ Json = dict[str, Any]
 # One loop for all cases, because model clients are kept from one run to the next.
 LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
+atexit.register(LOOP.close)
 
 
 class Messages(logging.Handler):
