@@ -97,6 +97,7 @@ def soak(plan: Plan) -> Report:
     seconds = time.monotonic() - began
     rows = {
         "calls on spans": (plan.calls, said["spans"]),
+        "spans of executions": (plan.runs, said["runs"]),
         "bytes on spans": (plan.bytes, said["span_bytes"]),
         "calls scraped": (plan.calls, _total(last, "agent_otel_tool_args_size_bytes_count")),
         "results scraped": (plan.calls - plan.failures, _total(last, "agent_otel_tool_result_size_bytes_count")),

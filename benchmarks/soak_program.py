@@ -54,6 +54,11 @@ class Plan:
         return sum(map(self.fails, range(self.calls)))
 
     @property
+    def runs(self) -> int:
+        """The executions: each thread, and the loop, puts a hundred calls into one."""
+        return len([start for first in range(THREADS + 1) for start in range(first, self.calls, (THREADS + 1) * 100)])
+
+    @property
     def bytes(self) -> int:
         """The bytes of all results."""
         return sum(self.size(number) for number in range(self.calls) if not self.fails(number))
@@ -136,14 +141,15 @@ def _count_spans() -> dict[str, int]:
     from opentelemetry import trace
     from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 
-    counts = {"spans": 0, "span_bytes": 0}
+    counts = {"spans": 0, "runs": 0, "span_bytes": 0}
     lock = threading.Lock()
 
     class Counting(SpanProcessor):
         def on_end(self, span: ReadableSpan) -> None:
             attributes: Any = span.attributes or {}
+            kind = "spans" if attributes["gen_ai.operation.name"] == "execute_tool" else "runs"
             with lock:
-                counts["spans"] += 1
+                counts[kind] += 1
                 counts["span_bytes"] += attributes.get("tool.result.bytes", 0)
 
     provider = TracerProvider()
