@@ -38,7 +38,7 @@ class Terminal:
 
     def shows(self, *texts: str) -> str:
         """Wait until the screen has all of these texts, and return it."""
-        deadline = Deadline(30)
+        deadline = Deadline(120)
         while not all(text in self.text for text in texts):
             assert not deadline.has_passed(), self.text
             self._draw()
@@ -46,14 +46,14 @@ class Terminal:
 
     def becomes(self, expected: _T, read: Callable[[], _T]) -> None:
         """Wait until what is read from the screen is what is expected; a screen is drawn in parts."""
-        deadline = Deadline(30)
+        deadline = Deadline(120)
         while read() != expected:
             assert not deadline.has_passed(), f"{read()} is not {expected} in\n{self.text}"
             self._draw()
 
     def lacks(self, text: str) -> str:
         """Wait until the screen does not have this text any more, and return it."""
-        deadline = Deadline(30)
+        deadline = Deadline(120)
         while text in self.text:
             assert not deadline.has_passed(), self.text
             self._draw()
@@ -61,7 +61,7 @@ class Terminal:
 
     def ends(self) -> int:
         """Wait until the program has ended, and return its exit code."""
-        deadline = Deadline(30)
+        deadline = Deadline(120)
         while self.child.poll() is None:
             assert not deadline.has_passed(), self.text
             self._draw()
