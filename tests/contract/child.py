@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import importlib
 import inspect
 import json
@@ -26,7 +25,6 @@ Json = dict[str, Any]
 # One loop for all cases, because model clients are kept from one run to the next.
 LOOP = asyncio.new_event_loop()
 asyncio.set_event_loop(LOOP)
-atexit.register(LOOP.close)
 
 
 class Messages(logging.Handler):
