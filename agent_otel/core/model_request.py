@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import weakref
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
@@ -199,10 +198,7 @@ class ModelVisit:
                 self._ended()
             token, self._token = self._token, None
             if token is not None:
-                try:  # noqa: SIM105 - suppress() costs on every call
-                    _above.reset(token)
-                except ValueError:
-                    pass  # the call ends in another context than it began in; that context is no longer used
+                _reset(token)
             if self._sending is not None:
                 _reset(self._sending)
                 self._sending = None
@@ -261,9 +257,11 @@ def around() -> ModelRequest:
     return ModelRequest(()) if above is None else above.lend(ModelRequest(()))
 
 
-def _reset(token: Token[weakref.ref[Sending] | None]) -> None:
-    with contextlib.suppress(ValueError):  # as above
-        sending.reset(token)
+def _reset(token: Token[Any]) -> None:
+    try:  # noqa: SIM105 - suppress() costs on every call
+        token.var.reset(token)
+    except ValueError:
+        pass  # the call ends in another context than it began in; that context is no longer used
 
 
 def _has_doubled_ids(parts: Iterable[RequestPart]) -> bool:

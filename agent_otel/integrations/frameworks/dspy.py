@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 import traceback
 from contextvars import ContextVar
-from types import FunctionType, TracebackType
+from types import FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -81,9 +81,13 @@ def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ValueError", "TypeError") and is_raised_within(error, "dspy")
 
 
+def _is_ours(frame: FrameType) -> bool:
+    return _module(frame.f_globals).startswith("agent_otel.")
+
+
 def _outside(step: TracebackType | None) -> TracebackType | None:
     """Return the first step of a traceback that is in no function of this package."""
-    while step is not None and _module(step.tb_frame.f_globals).startswith("agent_otel."):
+    while step is not None and _is_ours(step.tb_frame):
         step = step.tb_next
     return step
 
@@ -99,7 +103,7 @@ def _told(error: BaseException) -> str | None:
     """Return the text that an agent is about to make of an exception; None where no agent has called the tool."""
     first = traceback_of(error)
     frame = None if first is None else first.tb_frame
-    while frame is not None and _module(frame.f_globals).startswith("agent_otel."):
+    while frame is not None and _is_ours(frame):
         frame = frame.f_back
     if not issubclass(type(error), Exception) or frame is None:
         return None
