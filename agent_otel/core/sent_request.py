@@ -40,19 +40,19 @@ class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
     __slots__ = (
-        *(
-            "answered_by",
-            "bytes",
-            "conversation",
-            "execution",
-            "has_failed",
-            "is_inside",
-            "model",
-            "removed",
-            "reservation",
-            "run",
-        ),
-        *("shares", "span", "tools"),
+        "answered_by",
+        "bytes",
+        "conversation",
+        "execution",
+        "has_failed",
+        "is_inside",
+        "model",
+        "removed",
+        "reservation",
+        "run",
+        "shares",
+        "span",
+        "tools",
     )
 
     def __init__(
