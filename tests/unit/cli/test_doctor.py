@@ -50,7 +50,9 @@ def doctor(environment: Callable[[str], Environment]) -> Callable[..., Ran]:
 
     def examine(env: dict[str, str], *, python: str | None = None, name: str = "bare") -> Ran:
         ours = {key: "" for key in os.environ if key.startswith(("AGENT_OTEL", "OTEL_", "PYTHONPATH"))}
-        return run("doctor", "--python", python or str(environment(name).python), env={**ours, **env})
+        # The paths of a machine may be long: no row of the table continues in the next line.
+        wide = {"COLUMNS": "1000"}
+        return run("doctor", "--python", python or str(environment(name).python), env={**ours, **wide, **env})
 
     return examine
 
