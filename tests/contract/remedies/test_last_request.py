@@ -106,6 +106,16 @@ CARRIERS = {
     "haystack": Carrier("haystack", "haystack", mode="sync"),
     "llama-index": Carrier("llama_index", "llama-index"),
     "litellm": Carrier("litellm_client", "litellm", mode="sync", execution="r-1"),
+    "openai": Carrier("openai_client", "openai-agents", execution="r-1"),
+    "openai's tool runner": Carrier("openai_runner", "openai-agents", execution="r-1"),
+    "groq": Carrier("groq_client", "groq", mode="sync", execution="r-1"),
+    "together": Carrier("together_client", "together", mode="sync", execution="r-1"),
+    "fireworks": Carrier("fireworks_client", "fireworks", mode="sync", execution="r-1"),
+    "agent-framework": Carrier("agent_framework", "agent-framework"),
+    "ag2": Carrier("ag2", "ag2"),
+    "autogen": Carrier("autogen", "autogen"),
+    "deepagents": Carrier("deepagents", "deepagents"),
+    "crewai": Carrier("crewai", "crewai"),
     "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync", execution="r-1"),
 }
 
