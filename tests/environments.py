@@ -149,8 +149,12 @@ def uv(*command: str) -> None:
 
 
 def rows() -> dict[str, Any]:
-    """Return the rows of ``environments.toml``."""
-    return tomllib.loads((ROOT / "tests" / "environments.toml").read_text())
+    """Return the rows of ``environments.toml``; the requirements of a row ``with`` another one follow the other's."""
+    every = tomllib.loads((ROOT / "tests" / "environments.toml").read_text())
+    for row in every.values():
+        if "with" in row:
+            row["requirements"] = [*every[row["with"]]["requirements"], *row["requirements"]]
+    return every
 
 
 def _base() -> Path:

@@ -24,18 +24,28 @@ def reported(
 
     ``part`` names what is reported where a class has more than one report.
     """
+    return kept(request, tmp_path_factory, run, request.cls.__module__, request.cls.__name__, part)
+
+
+def kept(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    run: Callable[[Path], dict[str, Any]],
+    *names: str,
+) -> dict[str, Any]:
+    """Return what ``run`` reports, which is kept under these names for the other workers."""
     mine = tmp_path_factory.getbasetemp()
     root = mine.parent if hasattr(request.config, "workerinput") else mine
-    folder = root / request.cls.__module__ / request.cls.__name__ / part
+    folder = root.joinpath(*names)
     folder.mkdir(parents=True, exist_ok=True)
     with interpreters.lock(folder / "lock"):
-        kept = folder / "runs.json"
-        if not kept.exists():
+        file = folder / "runs.json"
+        if not file.exists():
             try:
-                kept.write_text(json.dumps(run(folder)))
+                file.write_text(json.dumps(run(folder)))
             except AssertionError as error:
-                kept.write_text(json.dumps({"failure": str(error)}))
-        report: dict[str, Any] = json.loads(kept.read_text())
+                file.write_text(json.dumps({"failure": str(error)}))
+        report: dict[str, Any] = json.loads(file.read_text())
     if "failure" in report:
         pytest.fail(report["failure"], pytrace=False)
     return report

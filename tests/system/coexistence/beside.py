@@ -1,0 +1,110 @@
+"""The contract of a framework beside another instrumentation: what its class expects, in an order of activation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.testing.servers.openai import OpenAIServer, tool_results
+from tests.contract.delivery import Delivery
+from tests.contract.suite import QUIET, Contract, Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+    from tests.system.coexistence.rows import Row
+
+#: What keeps the frameworks from calling home, but lets OpenAI's SDK trace, on which the others build.
+_QUIET = {name: value for name, value in QUIET.items() if name != "OPENAI_AGENTS_DISABLE_TRACING"}
+_EACH_CASE = (
+    *("test_each_call_is_one_record", "test_bytes_are_those_on_the_wire", "test_metrics_count_each_call_once"),
+    *("test_each_call_is_timed_once", "test_a_run_is_one_execution"),
+)
+_EACH_DELIVERY = ("test_bytes_delivered_are_those_on_the_wire", "test_cuts_are_counted_and_nothing_else")
+
+
+def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) -> Json:
+    """Run the cases of the row's class in this order, and return the report with what the model was sent."""
+    contract, plan = row.contract, folder / "plan.json"
+    with contract.server(contract.decide) as server:
+        plan.write_text(
+            json.dumps(
+                {
+                    "order": [step for step in order if step != "ours"] if order[0] == "ours" else order,
+                    "switches": row.switches,
+                    "distributions": row.distributions,
+                    "agent": contract.agent,
+                    "base_url": server.base_url,
+                    "cases": {name: case.plan() for name, case in _class_of(row).cases().items()},
+                }
+            )
+        )
+        done = environment.run(
+            "import runpy; runpy.run_module('tests.system.coexistence.child', run_name='__main__')",
+            str(plan),
+            env={**_QUIET, **contract.variables, **({"AGENT_OTEL": "1"} if order[0] == "ours" else {})},
+            timeout=2 * contract.seconds,
+            check=True,
+        )
+        report: Json = json.loads(done.stdout.splitlines()[-1])
+        return {
+            **report,
+            "stderr": done.stderr,
+            "wire": contract.results(server) if contract.model else {},
+            "requests": len(server.requests),
+            "result_bytes": sum(map(_result_bytes, server.requests)) if isinstance(server, OpenAIServer) else None,
+        }
+
+
+def _result_bytes(request: Json) -> int:
+    return sum(len(text.encode()) for text in tool_results(request).values())
+
+
+def verify(row: Row, alone: Json, report: Json) -> None:
+    """Raise AssertionError where the agent differs from ``alone``, or the numbers from what its class expects."""
+    contract = _class_of(row)()
+    runs = Runs(report, alone, report["wire"], alone["wire"])
+    for name in contract.cases():
+        beside, without = report["cases"][name], alone["cases"][name]
+        for key in ("said", "error", "origin", "messages"):
+            assert beside[key] == without[key], f"{name}: {key}"
+        for test in (*_EACH_CASE, *(_EACH_DELIVERY if isinstance(contract, Delivery) else ())):
+            _hold(contract, test, runs, name)
+        for spans in (beside["spans"], without["spans"]):
+            assert any(span["scope"].startswith(row.traces) for span in spans), f"{name}: {row.peer} has no span"
+    assert report["wire"] == alone["wire"]
+    assert report["at_start"] == alone["at_start"]
+    assert report["errors"] == {}
+    assert "agent_otel" not in report["stderr"]
+    _verify_requests(report)
+
+
+def _hold(contract: Contract, test: str, runs: Runs, name: str) -> None:
+    try:
+        getattr(contract, test)(runs, name)
+    except AssertionError as error:
+        raise AssertionError(f"{name}, {test}: {error}") from error
+
+
+def _verify_requests(report: Json) -> None:
+    """Compare the requests that were measured with those that the model's server got."""
+    sizes = [
+        metric
+        for case in report["cases"].values()
+        for metric in case["metrics"]
+        if metric["name"] == "agent_otel.model.request.size"
+    ]
+    for part in {metric["attributes"]["part"] for metric in sizes} or {"user"}:
+        assert sum(m["count"] for m in sizes if m["attributes"]["part"] == part) == report["requests"], part
+    if report["result_bytes"] is not None:
+        counted = sum(m["sum"] for m in sizes if m["attributes"]["part"] == "tool_results")
+        assert counted == report["result_bytes"]
+
+
+def _class_of(row: Row) -> type[Contract]:
+    """Return the row's class with its common cases, and with the spans that there are beside the other."""
+    changes: dict[str, Any] = {"own": {}, "scope": row.scope, "scopes": {}, "span": row.span, "run_span": row.root}
+    return type("Beside", (row.contract,), {**changes, "run_spans": {}, "attributes": {}})

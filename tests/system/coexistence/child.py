@@ -1,0 +1,57 @@
+"""The cases of a contract class beside another instrumentation; prints what came of them as JSON.
+
+Argument: a file with the plan. Its ``order`` names the steps: ``peer`` switches the other instrumentation on, ``ours``
+this package, and ``framework`` imports the framework. Where ``ours`` is first, the switch is in the environment.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tests.contract import child
+
+Json = dict[str, Any]
+
+
+def switch_on(names: list[str]) -> None:
+    """Switch on each part of the other instrumentation, ``module:Class``."""
+    for name in names:
+        module, _, attribute = name.partition(":")
+        getattr(importlib.import_module(module), attribute)().instrument()
+
+
+def main(plan: Json) -> Json:
+    """Run the cases and return a report of each, and of the whole."""
+    messages, telemetry, agent = child.Messages(), child.Telemetry(), None
+    for step in plan["order"]:
+        if step == "peer":
+            switch_on(plan["switches"])
+        elif step == "ours":
+            importlib.import_module("agent_otel.auto")
+        else:
+            agent = importlib.import_module(f"tests.contract.agents.{plan['agent']}")
+    at_start, cases = messages.take(), {}
+    for name, case in plan["cases"].items():
+        outcome = child.run(agent, plan["base_url"], case)
+        cases[name] = {
+            **outcome,
+            "spans": telemetry.spans(),
+            "metrics": telemetry.metrics(),
+            "messages": messages.take(),
+        }
+    failures = sys.modules.get("agent_otel._internal.errors")
+    return {
+        "cases": cases,
+        "at_start": at_start,
+        "errors": dict(failures.errors) if failures else {},
+        "versions": {name: version(name) for name in plan["distributions"]},
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(json.loads(Path(sys.argv[1]).read_text()))))
