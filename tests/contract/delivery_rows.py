@@ -24,6 +24,7 @@ from tests.contract.frameworks import (
     test_openai_agents,
     test_openai_runner,
     test_pydantic_ai,
+    test_semantic_kernel,
     test_smolagents,
     test_strands,
 )
@@ -107,6 +108,7 @@ ROWS = (
     ),
     Row("smolagents, `CodeAgent` whose last value it is", test_smolagents.TestSmolagentsValue, ("smolagents",)),
     Row("Microsoft Agent Framework", test_agent_framework.TestAgentFramework, ("agent-framework-core",)),
+    Row("Semantic Kernel", test_semantic_kernel.TestSemanticKernel, ("semantic-kernel",)),
     Row("AutoGen", test_autogen.TestAutoGen, ("autogen-agentchat",)),
     Row("AG2", test_ag2.TestAg2, ("ag2",)),
     Row("Agno", test_agno.TestAgno, ("agno",)),

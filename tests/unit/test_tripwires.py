@@ -255,6 +255,8 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "openai_agents.single_tool": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,
     "pydantic_ai.raw_execute": lambda value: value,
+    "semantic_kernel._function": lambda value: _space(value=value),
+    "semantic_kernel._outer": lambda value: _space(result=value, inner_content=value),
     "smolagents.execute": lambda value: value,
     "smolagents.managed": lambda value: value,
     "smolagents.tool": lambda value: value,
@@ -442,6 +444,16 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "pydantic_ai.execute_tool_call": lambda value: (None, (_validated(value),), {}),
     "pydantic_ai.raw_execute": lambda value: (None, (), {"validated": _validated(value)}),
+    "semantic_kernel._function": lambda value: (
+        _space(fully_qualified_name=value),
+        (_space(arguments={"a": value}, result=value),),
+        {},
+    ),
+    "semantic_kernel._outer": lambda value: (
+        _space(plugins={"p": _space(functions={"f": _space(fully_qualified_name=value)})}),
+        (_space(plugin_name="p", function_name="f", arguments=value, id=value),),
+        {},
+    ),
     "smolagents.execute": lambda value: (_space(managed_agents={"m": None}, name=value), (value, value), {}),
     "smolagents.managed": lambda value: (_space(name=value), (value,), {}),
     "smolagents.tool": lambda value: (_space(name=value, inputs={"a": {}}), (value,), {"b": value}),
@@ -485,6 +497,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         _space(tools=[_space(name="t", inputSchema={"properties": value}, description=value)]),
         None,
     ),
+    "semantic_kernel.preparing": lambda value: (_space(name=value), (), {}),
     "strands.returned": lambda value: (
         None,
         (),
@@ -573,6 +586,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "pydantic_ai.agent_run": lambda value: [
         Invocation(_space(name=value, instrument=value), (), {"conversation_id": value})
     ],
+    "semantic_kernel.agent_run": lambda value: [Invocation(_space(name=value), (), {"thread": _space(id=value)})],
     "smolagents.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
     "strands.agent_run": lambda value: [Invocation(_space(name=value, session_id=value), (), {})],
     "langgraph.run": lambda value: [

@@ -56,7 +56,7 @@ class Integration:
     integration that this one is a part of, and is disabled with.
     """
 
-    __slots__ = ("distribution", "minimum", "name", "packages", "product", "sites", "tested")
+    __slots__ = ("distribution", "minimum", "name", "packages", "product", "sites", "tested", "uncovered")
 
     def __init__(  # noqa: PLR0913 - an entry
         self,
@@ -66,6 +66,7 @@ class Integration:
         minimum: str,
         sites: tuple[Site | Candidate, ...],
         tested: str = "",
+        uncovered: str = "",
         packages: tuple[str, ...] = (),
         product: str = "",
     ) -> None:
@@ -74,6 +75,7 @@ class Integration:
         self.minimum = minimum
         self.sites = tuple(Site(site) if isinstance(site, Candidate) else site for site in sites)
         self.tested = tested
+        self.uncovered = uncovered
         self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
         self.product = product
 

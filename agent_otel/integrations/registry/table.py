@@ -111,6 +111,12 @@ INTEGRATIONS = (
         Site(Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')), adapter='frameworks.pydantic_ai'),
         Site(Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')), adapter='frameworks.pydantic_ai'),
     )),
+    Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45', packages=('semantic_kernel',), sites=(
+        Site(Candidate('semantic_kernel.functions.kernel_function_from_method', Wrap('KernelFunctionFromMethod._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
+        Site(Candidate('semantic_kernel.functions.kernel_function_from_prompt', Wrap('KernelFunctionFromPrompt._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
+        Site(Candidate('semantic_kernel.kernel', Wrap('Kernel.invoke_function_call', 'function_call')), adapter='frameworks.semantic_kernel'),
+        Site(Candidate('semantic_kernel.agents.chat_completion.chat_completion_agent', Wrap('ChatCompletionAgent.get_response', 'agent_run'), Wrap('ChatCompletionAgent.invoke', 'agent_run'), Wrap('ChatCompletionAgent.invoke_stream', 'agent_run'), Wrap('ChatCompletionAgent._prepare_agent_chat_history', 'preparing')), adapter='frameworks.semantic_kernel'),
+    )),
     Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', packages=('smolagents',), sites=(
         Site(Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')), adapter='frameworks.smolagents'),
         Site(Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')), adapter='frameworks.smolagents'),

@@ -105,6 +105,7 @@ CARRIERS = {
     "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync", execution="r-1"),
     "haystack": Carrier("haystack", "haystack", mode="sync"),
     "llama-index": Carrier("llama_index", "llama-index"),
+    "semantic-kernel": Carrier("semantic_kernel", "semantic-kernel"),
     "litellm": Carrier("litellm_client", "litellm", mode="sync", execution="r-1"),
     "openai": Carrier("openai_client", "openai-agents", execution="r-1"),
     "openai's tool runner": Carrier("openai_runner", "openai-agents", execution="r-1"),

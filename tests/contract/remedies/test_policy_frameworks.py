@@ -49,6 +49,7 @@ CARRIERS = {
     "ag2": Carrier("ag2", "ag2"),
     "haystack": Carrier("haystack", "haystack"),
     "llama-index": Carrier("llama_index", "llama-index"),
+    "semantic-kernel": Carrier("semantic_kernel", "semantic-kernel"),
     "agno": Carrier("agno", "agno"),
     "agno, sync": Carrier("agno", "agno", mode="sync"),
     "agno 2.3": Carrier("agno", "agno-oldest"),

@@ -169,6 +169,7 @@ KINDS: dict[str, Any] = {
             "llama_index",
             "openai_agents",
             "pydantic_ai",
+            "semantic_kernel",
             "smolagents",
             "strands",
         )

@@ -62,10 +62,19 @@ REPLACING = [
     ("openai_agents", "openai-agents-0.7"),
     ("pydantic_ai", "pydantic-ai"),
     ("pydantic_ai", "pydantic-ai-oldest"),
+    ("semantic_kernel", "semantic-kernel"),
     ("smolagents", "smolagents"),
     ("strands", "strands"),
     ("strands", "strands-1.61"),
 ]
+#: Frameworks that end their own span, on which the reading stands, before they hand the text of an exception back.
+ENDING = ("semantic_kernel",)
+
+
+def open_spans(told: Json, kind: str) -> list[Json]:
+    """The spans on which what was handed back is written: of a call that fails, and of one that returns too much."""
+    spans: list[Json] = told["spans"]
+    return spans[1:] if kind in ENDING else spans
 
 
 def run(environment: Callable[[str], Environment], kind: str, name: str, **variables: str) -> Json:
@@ -180,7 +189,7 @@ def test_the_ceiling_holds_for_it_in_these_loops(
     assert max(sizes) == LONGER
     assert "AGENT_OTEL" not in told["stderr"]
     assert told["large"]["ceiling"] == 2
-    for span in told["spans"]:
+    for span in open_spans(told, kind):
         assert (span["tool.result.truncation.layer"], span["tool.result.truncation.reason"]) == ("remedy", "ceiling")
         assert 100 < span["tool.result.handed_back_bytes"] < 1000
     failed, given = told["spans"]
@@ -203,7 +212,7 @@ def test_the_claim_check_stores_it_in_these_loops(
     told, sent = run_loop(environment, kind, name, AGENT_OTEL_CLAIM_CHECK="memory:", AGENT_OTEL_CLAIM_CHECK_BUDGET="60")
     assert not re.search("x{40000}|y{40000}", sent)
     assert "without effect" not in told["stderr"]
-    for span in told["spans"]:
+    for span in open_spans(told, kind):
         assert span["tool.result.ref"] in sent
         assert span["tool.result.truncation.reason"] == "claim_check"
 

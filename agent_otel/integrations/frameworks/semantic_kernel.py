@@ -1,0 +1,232 @@
+"""Semantic Kernel.
+
+Produced is read at ``_invoke_internal`` of a kernel function, within the framework's own span and inside function
+filters; handed back at ``Kernel.invoke_function_call``, behind all filters and the conversion of exceptions into text.
+Neither returns the result: the first leaves it in its context, the second in the chat history.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, text_of
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.hooks import Door, Hook
+from agent_otel.integrations.left_results import LeftVisit
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "semantic-kernel",
+    distribution="semantic-kernel",
+    minimum="1.45",
+    tested="1.45",
+    uncovered="`invoke_stream` of a function that the program calls itself; runs of agents other than "
+    "`ChatCompletionAgent` and of orchestrations (their tool calls are measured); on the framework's own span, what is "
+    "handed back",
+    sites=(
+        Candidate(
+            "semantic_kernel.functions.kernel_function_from_method",
+            Wrap("KernelFunctionFromMethod._invoke_internal", "function"),
+        ),
+        Candidate(
+            "semantic_kernel.functions.kernel_function_from_prompt",
+            Wrap("KernelFunctionFromPrompt._invoke_internal", "function"),
+        ),
+        Candidate("semantic_kernel.kernel", Wrap("Kernel.invoke_function_call", "function_call")),
+        Candidate(
+            "semantic_kernel.agents.chat_completion.chat_completion_agent",
+            Wrap("ChatCompletionAgent.get_response", "agent_run"),
+            Wrap("ChatCompletionAgent.invoke", "agent_run"),
+            Wrap("ChatCompletionAgent.invoke_stream", "agent_run"),
+            Wrap("ChatCompletionAgent._prepare_agent_chat_history", "preparing"),
+        ),
+    ),
+)
+
+# Begin the framework's texts about an exception of a function, and about one that the model may not call.
+_FAILED = "An error occurred while invoking the function "
+_UNKNOWN = "The tool call with name "
+_DIAGNOSTICS = "semantic_kernel.utils.telemetry.agent_diagnostics.decorators"
+
+_agent: ContextVar[str | None] = ContextVar("agent_otel_semantic_kernel_agent", default=None)
+
+
+def _prepared(invocation: Invocation) -> None:
+    """Keep the agent's name; each function call runs in a task with a copy of this context."""
+    _agent.set(text(invocation.instance.name))
+
+
+def _call(invocation: Invocation) -> ToolCall | None:
+    """Read a function that the program calls itself; one that is a prompt is a tool only where a model calls it."""
+    function, context = invocation.instance, invocation.arg(0, "context")
+    if is_named(function, "KernelFunctionFromPrompt"):
+        return None
+    return ToolCall(function.fully_qualified_name, fields(context.arguments))
+
+
+def _function_call(invocation: Invocation) -> ToolCall | None:
+    """Read a call of the model's; a function that the kernel does not have is none."""
+    asked = invocation.arg(0, "function_call")
+    plugin_name, function_name = text(asked.plugin_name), text(asked.function_name) or ""
+    for name, plugin in fields(invocation.instance.plugins).items():
+        function = fields(plugin.functions).get(function_name) if plugin_name in (None, name) else None
+        if function is not None:
+            return ToolCall(function.fully_qualified_name, asked.arguments, text(asked.id), _agent.get())
+    return None
+
+
+def _produced(result: Any) -> ToolResult:
+    value: Any = getattr(result, "value", None)
+    if is_named(value, "ChatMessageContent"):
+        value = value.content
+    return ToolResult("" if value is None else value)
+
+
+def _handed_back(content: Any) -> ToolResult | None:
+    """Read the content that the chat history has got; its text alone shows that the function was not called."""
+    value = content.result
+    said = text(value) or ""
+    if is_named(content.inner_content, "FunctionResult"):
+        return ToolResult(value, error_type=TOOL_ERROR if said.startswith(_FAILED) else None)
+    return ToolResult(value, error_type=TOOL_ERROR, raised=True, is_refused=not said.startswith(_UNKNOWN))
+
+
+def _is_refusal(error: BaseException) -> bool:
+    is_refused = is_named(error, "FunctionExecutionException") and is_raised_within(error, "semantic_kernel")
+    return is_refused and text_of(error, 10).startswith("Parameter")
+
+
+def _replace(result: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Return a result with a replacement; a program that calls a function computes with its value."""
+    if not handler.is_made_by_an_agent():
+        return NOT_HERE
+    if result is None:
+        made = sys.modules["semantic_kernel.functions.function_result"].FunctionResult
+        return made(function=invocation.instance.metadata, value=replacement.text)
+    if any(is_named(item, "ImageContent", "BinaryContent") for item in (result.value, *listed(result.value))):
+        return LEFT_ALONE
+    return result.model_copy(update={"value": replacement.text})
+
+
+def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into the content, where it is the text about an exception."""
+    if content is None or not (text(content.result) or "").startswith(_FAILED):
+        return LEFT_ALONE
+    content.result = replacement.text
+    return content
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the function's, which its visit takes out of the context again."""
+    context = invocation.arg(0, "context")
+    arguments = copy.copy(context.arguments)
+    arguments.update(values)
+    context.arguments = arguments
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(parameter.name for parameter in listed(invocation.instance.parameters))
+
+
+_function = ToolReader(
+    PRODUCED, _call, _produced, is_refusal=_is_refusal, replace=_replace, parameters=_parameters, inject=_inject
+)
+_outer = ToolReader(HANDED_BACK, _function_call, _handed_back, _function, replace=_replace_handed_back)
+
+
+class _Context:
+    """The context of a function, in which its result is left, and from which injected arguments are taken again."""
+
+    __slots__ = ("_arguments", "_context")
+
+    def __init__(self, invocation: Invocation) -> None:
+        self._context = invocation.arg(0, "context")
+        self._arguments = self._context.arguments
+
+    def get(self) -> Any:
+        result, used = self._context.result, self._context.arguments
+        if used is self._arguments:
+            return result
+        self._context.arguments = self._arguments
+        metadata, hidden = fields(getattr(result, "metadata", None)), handler.injected() or {}
+        if metadata.get("arguments") is not used:
+            return result
+        shown = {name: value for name, value in fields(metadata.get("used_arguments")).items() if name not in hidden}
+        return result.model_copy(
+            update={"metadata": {**metadata, "arguments": self._arguments, "used_arguments": shown}}
+        )
+
+    def put(self, result: Any) -> None:
+        self._context.result = result
+
+    def leave(self) -> None:
+        """Take injected arguments out of the context of a function that has raised."""
+        if self._context.arguments is not self._arguments:
+            self._context.arguments = self._arguments
+
+
+class _History:
+    """The chat history, whose last message has the result of a call."""
+
+    __slots__ = ("_call_id", "_history")
+
+    def __init__(self, invocation: Invocation) -> None:
+        self._call_id = invocation.arg(0, "function_call").id
+        self._history = invocation.arg(1, "chat_history")
+
+    def get(self) -> Any:
+        items = listed(self._history.messages[-1].items)
+        content: Any = items[0] if items else None
+        is_its = is_named(content, "FunctionResultContent") and text(content.id) == text(self._call_id)
+        return content if is_its else None
+
+    def put(self, content: Any) -> None:
+        """Leave the content, which has been changed, where it is."""
+
+    def leave(self) -> None:
+        """Leave the history as it is."""
+
+
+def _enter_function(invocation: Invocation) -> LeftVisit | None:
+    visit = handler.enter_tool(_function, invocation)
+    return None if visit is None else LeftVisit(_Context(invocation), visit)
+
+
+def _enter_call(invocation: Invocation) -> LeftVisit | None:
+    visit = handler.enter_tool(_outer, invocation)
+    return None if visit is None else LeftVisit(_History(invocation), visit)
+
+
+function = Door(_enter_function)
+function_call = Door(_enter_call)
+preparing = Hook(_prepared)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    agent, settings = invocation.instance, sys.modules[_DIAGNOSTICS].MODEL_DIAGNOSTICS_SETTINGS
+    is_traced = settings.enable_otel_diagnostics is True or settings.enable_otel_diagnostics_sensitive is True
+    return AgentRun(text(agent.name), text(getattr(invocation.kwargs.get("thread"), "id", None)), traces=is_traced)
+
+
+agent_run = RunReader(_run)

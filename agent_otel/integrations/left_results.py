@@ -1,0 +1,85 @@
+"""Visits of async functions of a tool call that leave their result in an object and return something else.
+
+An adapter's `Door` enters such a function and returns a `LeftVisit` with the place of the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_otel._internal.errors import guarded, report_error
+from agent_otel.core.types import LEFT_ALONE
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core import handler
+    from agent_otel.core.types import Invocation
+
+
+class Place(Protocol):
+    """The place in which a function leaves its result."""
+
+    def get(self) -> Any:
+        """Return the result."""
+
+    def put(self, result: Any) -> None:
+        """Leave the replacement of the result."""
+
+    def leave(self) -> None:
+        """Restore what the visit has changed, at its end."""
+
+
+class LeftVisit:
+    """The visit of a function that leaves its result in a place."""
+
+    __slots__ = ("_place", "_visit")
+
+    def __init__(self, place: Place, visit: handler.Visit | handler.Inside) -> None:
+        self._place = place
+        self._visit = visit
+
+    def __enter__(self) -> Self:
+        self._visit.__enter__()
+        return self
+
+    async def atake_turn(self) -> None:
+        """Wait where the execution has too many parallel calls."""
+        await self._visit.atake_turn()
+
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
+        skipped = await self._visit.askipped(invocation)
+        if skipped is LEFT_ALONE:
+            return LEFT_ALONE
+        self._place.put(skipped)
+        return None
+
+    @guarded("left_result")
+    def returned(self, _: Any) -> None:
+        """Read the result that the function has left."""
+        self._visit.returned(self._place.get())
+
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
+        """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
+        try:
+            self._place.put(await self._visit.aremedied(self._place.get(), invocation))
+        except Exception:
+            report_error("left_result")
+        return value
+
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
+        """Replace the text for the model that an exception carries, where a remedy calls for it."""
+        await self._visit.araised(error, invocation)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leave()
+        self._visit.__exit__(kind, error, traceback)
+
+    @guarded("left_result")
+    def _leave(self) -> None:
+        self._place.leave()
