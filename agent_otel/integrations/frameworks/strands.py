@@ -91,10 +91,11 @@ def _result(event: Any) -> ToolResult | None:
 
 def _read(result: Mapping[str, Any], error: BaseException | None) -> ToolResult:
     known = fields(result)
+    content = known.get("content", known)  # a tool with an object of its own may leave it out
     if error is not None:
         handler.handler_raised(error, run_tool)
-        return ToolResult(known["content"], raised=True)
-    return ToolResult(known["content"], error_type=TOOL_ERROR if text(known.get("status")) == "error" else None)
+        return ToolResult(content, raised=True)
+    return ToolResult(content, error_type=TOOL_ERROR if text(known.get("status")) == "error" else None)
 
 
 def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -106,7 +107,7 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
         result = {"toolUseId": call.call_id, **content, **status}
         return sys.modules["strands.types._events"].ToolResultEvent(result)
     known = fields(event.tool_result)
-    if any(not {"text", "json"} & fields(block).keys() for block in listed(known["content"])):
+    if any(not {"text", "json"} & fields(block).keys() for block in listed(known.get("content"))):
         return LEFT_ALONE  # an image or a document
     event["tool_result"] = {**known, **content, **status}
     return event

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -108,6 +113,29 @@ class TestStrandsOldest(TestStrands161):
     """Strands 1.30; before that, the exception did not come with the result."""
 
     environment = "strands-1.30"
+
+
+def test_a_result_without_content_counts_whole(environment: Callable[[str], Environment]) -> None:
+    program = """
+        from prometheus_client import REGISTRY
+        from strands import Agent
+        from strands.models.openai import OpenAIModel
+        from strands.tools.tools import PythonAgentTool
+
+        spec = {"name": "bare", "description": "Answers.", "inputSchema": {"json": {"type": "object"}}}
+        tool = PythonAgentTool("bare", spec, lambda use, **_: {"status": "success"})
+        model = OpenAIModel(client_args={"api_key": "scripted"}, model_id="scripted")
+        agent = Agent(model=model, tools=[tool], callback_handler=None)
+        print(agent.tool.bare(record_direct_tool_call=False))
+        tool = {"gen_ai_tool_name": "bare"}
+        print(REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", tool))
+        print(*(sample.value for family in REGISTRY.collect() for sample in family.samples
+                if sample.name == "agent_otel_internal_errors_total"))
+    """
+    said = environment("strands").run(program, env={"AGENT_OTEL": "1"}, check=True).stdout
+
+    # {"status":"success"} is 20 bytes.
+    assert "{'status': 'success'}\n20.0\n\n" == said
 
 
 del Delivery
