@@ -193,7 +193,8 @@ class EventVisit(StreamVisit):
             self._slot.release()
         record, reader = self._record, self._reader
         if self._last is not None:
-            record.read(reader.station, self._last)
+            if record.produced is None or reader.station != PRODUCED:
+                record.read(reader.station, self._last)
         elif self._is_outermost and not self._is_read:
             record.unasked = record.error_type is None
         self._last = None

@@ -9,6 +9,7 @@ from tests.contract import script
 from tests.contract.frameworks import (
     test_ag2,
     test_agent_framework,
+    test_agentscope,
     test_agno,
     test_anthropic,
     test_autogen,
@@ -109,6 +110,7 @@ ROWS = (
     Row("smolagents, `CodeAgent` whose last value it is", test_smolagents.TestSmolagentsValue, ("smolagents",)),
     Row("Microsoft Agent Framework", test_agent_framework.TestAgentFramework, ("agent-framework-core",)),
     Row("Semantic Kernel", test_semantic_kernel.TestSemanticKernel, ("semantic-kernel",)),
+    Row("AgentScope", test_agentscope.TestAgentScope, ("agentscope",)),
     Row("AutoGen", test_autogen.TestAutoGen, ("autogen-agentchat",)),
     Row("AG2", test_ag2.TestAg2, ("ag2",)),
     Row("Agno", test_agno.TestAgno, ("agno",)),

@@ -213,6 +213,8 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
         type="function_result", exception=None, items=[_named("Content", type="text", text=value), value]
     ),
     "agent_framework.invoke": lambda value: value,
+    "agentscope.execute": lambda value: value,
+    "agentscope.tool": lambda value: _named("ToolResponse", content=[_named("TextBlock", text=value)], state=value),
     "autogen.execute": lambda value: (value, _space(is_error=value, content=value)),
     "autogen.run": lambda value: value,
     "openai_agents_live.invoke": lambda value: value,
@@ -275,6 +277,12 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {"tool_map": {"search": None}, "invocation_session": _space(session_id=value)},
     ),
     "agent_framework.invoke": lambda value: (_space(name=value, _context_parameter_name=None), (value,), {}),
+    "agentscope.execute": lambda value: (
+        _space(name=value, state=_space(session_id=value)),
+        (_space(name=value, input=value, id=value),),
+        {},
+    ),
+    "agentscope.tool": lambda value: (None, (_space(name=value, input=value, id=value),), {}),
     "autogen.execute": lambda value: (
         None,
         (_space(name=value, arguments=value, id=value),),
@@ -469,6 +477,11 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
     "agno.logged": lambda value: (None, (value,), {}),
+    "agentscope.saving": lambda value: (
+        None,
+        ([_named("ToolResultBlock", output=value, state=value)],),
+        {},
+    ),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
     "anthropic.turn": lambda value: (None, (), {}, {"content": [{"tool_use_id": value}]}, None),
     "claude_agent_sdk.parsing": lambda value: (
@@ -506,6 +519,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
 }
 #: Functions that read nothing by themselves but an exception, whose class `test_the_class_of_an_exception` reads.
 READ_BY_OTHERS = {
+    "agentscope.calling": "an exception",
     "autogen.validating": "an exception",
     "dspy.formatting": "an exception",
     "agno.message": "agno._execute",
@@ -563,6 +577,9 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
         Invocation(_space(name=value), (), {"session": _space(session_id=value)})
     ],
     "agent_framework.workflow_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "agentscope.agent_run": lambda value: [
+        Invocation(_space(name=value, state=_space(session_id=value), _reply_middlewares=[value]), (), {})
+    ],
     "autogen.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
     "autogen.team_run": lambda value: [Invocation(_space(name=value), (), {})],
     "openai_runner.runner_run": lambda _: [Invocation(None, (), {})],

@@ -18,6 +18,11 @@ INTEGRATIONS = (
         Site(Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent._prepare_run_context', 'preparing')), adapter='frameworks.agent_framework'),
         Site(Candidate('agent_framework._workflows._workflow', Wrap('Workflow.run', 'workflow_run')), adapter='frameworks.agent_framework'),
     )),
+    Integration('agentscope', distribution='agentscope', minimum='2.0.10', tested='2.0.10', packages=('agentscope',), sites=(
+        Site(Candidate('agentscope.tool._toolkit', Wrap('Toolkit.call_tool', 'tool')), adapter='frameworks.agentscope'),
+        Site(Candidate('agentscope.tool._adapters', Wrap('FunctionTool.call', 'calling'), Wrap('MCPTool.call', 'calling')), adapter='frameworks.agentscope'),
+        Site(Candidate('agentscope.agent._agent', Wrap('Agent._execute_tool_call', 'execute'), Wrap('Agent._save_to_context', 'saving'), Wrap('Agent.reply', 'agent_run'), Wrap('Agent.reply_stream', 'agent_run')), adapter='frameworks.agentscope'),
+    )),
     Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', packages=('agno',), sites=(
         Site(Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), adapter='frameworks.agno'),
         Site(Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run')), adapter='frameworks.agno_runs'),

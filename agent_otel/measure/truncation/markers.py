@@ -1,9 +1,10 @@
-"""The markers of agent tools that cut a result: the texts of 63 places in 30 projects, as data.
+"""The markers of agent tools that cut a result: the texts of 64 places in 31 projects, as data.
 
 Read in what the projects published, in November 2026: Claude Code 2.1.329, Gemini CLI 0.61.0, Codex 0.169.0, opencode
 1.18, smolagents 1.26.0, OpenHands SDK 1.58.2, Strands 1.62.0, LangChain 1.5.0, deepagents 0.7.32, FastMCP 4.2.0,
-mcp-server-fetch 2026.10, Pydantic AI 2.68.0, Agno 3.1.10, CrewAI 1.15.30, CAMEL 0.2.90, Google ADK 2.13.0, ag2 1.2.1,
-browser-use 0.13.14, DSPy 3.4.1, gptme 0.35.1, mini-swe-agent 2.4.6, open-interpreter 0.4.3; of the others the newest.
+mcp-server-fetch 2026.10, Pydantic AI 2.68.0, Agno 3.1.10, CrewAI 1.15.30, CAMEL 0.2.90, AgentScope 2.0.10, Google ADK
+2.13.0, ag2 1.2.1, browser-use 0.13.14, DSPy 3.4.1, gptme 0.35.1, mini-swe-agent 2.4.6, open-interpreter 0.4.3; of the
+others the newest.
 
 In a template ``#`` stands for a number with or without a unit and ``*`` for up to 80 characters of one line; everything
 else is literal.
@@ -100,6 +101,7 @@ MARKERS: Final = (
     Marker("crewai/gemini-cli", "... [truncated]"),
     Marker("crewai", "[Content truncated...]"),
     Marker("crewai", "...[truncated #]..."),
+    Marker("agentscope", "<system-reminder>The remaining content has been omitted for limited context."),
     Marker("camel", "[TRUNCATED] Tool '*' output truncated (# > # tokens)"),
     Marker("google-adk", "... (truncated, # total chars)"),
     Marker("google-adk", "... [truncated # chars]"),

@@ -98,6 +98,7 @@ CARRIERS = {
     "strands": Carrier("strands", "strands"),
     "strands, bedrock": Carrier("strands", "strands", BedrockServer, setting="bedrock"),
     "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
+    "agentscope": Carrier("agentscope", "agentscope"),
     "agno": Carrier("agno", "agno"),
     "huggingface": Carrier("huggingface_client", "huggingface", mode="sync", execution="r-1"),
     "azure-ai-inference": Carrier("azure_client", "azure-inference", execution="r-1"),

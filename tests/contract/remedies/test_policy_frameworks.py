@@ -50,6 +50,7 @@ CARRIERS = {
     "haystack": Carrier("haystack", "haystack"),
     "llama-index": Carrier("llama_index", "llama-index"),
     "semantic-kernel": Carrier("semantic_kernel", "semantic-kernel"),
+    "agentscope": Carrier("agentscope", "agentscope"),
     "agno": Carrier("agno", "agno"),
     "agno, sync": Carrier("agno", "agno", mode="sync"),
     "agno 2.3": Carrier("agno", "agno-oldest"),

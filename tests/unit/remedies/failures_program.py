@@ -159,6 +159,7 @@ KINDS: dict[str, Any] = {
     **{
         name: functools.partial(loop, name)
         for name in (
+            "agentscope",
             "agno",
             "anthropic_runner",
             "claude_agent_sdk",

@@ -39,6 +39,7 @@ FRAMEWORKS = [
 ]
 #: Loops with a place, beside those of FRAMEWORKS.
 REPLACING = [
+    ("agentscope", "agentscope"),
     ("agno", "agno"),
     ("agno", "agno-oldest"),
     ("anthropic_runner", "anthropic"),
