@@ -80,6 +80,7 @@ MODULES = (
     "dspy.adapters.types.tool",
     "dspy.clients.base_lm",
     "dspy.clients.execution",
+    "dspy.predict.predict",
     "dspy.predict.react",
     "dspy.predict.react_v2",
     "durabletask",

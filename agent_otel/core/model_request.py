@@ -221,7 +221,12 @@ class ModelVisit:
             self._take(request)
             reader = self._reader
             has_summaries = reader.exchange is not None and reader.exchange.apart is not None
-            cannot_rewrite(reader.request.__module__, has_views=reader.rewrite is not None, has_summaries=has_summaries)
+            cannot_rewrite(
+                reader.request.__module__,
+                has_views=reader.rewrite is not None,
+                has_summaries=has_summaries,
+                ends_runs=request.ends_at_limit,
+            )
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""

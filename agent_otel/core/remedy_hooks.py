@@ -15,7 +15,7 @@ from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, ModelReader, Slot, ToolReader
@@ -64,6 +64,9 @@ class RequestRemedies(Protocol):
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Rewrite a request in place."""
+
+    def last_note(self, results: Sequence[object]) -> str | None:
+        """Return the note in the last request of a run, when one of these results is above a limit."""
 
 
 class Dialogue(Protocol):
@@ -136,19 +139,27 @@ def request_remedies() -> RequestRemedies | None:
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
 
 
-def cannot_rewrite(adapter: str, *, has_views: bool = False, has_summaries: bool = False) -> None:
+def cannot_rewrite(
+    adapter: str, *, has_views: bool = False, has_summaries: bool = False, ends_runs: bool = False
+) -> None:
     """Warn once that no remedy rewrites the requests of a layer in use; ``adapter`` is the module of its adapter.
 
     With ``has_views`` their history is rewritten, but they keep their tools. With ``has_summaries`` long ones are
-    summarised.
+    summarised. With ``ends_runs`` the adapter ends runs at a limit itself.
     """
     chosen = settings.current()
     if chosen.summarize_above_tokens and not has_summaries:
         setting_checks.cannot_summarize(adapter)
     if chosen.views and not has_views:
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
-    if chosen.limits:
+    if chosen.limits and not ends_runs:
         setting_checks.cannot_finish(chosen, adapter)
+
+
+def last_note(results: Sequence[object]) -> str | None:
+    """Return the note in the last request of a run, when one of these results is above a limit."""
+    remedies = request_remedies()
+    return None if remedies is None else remedies.last_note(results)
 
 
 def keeps_earlier_turns() -> None:

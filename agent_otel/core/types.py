@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
 
-#: The stage of the handler's return value.
+#: The stages of the handler's return value, and of what the framework keeps of it after middleware and conversion.
 PRODUCED: Final = "produced"
-#: The stage of what the framework keeps of the result, after its middleware and error conversion.
 HANDED_BACK: Final = "handed_back"
 
 
@@ -152,7 +151,7 @@ class Slot(Protocol):
         """Give the slot to the next call; do nothing the second time."""
 
 
-#: Returned by ``ToolReader.replace`` where it cannot put a replacement back, such as under a declared output schema.
+#: Returned by ``ToolReader.replace`` where a replacement cannot be put back, such as under a declared output schema.
 LEFT_ALONE: Final = object()
 #: Returned by ``ToolReader.replace`` where the program's own code gets the result, and not a model.
 NOT_HERE: Final = object()
@@ -220,9 +219,9 @@ class RequestPart(NamedTuple):
 class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
-    ``continued`` is true when the provider keeps the earlier turns, so that the request omits them. ``agent`` is the
-    agent's name and ``execution`` the framework's thread, session or run id. ``must_call`` is true when the model may
-    only call tools. ``doubled`` is true when the request holds the same message twice and the parts do not show it.
+    ``agent`` is the agent's name, ``execution`` the framework's thread, session or run id. True are ``continued`` when
+    the provider keeps the earlier turns, ``must_call`` when the model may only call tools, ``doubled`` when a message is
+    in it twice and the parts do not show it, ``ends_at_limit`` when the adapter ends the run at a limit itself.
     """
 
     parts: Iterable[RequestPart]
@@ -232,6 +231,7 @@ class ModelRequest(NamedTuple):
     doubled: bool = False
     model: str | None = None
     must_call: bool = False
+    ends_at_limit: bool = False
 
 
 class AgentRun(NamedTuple):

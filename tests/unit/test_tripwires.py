@@ -495,6 +495,8 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         {},
     ),
     "dspy.cached": lambda value: (None, (), {}, value, None),
+    "dspy_last_request.predict": lambda value: (None, (), {"history": value, "tools": [_space(name=value)]}),
+    "dspy_last_request.step": lambda value: (_space(react=None), (None, {"observation_0": value}), {}),
     "haystack.before_span": lambda value: (None, (None, value), {}),
     "langchain_callbacks.ending": lambda value: (None, (value,), {}),
     "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),

@@ -1,4 +1,4 @@
-"""DSPy: the tools of its agents, runs of ``ReAct``, and the requests of its language models.
+"""DSPy: the tools of its agents, runs of ``ReAct`` and ``ReActV2``, and the requests of its language models.
 
 Produced is read at ``Tool.__call__`` and ``Tool.acall``, which know no call's id. The tool by which an agent gives its
 final answer is the framework's own, and no tool call. A module that is a tool may be an agent, whose calls are its own;
@@ -31,13 +31,14 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.model_sdks.openai import chat
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
+_LAST = "frameworks.dspy_last_request"
 ENTRY = Integration(
     "dspy",
     distribution="dspy",
@@ -51,9 +52,26 @@ ENTRY = Integration(
             Wrap("ReAct.aforward", "agent_run"),
             Wrap("format_error_for_lm", "formatting"),
         ),
-        Candidate("dspy.predict.react_v2", Wrap("format_error_for_lm", "formatting")),
+        Candidate(
+            "dspy.predict.react_v2",
+            Wrap("ReActV2.forward", "agent_run"),
+            Wrap("ReActV2.aforward", "agent_run"),
+            Wrap("format_error_for_lm", "formatting"),
+        ),
         Candidate("dspy.clients.base_lm", Wrap("BaseLM.__call__", "request"), Wrap("BaseLM.acall", "request")),
         Candidate("dspy.clients.execution", Wrap("_cached", "cached")),
+        Site(
+            Candidate(
+                "dspy.predict.react",
+                Wrap("ReAct._call_with_potential_trajectory_truncation", "step"),
+                Wrap("ReAct._async_call_with_potential_trajectory_truncation", "step"),
+            ),
+            adapter=_LAST,
+        ),
+        Site(
+            Candidate("dspy.predict.predict", Wrap("Predict.__call__", "predict"), Wrap("Predict.acall", "predict")),
+            adapter=_LAST,
+        ),
     ),
 )
 
@@ -120,8 +138,12 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     if raised is not None and value is raised:
         _instead.set((raised, replacement.text))
         return value
+    return replacement.text if _is_in_agent() else NOT_HERE
+
+
+def _is_in_agent() -> bool:
     callers = listed(sys.modules["dspy.dsp.utils.settings"].settings.caller_modules)
-    return replacement.text if any(is_named(module, *_AGENTS) for module in callers) else NOT_HERE
+    return any(is_named(module, *_AGENTS) for module in callers)
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -148,7 +170,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not messages and text(prompt) is None:
         return None
     body = {"messages": messages or [{"role": "user", "content": prompt}], "tools": invocation.kwargs.get("tools")}
-    return ModelRequest(chat(body), model=text(getattr(invocation.instance, "model", None)))
+    model = text(getattr(invocation.instance, "model", None))
+    return ModelRequest(chat(body), model=model, ends_at_limit=_is_in_agent())
 
 
 request = ModelReader(_request, outermost=True)

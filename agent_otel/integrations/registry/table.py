@@ -59,9 +59,11 @@ INTEGRATIONS = (
     Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', packages=('dspy',), sites=(
         Site(Candidate('dspy.adapters.types.tool', Wrap('Tool.__call__', 'tool'), Wrap('Tool.acall', 'tool')), adapter='frameworks.dspy'),
         Site(Candidate('dspy.predict.react', Wrap('ReAct.forward', 'agent_run'), Wrap('ReAct.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.react_v2', Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.predict.react_v2', Wrap('ReActV2.forward', 'agent_run'), Wrap('ReActV2.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
         Site(Candidate('dspy.clients.base_lm', Wrap('BaseLM.__call__', 'request'), Wrap('BaseLM.acall', 'request')), adapter='frameworks.dspy'),
         Site(Candidate('dspy.clients.execution', Wrap('_cached', 'cached')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.predict.react', Wrap('ReAct._call_with_potential_trajectory_truncation', 'step'), Wrap('ReAct._async_call_with_potential_trajectory_truncation', 'step')), adapter='frameworks.dspy_last_request'),
+        Site(Candidate('dspy.predict.predict', Wrap('Predict.__call__', 'predict'), Wrap('Predict.acall', 'predict')), adapter='frameworks.dspy_last_request'),
     )),
     Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), sites=(
         Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')), adapter='frameworks.google_adk'),

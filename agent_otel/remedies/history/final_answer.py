@@ -32,20 +32,31 @@ _DEEPEST: Final = 4
 
 
 def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
-    """Return True when a call since the user's last message was above one of the limits, by name and maximum."""
+    """Return True when a call since the user's last message was above one of the limits, by name and maximum.
+
+    Behind the result that CrewAI has written into the model's message, it asks for the next step as the user.
+    """
+    is_asked = False
     for message in reversed(messages):
         seen = transcript(message)
         if seen.answered:
             contents = [answered.content for answered in seen.answered]
         elif seen.asked:
+            if is_asked:
+                return False
             continue
         else:
             contents = [text_of(fields(message).get("content"))]
         if any(maxima.get(answer["limit"]) == answer["maximum"] for each in contents for answer in _answers(each)):
-            return True
-        if seen.by_user and not seen.answered:
+            return not is_asked or _is_written_by_model(message)
+        if is_asked:
             return False
+        is_asked = seen.by_user and not seen.answered
     return False
+
+
+def _is_written_by_model(message: Any) -> bool:
+    return fields(message).get("role") == "assistant"
 
 
 def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:

@@ -18,6 +18,8 @@ from agent_otel.remedies.history.argument_marks import parsed
 from agent_otel.remedies.history.views import Views
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_otel.core.types import Invocation, ModelReader
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
@@ -35,6 +37,11 @@ class Requests:
         """Remember the digests of a completed call's large arguments, for prompts that are made of the history."""
         if self._large is not None:
             self._large.add(parsed(arguments))
+
+    def last_note(self, results: Sequence[object]) -> str | None:
+        """Return the note in the last request of a run, when one of these results is above a limit."""
+        answers = [{"role": "tool", "tool_call_id": "call", "content": result} for result in results]
+        return final_answer.NOTE if self._maxima and final_answer.is_due(answers, self._maxima) else None
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged.

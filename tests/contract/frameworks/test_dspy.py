@@ -61,7 +61,9 @@ class TestDSPy(Delivery):
         "dspy": [
             "dspy.adapters.types.tool:Tool.__call__",
             "dspy.predict.react:ReAct.forward",
-            "dspy.predict.react_v2:format_error_for_lm",
+            "dspy.predict.react:ReAct._call_with_potential_trajectory_truncation",
+            "dspy.predict.react_v2:ReActV2.forward",
+            "dspy.predict.predict:Predict.__call__",
             "dspy.clients.base_lm:BaseLM.__call__",
             "dspy.clients.execution:_cached",
         ],

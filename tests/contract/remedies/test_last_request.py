@@ -71,6 +71,11 @@ print(Agent(model, tools=[fetch], output_type=City).run_sync("go", conversation_
 """
 
 
+def _fields(**values: str) -> str:
+    """Return what a model of DSPy writes."""
+    return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in {**values, "completed": ""}.items())
+
+
 class Carrier(NamedTuple):
     """A framework, its environment and the provider's server; how it is run.
 
@@ -122,6 +127,36 @@ CARRIERS = {
 }
 
 
+#: Agents whose calls are texts of the model: what the last request has alone, and what the model writes for a call and
+#: for the answer. The last request of `ReAct` is the framework's own, in which no tool is named.
+IN_TEXT = {
+    "crewai": (
+        Carrier("crewai", "crewai", setting="text"),
+        NOTE,
+        "Thought: so\nAction: fetch\nAction Input: {arguments}",
+        "Thought: I know.\nFinal Answer: done",
+    ),
+    "dspy": (
+        Carrier("dspy", "dspy", mode="sync"),
+        'Given the fields `question`, produce the fields `answer`."',
+        _fields(next_thought="so", next_tool_name="fetch", next_tool_args="{arguments}"),
+        _fields(reasoning="so", answer="done"),
+    ),
+    "dspy, async": (
+        Carrier("dspy", "dspy"),
+        'Given the fields `question`, produce the fields `answer`."',
+        _fields(next_thought="so", next_tool_name="fetch", next_tool_args="{arguments}"),
+        _fields(reasoning="so", answer="done"),
+    ),
+    "dspy, v2": (
+        Carrier("dspy", "dspy", setting="v2"),
+        NOTE,
+        _fields(next_thought="so", tool_calls='{"tool_calls": [{"name": "fetch", "args": {arguments}}]}'),
+        _fields(next_thought="so", tool_calls='{"tool_calls": [{"name": "submit", "args": {"answer": "done"}}]}'),
+    ),
+}
+
+
 def usable(request: Json) -> bool:
     """Return whether a request lets the model call the tools in it, by the rules of its provider."""
     config = request.get("toolConfig", {})
@@ -145,7 +180,12 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
         keys = [f"k{number}{letter}" for letter in ("a" if number == 1 else "abcd")]
         return [ToolCall(f"call_{key}", "fetch", json.dumps({"key": key})) for key in keys]
 
-    server: OpenAIServer | ScriptedServer
+    with carrier.server(decide) as server:
+        return server.requests, _ran(carrier, environment, folder, server.base_url)
+
+
+def _ran(carrier: Carrier, environment: Environment, folder: Path, base_url: str) -> Json:
+    """Run an agent; return what the child reported."""
     plan = folder / "plan.json"
     prompt = script.prompt(("call_1", "fetch", {"key": "k1"}))
     case = {
@@ -156,21 +196,21 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
         "execution": carrier.execution,
     }
     plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
-    with carrier.server(decide) as server:
-        done = environment.run(
-            "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
-            f"tests.contract.agents.{carrier.agent}",
-            server.base_url,
-            str(plan),
-            env={
-                **QUIET,
-                "AGENT_OTEL": "1",
-                "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST),
-                "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-            },
-            check=True,
-        )
-        return server.requests, json.loads(done.stdout.splitlines()[-1])
+    done = environment.run(
+        "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
+        f"tests.contract.agents.{carrier.agent}",
+        base_url,
+        str(plan),
+        env={
+            **QUIET,
+            "AGENT_OTEL": "1",
+            "AGENT_OTEL_MAX_TOOL_CALLS": str(MOST),
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        },
+        check=True,
+    )
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
 @pytest.mark.parametrize("name", CARRIERS)
@@ -189,6 +229,27 @@ def test_one_more_request_follows_the_limit_and_it_is_the_last(
     assert case["messages"] == []
     skipped = [event for span in case["spans"] for event in span["events"] if event["name"] == "tool_call"]
     assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}] * 2
+
+
+@pytest.mark.parametrize("name", IN_TEXT)
+def test_one_more_request_follows_the_limit_where_calls_are_texts(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    carrier, last, calls, answers = IN_TEXT[name]
+
+    def decide(request: Json) -> Reply:
+        number = len(server.requests)
+        is_last = last in json.dumps(request) or number > 3 * MOST
+        return answers if is_last else calls.replace("{arguments}", json.dumps({"key": f"k{number}"}))
+
+    with OpenAIServer(decide) as server:
+        report = _ran(carrier, environment(carrier.environment), tmp_path, server.base_url)
+    case: Any = report["cases"]["it"]
+    assert "done" in case["said"]
+    assert len(case["ran"]) == MOST
+    for text in ("limit_reached", last):
+        assert [text in json.dumps(request) for request in server.requests] == [False] * (MOST + 1) + [True]
+    assert (report["errors"], case["messages"]) == ({}, [])
 
 
 def test_the_next_message_of_a_conversation_begins_afresh_below_the_conversations_own_limit(

@@ -45,6 +45,11 @@ HISTORIES: dict[str, list[Any]] = {
         {"role": "user", "content": "go"},
         {"role": "user", "content": [{"type": "text", "text": f"Observation:\n{TEXT}"}]},
     ],
+    "observation in the model's own message": [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": f"Action: fetch\nObservation: {TEXT}"},
+        {"role": "user", "content": "Analyze the tool result."},
+    ],
     "observation of calls at once": [
         {"role": "user", "content": "go"},
         {"role": "user", "content": [{"type": "text", "text": f"Observation:\nfound\n{TEXT}\n{TEXT}"}]},
@@ -74,6 +79,13 @@ def test_it_is_due_until_the_users_next_message(name: str) -> None:
 )
 def test_other_results_do_not_end_a_run(content: str) -> None:
     assert not is_due(chat(content), MAXIMA)
+
+
+def test_a_new_question_after_an_observation_of_an_earlier_run_does_not_end_the_run() -> None:
+    before = HISTORIES["observation in the model's own message"]
+    after = [{"role": "assistant", "content": "Final Answer: done"}, {"role": "user", "content": "Next."}]
+    assert not is_due([*before, *after], MAXIMA)
+    assert not is_due([*chat(TEXT), after[0], after[1]], MAXIMA)
 
 
 def test_messages_that_cannot_be_read_are_passed_over() -> None:
