@@ -73,6 +73,7 @@ MODULES = (
     "dapr_agents.storage.daprstores.statestore",
     "dapr_agents.tool.executor",
     "dbos",
+    "dbos._context",
     "dbos._core",
     "dbos._outcome",
     "dbos._sys_db",

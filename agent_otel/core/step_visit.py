@@ -181,6 +181,14 @@ def step_started() -> None:
         visit.open_span()
 
 
+def step_retried(attempt: int) -> None:
+    """Name the attempt of the running step, where the runtime makes all attempts inside of one step."""
+    visit, carrier = _running(), execution_context.running_step()
+    if visit is not None and carrier is not None:
+        visit.step = visit.step._replace(attempt=attempt)
+        carrier.attempt, carrier.calls = attempt, None
+
+
 def payload(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
     """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
     out = telemetry()

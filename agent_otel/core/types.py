@@ -220,8 +220,8 @@ class ModelRequest(NamedTuple):
     """A model request as it is sent.
 
     ``agent`` is the agent's name, ``execution`` the framework's thread, session or run id. True are ``continued`` when
-    the provider keeps the earlier turns, ``must_call`` when the model may only call tools, ``doubled`` when a message is
-    in it twice and the parts do not show it, ``ends_at_limit`` when the adapter ends the run at a limit itself.
+    the provider keeps the earlier turns, ``must_call`` when the model may only call tools, ``doubled`` when a message
+    is in it twice and the parts do not show it, ``ends_at_limit`` when the adapter ends the run at a limit itself.
     """
 
     parts: Iterable[RequestPart]

@@ -202,6 +202,7 @@ INTEGRATIONS = (
     Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), sites=(
         Site(Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), adapter='runtimes.dbos'),
         Site(Candidate('dbos._outcome', Wrap('Immediate._intercept', 'step'), Wrap('Pending._wrap', 'asynchronous_step')), adapter='runtimes.dbos'),
+        Site(Candidate('dbos._context', Wrap('EnterDBOSStepRetry.__enter__', 'tried')), adapter='runtimes.dbos'),
         Site(Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')), Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), adapter='runtimes.dbos'),
     )),
     Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), sites=(

@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core import handler
+from agent_otel.core import handler, step_visit
 from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -47,6 +47,7 @@ ENTRY = Integration(
             ),
         ),
         Candidate("dbos._outcome", Wrap("Immediate._intercept", "step"), Wrap("Pending._wrap", "asynchronous_step")),
+        Candidate("dbos._context", Wrap("EnterDBOSStepRetry.__enter__", "tried")),
         # The names of steps, and the workflows that are not new.
         Site(
             Candidate(  # 3.0 and later
@@ -113,6 +114,13 @@ def _step(_: Invocation) -> Step | None:
         return None
     running.watched = True
     return Step(_RUNTIME, running.name, execution=_context().workflow_id, variant=_known.get("variant"))
+
+
+def _tried(invocation: Invocation) -> None:
+    """Name the attempt, which DBOS counts from 0, where it retries a step: all of them are one step."""
+    running, attempt = _current(), invocation.instance.current_attempt
+    if attempt and running is not None and running.watched:
+        step_visit.step_retried(attempt + 1)
 
 
 def _nothing(_: Invocation) -> None:
@@ -222,6 +230,7 @@ def _variant(database: Any) -> str:
     return found
 
 
+tried = Hook(_tried)
 entered = Hook(after=_entered)
 step = StepReader(_step, _nothing, _outcome, _failed, opened_by_handler=True)
 asynchronous_step = StepReader(_step, _nothing, _outcome, _failed)

@@ -12,7 +12,6 @@ are excluded: no server runs with a smaller limit, and a retry after a lost conn
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +21,7 @@ from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ ENTRY = Integration(
 
 _RUNTIME = "restate"
 _REFUSABLE_BYTES = 1024 * 1024
-_REMEMBERED = 1_000
 
 
 class _Attempt:
@@ -67,27 +66,11 @@ class _Attempt:
         self.large: list[_Key] = []
 
 
-class _Recent:
-    """The last few keys that were noted, and how often each was."""
-
-    def __init__(self) -> None:
-        self._counts: OrderedDict[_Key, int] = OrderedDict()
-
-    def count(self, key: _Key) -> int:
-        return self._counts.get(key, 0)
-
-    def note(self, key: _Key) -> None:
-        self._counts[key] = self._counts.pop(key, 0) + 1
-        if len(self._counts) > _REMEMBERED:
-            self._counts.popitem(last=False)
-
-    def forget(self, key: _Key) -> None:
-        self._counts.pop(key, None)
-
-
 _attempts: WeakKeyDictionary[Any, _Attempt] = WeakKeyDictionary()
 # Invocations that have begun, and large results that were handed over: by run, or None for the handler's own.
-_begun, _proposed = _Recent(), _Recent()
+_begun, _proposed = Recent(), Recent()
+# Runs that this process has executed: the SDK names no attempt.
+_executed = Recent()
 
 
 def _begins(invocation: Invocation) -> None:
@@ -113,10 +96,10 @@ def _registered(invocation: Invocation, registered: Any, error: Any) -> None:
 def _step(invocation: Invocation) -> Step:
     attempt, handle = _attempts[invocation.instance.vm], invocation.arg(0, "handle")
     step = attempt.step._replace(activity=attempt.names.pop(handle))
-    refused = _proposed.count((step.execution, handle))
-    if refused:
+    key = (step.execution, handle)
+    if _proposed.count(key):
         observer.payload_refused(step, OUTPUT)
-    return step._replace(attempt=refused + 1)
+    return step._replace(attempt=_executed.note(key))
 
 
 def _nothing(_: Invocation) -> None:

@@ -18,6 +18,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -69,11 +70,21 @@ class TaskHub:
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, _Run] = OrderedDict()
         self._results: OrderedDict[tuple[str, int], Step] = OrderedDict()
+        self._executed = Recent()
 
     # --- activities -----------------------------------------------------------------------------------------------
 
     def step(self, invocation: Invocation) -> Step:
-        """Read which activity runs."""
+        """Read which activity runs, and count how often this process has executed it.
+
+        Dapr gives all attempts of an activity one id. Durable Task gives them the number of the task, which the next
+        run of the same instance has again: there the attempt is not known.
+        """
+        step = self._step(invocation)
+        execution_id = invocation.arg(self._first + 4, "task_execution_id")
+        return step._replace(attempt=self._executed.note((step.execution, execution_id))) if execution_id else step
+
+    def _step(self, invocation: Invocation) -> Step:
         instance_id, name = invocation.args[self._first : self._first + 2]
         return Step(self._runtime, name, execution=instance_id)
 
@@ -87,7 +98,7 @@ class TaskHub:
         """Read what it returns, and remember whose it is until it is sent."""
         instance_id, _name, task_id = invocation.args[self._first : self._first + 3]
         with self._lock:
-            self._results[instance_id, task_id] = self.step(invocation)
+            self._results[instance_id, task_id] = self._step(invocation)
             if len(self._results) > _MAX_RESULTS:
                 self._results.popitem(last=False)
         return StepOutcome(_carried(OUTPUT, text))

@@ -38,6 +38,7 @@ class TestDBOS(RuntimeContract):
         "dbos": [
             "dbos._sys_db:SystemDatabase.record_operation_result",
             "dbos._outcome:Immediate._intercept",
+            "dbos._context:EnterDBOSStepRetry.__enter__",
             "dbos._core:EnterDBOSStepCtx.__enter__",
         ],
     }
@@ -197,7 +198,7 @@ class TestDBOSOldest(TestDBOS):
     """Version 2: the row of a workflow that is taken up again is written once more."""
 
     environment = "dbos-2"
-    integrations: ClassVar = {"dbos": [*TestDBOS.integrations["dbos"][:2], "dbos._core:EnterDBOSStep.__enter__"]}
+    integrations: ClassVar = {"dbos": [*TestDBOS.integrations["dbos"][:3], "dbos._core:EnterDBOSStep.__enter__"]}
     without = (*TestDBOS.without, "parallel")  # a workflow is in one step at a time
 
 

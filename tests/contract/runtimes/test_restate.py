@@ -104,6 +104,10 @@ class TestRestate(Restate):
         made = (Payload("returned", "", "output", REFUSED_BYTES),) * 3
         return Case("returned", given, None, (*cls.around("returned", given, None), *made), ())
 
+    def test_attempts_are_counted(self, runs: Runs) -> None:
+        attempts = [span["attributes"].get("workflow.activity.attempt") for span in self.steps(runs, "retry")]
+        assert attempts == [None, 2]
+
     def test_a_step_that_is_run_again_for_its_result_was_refused(self, runs: Runs) -> None:
         counters = _counters(runs, "refused", "agent/refused", "produce")
         assert counters == {"over_cap": 3, "rejected": 2, "stuck_retries": 1}

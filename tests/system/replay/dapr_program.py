@@ -1,6 +1,7 @@
 """The same workflow on Dapr: its orchestrator runs from the beginning again in each of its turns.
 
-The sidecar is the stand-in. Prints the workflow's answer, the side effects, and how often the orchestrator was begun.
+The sidecar is the stand-in. Prints the workflow's answer, the side effects, how often the orchestrator was
+begun, and the attempts that the spans of the tool calls name.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,misc,unused-ignore"
@@ -14,9 +15,9 @@ from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient, RetryPolicy, WorkflowRuntime
 
-from tests.contract.child import Messages
+from tests.contract.child import Messages, Telemetry
 from tests.system.engines.dapr_sidecar import sidecar
-from tests.system.replay.tools import charge, effects, mail
+from tests.system.replay.tools import attempts, charge, effects, mail
 
 begun: list[str] = []
 failed: list[str] = []
@@ -50,7 +51,7 @@ def order(ctx: Any, customers: list[str]) -> Any:
 
 def main() -> None:
     """Print what happened."""
-    messages = Messages()
+    messages, telemetry = Messages(), Telemetry()
     with sidecar():
         runtime = WorkflowRuntime()
         runtime.register_workflow(order, name="order")
@@ -62,4 +63,4 @@ def main() -> None:
         state = client.wait_for_workflow_completion(instance, timeout_in_seconds=200)
         runtime.shutdown()
     report = {"answers": json.loads(state.serialized_output), "effects": effects, "begun": len(begun)}
-    print(json.dumps({**report, "messages": messages.take()}))
+    print(json.dumps({**report, "attempts": attempts(telemetry.spans()), "messages": messages.take()}))

@@ -1,6 +1,7 @@
 """The same workflow on DBOS with SQLite: a process dies behind the second step, and another one takes the workflow up.
 
-Prints the side effects of both processes, and of the second one the workflow's answer.
+Prints the side effects of both processes, the attempts that the spans of the first one's tool calls name, and the
+workflow's answer in the second one.
 """
 
 # mypy: disable-error-code="import-not-found,untyped-decorator,misc,unused-ignore"
@@ -12,13 +13,15 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 from dbos import DBOS, SetWorkflowID
 
-from tests.contract.child import Messages
-from tests.system.replay.tools import charge, effects, mail
+from tests.contract.child import Messages, Telemetry
+from tests.system.replay.tools import attempts, charge, effects, mail
 
 dies = False
+telemetry: Any = None
 failed: list[str] = []
 
 first = DBOS.step(name="first")(charge)
@@ -41,7 +44,7 @@ def order(customers: list[str]) -> list[str]:
     a, b, c = customers
     answers = [first(a)[:16], second(b)[:16]]
     if dies:
-        print(json.dumps(effects), flush=True)
+        print(json.dumps({"before": effects, "attempts": attempts(telemetry.spans())}), flush=True)
         os._exit(0)
     return [*answers, first(c)[:16]]
 
@@ -54,8 +57,8 @@ def _launch(database: str) -> None:
 
 def die(database: str) -> None:
     """Run the workflow up to where this process ends."""
-    global dies  # noqa: PLW0603 - nothing else can reach into the workflow
-    dies = True
+    global dies, telemetry
+    dies, telemetry = True, Telemetry()
     _launch(database)
     with SetWorkflowID("order"):
         order(["a", "b", "c"])
@@ -69,6 +72,5 @@ def main(database: str) -> None:
     _launch(database)
     answers = DBOS.retrieve_workflow("order").get_result()  # the launch has taken it up
     DBOS.destroy()
-    before = json.loads(done.stdout.splitlines()[-1])
-    report = {"answers": answers, "before": before, "effects": effects, "messages": messages.take()}
-    print(json.dumps(report), flush=True)
+    report = {"answers": answers, "effects": effects, "messages": messages.take()}
+    print(json.dumps({**json.loads(done.stdout.splitlines()[-1]), **report}), flush=True)

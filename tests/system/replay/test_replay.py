@@ -27,6 +27,8 @@ _REMEDIES = {
 }
 #: The second step is tried twice, and its tools were called in both attempts.
 _BY_THE_RUNTIME = ["charge a", "charge b", "mail b", "charge b", "mail b", "charge c"]
+#: The calls of the second attempt are answered.
+_ONCE_EACH = ["charge a", "charge b", "mail b", "charge c"]
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +50,10 @@ def _report(environment: Environment, server: Temporal, **settings: str) -> Json
     return report
 
 
-def _ran(environment: Environment, program: str, *arguments: str) -> Json:
+def _ran(environment: Environment, program: str, *arguments: str, **settings: str) -> Json:
     code = f"import sys; from tests.system.replay.{program} import main; main(*sys.argv[1:])"
-    settings = {**QUIET, "AGENT_OTEL": "1", **_REMEDIES}
-    done = environment.run(code, *arguments, env=settings, check=True, timeout=300)
+    env = {**QUIET, "AGENT_OTEL": "1", **_REMEDIES, **settings}
+    done = environment.run(code, *arguments, env=env, check=True, timeout=300)
     report: Json = json.loads(done.stdout.splitlines()[-1])
     assert report["messages"] == []
     return report
@@ -63,6 +65,26 @@ def test_dapr_begins_the_workflow_again_and_no_tool(environment: Callable[[str],
     assert report["begun"] >= len(_BY_THE_RUNTIME) - 2  # once for each attempt of an activity
     assert report["effects"] == _BY_THE_RUNTIME
     assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 6 of c.."]
+    assert report["attempts"] == [None, None, None, 2, 2, None]
+
+
+@pytest.mark.shows("000.replay")
+def test_a_call_of_an_activity_that_dapr_retries_is_answered_from_the_store(
+    environment: Callable[[str], Environment],
+) -> None:
+    report = _ran(environment("dapr-1.19"), "dapr_program", AGENT_OTEL_ANSWER_RETRIES="on")
+    assert report["effects"] == _ONCE_EACH
+    assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 4 of c.."]
+
+
+@pytest.mark.shows("000.replay")
+def test_a_call_of_a_step_that_dbos_retries_is_answered_from_the_store(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    database = str(tmp_path / "system.sqlite")
+    report = _ran(environment("dbos"), "dbos_program", database, AGENT_OTEL_ANSWER_RETRIES="on")
+    assert [*report["before"], *report["effects"]] == _ONCE_EACH
+    assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 1 of c.."]
 
 
 @pytest.mark.shows("000.replay")
@@ -72,6 +94,7 @@ def test_a_workflow_that_dbos_takes_up_calls_the_tools_of_its_last_step(
     report = _ran(environment("dbos"), "dbos_program", str(tmp_path / "system.sqlite"))
     assert [*report["before"], *report["effects"]] == _BY_THE_RUNTIME
     assert report["effects"] == ["charge c"]
+    assert report["attempts"] == [None, None, None, 2, 2]
     # The receipts of the other two are those of the process that died.
     assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 1 of c.."]
 
@@ -104,5 +127,5 @@ def test_a_call_of_a_retried_step_is_answered_from_the_store(
 ) -> None:
     settings = {"AGENT_OTEL": "1", **_STORE, "AGENT_OTEL_ANSWER_RETRIES": "on"}
     report = _report(environment("temporal"), server, **settings)
-    assert report["effects"] == ["charge a", "charge b", "mail b", "charge c"]
+    assert report["effects"] == _ONCE_EACH
     assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 4 of c.."]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import agent_otel
 
 effects: list[str] = []
@@ -19,3 +21,9 @@ def mail(customer: str) -> dict[str, str]:
     """Write to a customer."""
     effects.append(f"mail {customer}")
     return {"sent": customer}
+
+
+def attempts(spans: list[dict[str, Any]]) -> list[int | None]:
+    """Return the attempts that the spans of the tool calls name."""
+    calls = [span["attributes"] for span in spans if span["name"].startswith("execute_tool")]
+    return [call.get("workflow.activity.attempt") for call in calls]
