@@ -41,7 +41,7 @@ def activate() -> None:
             switches.enabled = True
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
-        import_hook.install(dict.fromkeys(trigger_modules.MODULES, _imported))
+        import_hook.install(dict.fromkeys(trigger_modules.watched(os.environ), _imported))
         if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in env.ON:
             from agent_otel._bootstrap import sigterm  # noqa: PLC0415
 

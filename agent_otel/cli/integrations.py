@@ -29,6 +29,8 @@ def command(*, is_installed: bool, is_json: bool) -> None:
         state = ""
         if item.is_disabled(disabled):
             state = "disabled"
+        elif found and not item.is_chosen(os.environ):
+            state = f"off: {item.setting}"
         elif found:
             state = "too old" if versions.is_older(found, item.minimum) else "measured"
         if found or not is_installed:

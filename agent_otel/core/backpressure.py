@@ -55,7 +55,7 @@ class Sending(Protocol):
         """The tokens that are set aside for it."""
 
 
-#: The request that this task or thread is sending, where requests wait.
+#: The request that this task or thread is sending.
 sending: ContextVar[weakref.ref[Sending] | None] = ContextVar("agent_otel_sending", default=None)
 
 #: Registered by `agent_otel.integrations.preload`.

@@ -99,7 +99,7 @@ class ModelVisit:
     def __enter__(self) -> Self:
         if self._request is not None:
             self._token = _above.set(weakref.ref(self))
-        if self._backpressure is not None:
+        if self._backpressure is not None or self._request is None:
             self._sending = sending.set(weakref.ref(self))
         return self
 
@@ -247,6 +247,15 @@ def announced(out: Telemetry, request: ModelRequest) -> None:
         above.announce(request)
     else:
         take(out, request)
+
+
+def is_read() -> bool:
+    """Return true where a layer further out has recorded the request that is about to be sent."""
+    above, reference = _running(), sending.get()
+    if above is not None and above.seen:
+        return True
+    sender = None if reference is None else reference()
+    return sender is not None and sender is not above
 
 
 def answered() -> None:

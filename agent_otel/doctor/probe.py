@@ -128,7 +128,7 @@ def _integrations() -> list[dict[str, Any]]:
     rows = []
     for integration in INTEGRATIONS:
         version = versions.installed(integration.distribution)
-        if version is None:
+        if version is None or not integration.is_chosen(os.environ):
             continue
         if _active:
             _import({candidate.module for entry in integration.sites for candidate in entry.candidates})

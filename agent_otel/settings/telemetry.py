@@ -72,6 +72,14 @@ class TelemetrySettings:
         frozenset(),
         "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
     )
+    httpx: bool = setting(
+        "AGENT_OTEL_HTTPX",
+        SWITCH,
+        False,
+        "Read the model requests that the program sends itself with `httpx` or `httpx2`, to vLLM, llama.cpp and other "
+        "servers: POSTs to `/chat/completions`, `/responses` and `/v1/messages` of any host. Requests of an SDK in "
+        "integrations.md are counted once.",
+    )
     large_result_bytes: int = setting(
         "AGENT_OTEL_LARGE_RESULT_BYTES", LIMIT, 16000, 'A result above this size counts as large (`threshold="warn"`).'
     )

@@ -393,7 +393,7 @@ class Contract:
                 importlib.import_module(module)
             print("works")
             """,
-            env={"AGENT_OTEL": "1"},
+            env={"AGENT_OTEL": "1", **self.variables},
             check=True,
         )
         assert done.stdout == "works\n"

@@ -7,7 +7,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from agent_otel._bootstrap.trigger_modules import MODULES
+from agent_otel._bootstrap.trigger_modules import watched
 from agent_otel.integrations.registry import collection
 from tests import environments
 from tests.environments import ROOT
@@ -67,8 +67,9 @@ def _unregistered(name: str, targets: list[str]) -> Iterator[str]:
 
 def _unread(site: Site) -> Iterator[str]:
     """Yield what a site is lacking: the import hook's knowledge of its modules, and the readers."""
+    known = set(watched({entry.setting: "1" for entry in collection.entries()}))
     for candidate in site.candidates:
-        if candidate.module not in MODULES and not site.beside:
+        if candidate.module not in known and not site.beside:
             yield f"run scripts/generate: interpreter start does not wait for {candidate.module} yet"
     adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
     yield from _stubs(ROOT / _path(site))

@@ -19,9 +19,9 @@ def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_empty_environment_gives_the_defaults() -> None:
     none: frozenset[str] = frozenset()
-    assert Settings("auto", "auto", None, "127.0.0.1", True, none, 16000, True, "", 64, False, False) == settings.load(
-        {}
-    )
+    assert Settings(
+        "auto", "auto", None, "127.0.0.1", True, none, False, 16000, True, "", 64, False, False
+    ) == settings.load({})
 
 
 @pytest.mark.parametrize(

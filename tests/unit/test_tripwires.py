@@ -173,6 +173,15 @@ REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
         for reader in ("request", "streamed", "astreamed")
     },
     "groq.request": [(_CHAT, _posted("/openai/v1/chat/completions"))],
+    "httpx.request": [
+        (
+            {"_content": b"{}"},
+            lambda sent: (
+                None,
+                {"request": SimpleNamespace(url=SimpleNamespace(path="/v1/responses"), method="POST", **sent)},
+            ),
+        )
+    ],
     "huggingface_hub.request": [(_CHAT, lambda body: (None, body))],
     "langchain.generated": [
         (_LANGCHAIN, lambda body: (None, {"messages": [_object(m) if type(m) is dict else m for m in body]})),

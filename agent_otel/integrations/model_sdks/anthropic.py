@@ -129,7 +129,7 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
     return RequestPart(TOOL_RESULTS, content, call_id, failed=block.get("is_error") is True)
 
 
-def _usage(response: Any) -> Usage | None:
+def usage(response: Any) -> Usage | None:
     """Return the usage of a message, or of an event of a stream, which begins with a message."""
     known = fields(response)
     counts = known.get("usage")
@@ -175,7 +175,8 @@ def asks(response: Any) -> bool | None:
     return asks_for(asked) if asked else False if any(text(block.get("type")) == "text" for block in blocks) else None
 
 
-def _ends(item: Any) -> bool:
+def ends(item: Any) -> bool:
+    """Return true for the last event of a stream."""
     return text(fields(item).get("type")) == "message_stop"
 
 
@@ -192,7 +193,5 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 
 exchange = exchange_of(_body, _changed)
-request = ModelReader(
-    _request, _usage, asks, watch, _ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
-)
+request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
 refused, delay = stainless.refused, stainless.delay

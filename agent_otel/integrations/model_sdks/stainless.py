@@ -111,11 +111,11 @@ def watch(response: Any, visit: ResponseVisit) -> Any:
     if not is_named(response, *_RESPONSES):
         return _watch_stream(response, visit)
     if _is_stream(response):
-        _follow(response, "parse", lambda stream: _watch_stream(stream, visit))
+        follow(response, "parse", lambda stream: _watch_stream(stream, visit))
     elif response.http_response.is_closed:
         visit.returned(_json_of(response))
     else:  # every way to the whole body passes ``read``
-        _follow(response, "read", lambda _: _visit_body(response, visit))
+        follow(response, "read", lambda body: _visit_body(response, body, visit))
     return response
 
 
@@ -145,19 +145,20 @@ def _watch_stream(stream: Any, visit: ResponseVisit) -> Any:
     return stream
 
 
-def _visit_body(response: Any, visit: ResponseVisit) -> None:
+def _visit_body(response: Any, body: Any, visit: ResponseVisit) -> Any:
     with visit.step():
         visit.returned(_json_of(response))
+    return body
 
 
-def _follow(response: Any, name: str, see: Callable[[Any], object]) -> None:
-    """Call a function with the first value that a method of this response returns."""
+def follow(response: Any, name: str, see: Callable[[Any], Any]) -> None:
+    """Call a function with the first value that a method of this response returns; the method then returns its value."""
     method = getattr(response, name)
 
     def seen(value: Any) -> Any:
         response.__dict__.pop(name, None)
         try:
-            see(value)
+            return see(value)
         except Exception:
             errors.report_error("model_request.response")
         return value

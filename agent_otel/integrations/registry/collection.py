@@ -48,7 +48,7 @@ def table(integrations: list[Integration]) -> str:
 
 
 def _entry(entry: Integration) -> str:
-    options = _options(entry, "distribution", "minimum", "tested", "packages", "product")
+    options = _options(entry, "distribution", "minimum", "tested", "packages", "product", "setting")
     sites = "".join(map(_site, entry.sites))
     return f"    Integration({entry.name!r}, {options}, sites=(\n{sites}    )),\n"
 

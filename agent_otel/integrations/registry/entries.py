@@ -1,10 +1,12 @@
-"""The types of an integration's entry, which stands at the top of its adapter. This module imports nothing."""
+"""The types of an integration's entry, which stands at the top of its adapter."""
 
 from __future__ import annotations
 
+from agent_otel._internal import env
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
 
 class Wrap:
@@ -53,10 +55,11 @@ class Integration:
     tests run it. ``packages`` are the modules of the distribution that a program imports first: their import checks the
     version, because the modules of the sites may not exist in another version. The default is the package of the first
     candidate; a namespace package runs no code, so that the modules below it stand in its place. ``product`` names the
-    integration that this one is a part of, and is disabled with.
+    integration that this one is a part of, and is disabled with. ``setting`` is the variable that switches this one on,
+    where it is off by default.
     """
 
-    __slots__ = ("distribution", "minimum", "name", "packages", "product", "sites", "tested", "uncovered")
+    __slots__ = ("distribution", "minimum", "name", "packages", "product", "setting", "sites", "tested", "uncovered")
 
     def __init__(  # noqa: PLR0913 - an entry
         self,
@@ -69,6 +72,7 @@ class Integration:
         uncovered: str = "",
         packages: tuple[str, ...] = (),
         product: str = "",
+        setting: str = "",
     ) -> None:
         self.name = name
         self.distribution = distribution
@@ -78,7 +82,12 @@ class Integration:
         self.uncovered = uncovered
         self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
         self.product = product
+        self.setting = setting
 
     def is_disabled(self, names: Container[str]) -> bool:
         """Return true when this integration, or the one that it is a part of, is among the names."""
         return self.name in names or self.product in names
+
+    def is_chosen(self, variables: Mapping[str, str]) -> bool:
+        """Return true for an integration that is on by default, or by its setting."""
+        return not self.setting or variables.get(self.setting, "").strip().lower() in env.ON

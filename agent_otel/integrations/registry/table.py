@@ -163,6 +163,12 @@ INTEGRATIONS = (
     Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(
         Site(Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.groq'),
     )),
+    Integration('httpx', distribution='httpx', minimum='0.27', tested='0.28, requests in the formats of OpenAI and Anthropic', packages=('httpx',), setting='AGENT_OTEL_HTTPX', sites=(
+        Site(Candidate('httpx._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')), adapter='model_sdks.httpx'),
+    )),
+    Integration('httpx2', distribution='httpx2', minimum='2.0', tested='2.16, requests in the formats of OpenAI and Anthropic', packages=('httpx2',), product='httpx', setting='AGENT_OTEL_HTTPX', sites=(
+        Site(Candidate('httpx2._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')), adapter='model_sdks.httpx'),
+    )),
     Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', packages=('huggingface_hub',), sites=(
         Site(Candidate('huggingface_hub.inference._client', Wrap('InferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
         Site(Candidate('huggingface_hub.inference._generated._async_client', Wrap('AsyncInferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),

@@ -158,6 +158,37 @@ request = {"messages": [{"role": "user", "content": text}], "model": "scripted"}
 def whole(): client.complete(**request)
 def streamed(): list(client.complete(**request, stream=True))
 """
+HTTPX = """
+import httpx
+request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
+def whole(): httpx.post(url + "/chat/completions", json=request)
+def streamed():
+    asked = {**request, "stream": True, "stream_options": {"include_usage": True}}
+    with httpx.stream("POST", url + "/chat/completions", json=asked) as response:
+        list(response.iter_lines())
+"""
+HTTPX_RESPONSES = """
+import asyncio
+import httpx2
+async def ask(**more):
+    async with httpx2.AsyncClient() as client:
+        async with client.stream("POST", url + "/responses", json={"model": "scripted", "input": text, **more}) as response:
+            if not more:
+                return await response.aread()
+            async for line in response.aiter_lines():
+                if "response.completed" in line:
+                    break  # as programs do
+def whole(): asyncio.run(ask())
+def streamed(): asyncio.run(ask(stream=True))
+"""
+HTTPX_MESSAGES = """
+import httpx
+request = {"model": "scripted", "max_tokens": 100, "messages": [{"role": "user", "content": text}]}
+def whole(): httpx.post(url + "/v1/messages", json=request)
+def streamed():
+    with httpx.stream("POST", url + "/v1/messages", json={**request, "stream": True}) as response:
+        response.read()
+"""
 AGENTS_SDK = """
 import asyncio, os
 os.environ |= {"OPENAI_API_KEY": "scripted", "OPENAI_BASE_URL": url, "OPENAI_AGENTS_DISABLE_TRACING": "1"}
@@ -204,6 +235,9 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (FIREWORKS, "fireworks", OpenAIServer, 0),
     (HUGGING_FACE, "huggingface", OpenAIServer, 0),
     (AZURE, "azure-inference", OpenAIServer, 0),
+    (HTTPX, "httpx", OpenAIServer, 0),
+    (HTTPX_RESPONSES, "openai-agents", OpenAIServer, 0),
+    (HTTPX_MESSAGES, "httpx", AnthropicServer, anthropic.CACHED_TOKENS),
     (AGENTS_SDK, "openai-agents", OpenAIServer, 0),
     (COHERE, "cohere", CohereServer, 0),
     (LITELLM, "litellm", OpenAIServer, 0),
@@ -224,6 +258,9 @@ _NAMES = [
     "fireworks",
     "hugging face",
     "azure",
+    "httpx",
+    "httpx, responses",
+    "httpx, messages",
     "agents sdk",
     "cohere",
     "litellm",
@@ -244,7 +281,13 @@ def test_the_tokens_of_an_execution_are_those_that_the_provider_counts(
         code = _PROGRAM.format(url=model.base_url, client=textwrap.dedent(client))
         done = environment(row).run(
             code,
-            env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "true"},
+            # Where requests through httpx are read as well, those of SDKs count once.
+            env={
+                "AGENT_OTEL": "1",
+                "AGENT_OTEL_HTTPX": "1",
+                "LANGSMITH_TRACING": "false",
+                "LITELLM_LOCAL_MODEL_COST_MAP": "true",
+            },
             check=True,
         )
         found = json.loads(done.stdout.splitlines()[-1])

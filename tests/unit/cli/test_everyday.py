@@ -87,7 +87,8 @@ def test_settings_have_their_values_and_origins() -> None:
 def test_integrations_that_this_interpreter_has() -> None:
     found = json.loads(run("integrations", "--installed", "--json").out)
     assert ["bedrock"] == [row["name"] for row in found if row["distribution"] == "botocore"]
-    assert {"measured"} == {row["state"] for row in found}
+    assert {"measured"} == {row["state"] for row in found if row["name"] != "httpx"}
+    assert ["off: AGENT_OTEL_HTTPX"] == [row["state"] for row in found if row["name"] == "httpx"]
     disabled = run("integrations", "--installed", "--json", env={"AGENT_OTEL_DISABLED_INTEGRATIONS": "bedrock"})
     assert ["disabled"] == [row["state"] for row in json.loads(disabled.out) if row["name"] == "bedrock"]
     assert 30 < len(json.loads(run("integrations", "--json").out))

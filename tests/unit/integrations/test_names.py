@@ -116,7 +116,9 @@ def test_each_reader_that_an_entry_names_is_in_its_adapter() -> None:
 
 def test_the_page_lists_the_names() -> None:
     page = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| ([a-z0-9-]+)(?:<br>part of ([a-z-]+))? \| `([\w-]+)` ≥", page, re.MULTILINE)
+    listed = re.findall(
+        r"^\| ([a-z0-9-]+)(?:<br>part of ([a-z0-9-]+))?(?:<br>with `\w+`)? \| `([\w-]+)` ≥", page, re.MULTILINE
+    )
     assert [(entry.name, entry.product, entry.distribution) for entry in INTEGRATIONS] == listed
 
 

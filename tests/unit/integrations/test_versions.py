@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel._bootstrap.trigger_modules import MODULES
+from agent_otel._bootstrap.trigger_modules import watched
 from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
@@ -54,6 +54,10 @@ print(json.dumps([logged, [line for line in series if line.startswith("agent_ote
 """
 
 
+#: The settings of integrations that are off by default.
+_ALL_ON = {integration.setting: "1" for integration in INTEGRATIONS if integration.setting}
+
+
 def _install(folder: Path, distribution: str, module: str, version: str) -> None:
     """Write a distribution that has nothing but its first module; the packages above that are namespaces."""
     package = folder.joinpath(*module.split("."))
@@ -73,7 +77,8 @@ def _imported(python: Environment, folder: Path, *modules: str, **env: str) -> t
 def test_every_distribution_has_a_first_module_that_interpreter_start_watches() -> None:
     packages = [integration.packages for integration in INTEGRATIONS]
     assert all(packages)
-    assert {module for modules in packages for module in modules} <= set(MODULES)
+    assert {module for modules in packages for module in modules} <= set(watched(_ALL_ON))
+    assert {"httpx", "httpx2"}.isdisjoint(watched({"AGENT_OTEL_HTTPX": "off"}))
 
 
 def test_an_old_version_of_any_distribution_is_one_warning_with_both_versions(
@@ -84,7 +89,7 @@ def test_an_old_version_of_any_distribution_is_one_warning_with_both_versions(
         _install(tmp_path, integration.distribution, module, "0.0.1")
     modules = sorted(firsts, key=len)
 
-    logged, published = _imported(environment("bare"), tmp_path, *modules)
+    logged, published = _imported(environment("bare"), tmp_path, *modules, **_ALL_ON)
 
     for module, integration in firsts.items():
         works = integration.tested or f"{integration.minimum} and later"

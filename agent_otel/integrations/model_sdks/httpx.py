@@ -1,0 +1,172 @@
+"""Model requests that a program sends itself, with httpx or its successor httpx2, to vLLM, llama.cpp and other servers.
+
+``AGENT_OTEL_HTTPX`` switches it on. The format follows from the path of the URL and from the body; the host does not
+matter. The requests of SDKs pass here as well. Those that an SDK's adapter has read are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_otel._internal import errors
+from agent_otel.core import model_request
+from agent_otel.core.plain import fields, text
+from agent_otel.core.types import ModelReader, ModelRequest
+from agent_otel.integrations.generators import watched
+from agent_otel.integrations.model_sdks import anthropic, openai
+from agent_otel.integrations.model_sdks.stainless import follow
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.usage import Usage
+
+_SETTING = "AGENT_OTEL_HTTPX"
+_UNCOVERED = (
+    "remedies, which change no request here; a body that httpx streams; a response that the program reads with "
+    "`iter_raw`; refusals, which httpx does not raise"
+)
+_WRAPS = (Wrap("Client.send", "request"), Wrap("AsyncClient.send", "request"))
+
+ENTRY = Integration(
+    "httpx",
+    distribution="httpx",
+    minimum="0.27",
+    tested="0.28, requests in the formats of OpenAI and Anthropic",
+    uncovered=_UNCOVERED,
+    setting=_SETTING,
+    sites=(Candidate("httpx._client", *_WRAPS),),
+)
+SUCCESSOR = Integration(
+    "httpx2",
+    distribution="httpx2",
+    minimum="2.0",
+    tested="2.16, requests in the formats of OpenAI and Anthropic",
+    uncovered=_UNCOVERED,
+    setting=_SETTING,
+    product="httpx",
+    sites=(Candidate("httpx2._client", *_WRAPS),),
+)
+
+
+def _chat(body: Mapping[str, Any]) -> ModelRequest:
+    return ModelRequest(openai.chat(body), model=body.get("model"), must_call=openai.must_call(body))
+
+
+def _messages(body: Mapping[str, Any]) -> ModelRequest:
+    return ModelRequest(anthropic.messages(body), model=body.get("model"), must_call=anthropic.must_call(body))
+
+
+#: End of a path -> the field that the body of its format has, and the function that reads it.
+_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, Any]], ModelRequest]]] = {
+    "/chat/completions": ("messages", _chat),
+    "/responses": ("input", openai.responses),
+    "/v1/messages": ("messages", _messages),
+}
+
+
+def _request(invocation: Invocation) -> ModelRequest | None:
+    sent = invocation.arg(0, "request")
+    path = sent.url.path
+    form = next((form for end, form in _FORMATS.items() if path.endswith(end)), None)
+    if form is None or sent.method != "POST" or model_request.is_read():
+        return None
+    field, read = form
+    body = _json(fields(sent).get("_content"))  # a body that httpx streams is not in memory
+    return read(body) if body is not None and field in body else None
+
+
+def _json(data: Any) -> dict[str, Any] | None:
+    """Return a JSON object; None for anything else."""
+    if type(data) is not bytes:
+        return None
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if type(found) is dict else None
+
+
+def _usage(value: Any) -> Usage | None:
+    return openai.usage(value) or anthropic.usage(value)
+
+
+def _asks(value: Any) -> bool | None:
+    asked = openai.asks(value)
+    return anthropic.asks(value) if asked is None else asked
+
+
+def _ends(value: Any) -> bool:
+    return openai.ends(value) or anthropic.ends(value)
+
+
+class _Events:
+    """The visit of a request around the bytes of a response, in which it reads events, or one JSON text."""
+
+    def __init__(self, visit: ResponseVisit, *, is_stream: bool) -> None:
+        self._visit = visit
+        self._around: Any = None
+        self._separator = b"\n" if is_stream else None
+        self._rest = b""
+
+    def step(self) -> Self:
+        """Return the context manager around the next bytes."""
+        self._around = self._visit.step()
+        return self
+
+    def __enter__(self) -> Self:
+        self._around.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
+            self._line(self._rest)
+            self._rest = b""
+        self._around.__exit__(kind, error, trace)
+
+    def item(self, value: Any) -> None:
+        """Read the events that end in these bytes."""
+        try:
+            self._rest += value
+            if self._separator is not None:
+                *lines, self._rest = self._rest.split(self._separator)
+                for line in lines:
+                    self._line(line)
+        except Exception:
+            errors.report_error("model_request.response")
+
+    def returned(self, value: Any) -> None:
+        """Read nothing: a body has no end but that of its bytes."""
+
+    def abandon(self) -> None:
+        """End the visit when the program abandons the body."""
+        self._visit.abandon()
+
+    def _line(self, line: bytes) -> None:
+        event = _json(line.removeprefix(b"data:"))
+        if event is not None:
+            self._visit.item(event)
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    """Read a whole body, or put the visit around one that the program reads later; every way to its text is followed."""
+    body = _json(fields(response).get("_content"))
+    if body is not None:
+        visit.returned(body)
+    elif "_content" not in fields(response):
+        kind = text(response.headers.get("content-type")) or ""
+        events = _Events(visit, is_stream=kind.startswith("text/event-stream"))
+        method = "aiter_bytes" if hasattr(type(response.stream), "__aiter__") else "iter_bytes"
+        follow(response, method, lambda chunks: watched(chunks, events))
+    return response
+
+
+request = ModelReader(_request, _usage, _asks, _watch, _ends)
