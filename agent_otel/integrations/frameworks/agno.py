@@ -17,9 +17,10 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.agno_runs import RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
-_RUNS = "frameworks.agno_runs"
 ENTRY = Integration(
     "agno",
     distribution="agno",
     minimum="2.3",
     tested="2.3 and 3.1",
+    uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and those before 3.1",
     sites=(
         Candidate(
             "agno.tools.function",
@@ -44,8 +45,7 @@ ENTRY = Integration(
             Wrap("log_exception", "logged"),
             Wrap("FunctionCall._build_entrypoint_args", "building"),
         ),
-        Site(Candidate("agno.agent.agent", Wrap("Agent.run", "run"), Wrap("Agent.arun", "run")), adapter=_RUNS),
-        Site(Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")), adapter=_RUNS),
+        *RUNS_AND_SESSIONS,
         # The items of generator tools.
         Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
     ),

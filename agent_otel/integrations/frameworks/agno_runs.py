@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 
 from agent_otel.core.plain import text
 from agent_otel.core.types import AgentRun, RunReader
+from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
+from agent_otel.integrations.runtimes.agno_sessions import SESSIONS
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
+
+_ADAPTER = "frameworks.agno_runs"
+RUNS_AND_SESSIONS = (
+    Site(Candidate("agno.agent.agent", Wrap("Agent.run", "run"), Wrap("Agent.arun", "run")), adapter=_ADAPTER),
+    Site(Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")), adapter=_ADAPTER),
+    *SESSIONS,
+)
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -157,7 +157,7 @@ class _Events:
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
-    """Read a whole body, or put the visit around one that the program reads later; every way to its text is followed."""
+    """Read a whole body, or put the visit around the bytes of one that the program reads later."""
     body = _json(fields(response).get("_content"))
     if body is not None:
         visit.returned(body)

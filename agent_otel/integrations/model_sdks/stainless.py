@@ -152,7 +152,7 @@ def _visit_body(response: Any, body: Any, visit: ResponseVisit) -> Any:
 
 
 def follow(response: Any, name: str, see: Callable[[Any], Any]) -> None:
-    """Call a function with the first value that a method of this response returns; the method then returns its value."""
+    """Let a method of this response return once what a function makes of its value."""
     method = getattr(response, name)
 
     def seen(value: Any) -> Any:

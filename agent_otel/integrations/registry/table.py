@@ -27,6 +27,9 @@ INTEGRATIONS = (
         Site(Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), adapter='frameworks.agno'),
         Site(Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run')), adapter='frameworks.agno_runs'),
         Site(Candidate('agno.team.team', Wrap('Team.run', 'run'), Wrap('Team.arun', 'run')), adapter='frameworks.agno_runs'),
+        Site(Candidate('agno.db.utils', Wrap('json_serializer', 'encoded')), adapter='runtimes.agno_sessions', minimum='3.1'),
+        Site(Candidate('agno.db.sqlite.sqlite', Wrap('SqliteDb.upsert_run', 'saved'), Wrap('SqliteDb.get_session', 'read'), Wrap('SqliteDb._get_session_run_rows', 'rows'), Wrap('SqliteDb._get_session_runs_data', 'runs')), adapter='runtimes.agno_sessions', minimum='3.1'),
+        Site(Candidate('agno.db.sqlite.async_sqlite', Wrap('AsyncSqliteDb.upsert_run', 'saved'), Wrap('AsyncSqliteDb.get_session', 'read'), Wrap('AsyncSqliteDb._get_session_run_rows', 'rows'), Wrap('AsyncSqliteDb._get_session_runs_data', 'runs')), adapter='runtimes.agno_sessions', minimum='3.1'),
         Site(Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')), adapter='frameworks.agno'),
     )),
     Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), sites=(

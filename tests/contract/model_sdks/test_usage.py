@@ -172,7 +172,8 @@ import asyncio
 import httpx2
 async def ask(**more):
     async with httpx2.AsyncClient() as client:
-        async with client.stream("POST", url + "/responses", json={"model": "scripted", "input": text, **more}) as response:
+        asked = {"model": "scripted", "input": text, **more}
+        async with client.stream("POST", url + "/responses", json=asked) as response:
             if not more:
                 return await response.aread()
             async for line in response.aiter_lines():
