@@ -200,6 +200,7 @@ MODULES = (
     "strands.agent.agent",
     "strands.session.file_session_manager",
     "strands.session.repository_session_manager",
+    "strands.session.s3_session_manager",
     "strands.tools.executors._executor",
     "temporalio",
     "temporalio.bridge.worker",

@@ -138,6 +138,7 @@ INTEGRATIONS = (
         Site(Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')), adapter='frameworks.strands'),
         Site(Candidate('strands.session.repository_session_manager', Wrap('RepositorySessionManager.append_message', 'appended'), Wrap('RepositorySessionManager.initialize', 'read')), adapter='runtimes.strands_sessions'),
         Site(Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')), adapter='runtimes.strands_sessions'),
+        Site(Candidate('strands.session.s3_session_manager', Wrap('S3SessionManager._write_s3_object', 'put'), Wrap('S3SessionManager.list_messages', 'messages')), adapter='runtimes.strands_sessions'),
     )),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), sites=(
         Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.anthropic'),

@@ -1,14 +1,16 @@
-"""Strands Agents: sessions that ``FileSessionManager`` keeps.
+"""Strands Agents: sessions that ``FileSessionManager`` and ``S3SessionManager`` keep.
 
-Each message of an agent is a file, and an agent begins with all of them. The bytes are those of the files. The entry is
-in ``frameworks/strands.py``.
+Each message of an agent is a file or an object of S3, and an agent begins with all of them. The bytes are those of the
+files and objects. The entry is in ``frameworks/strands.py``.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import handler
 from agent_otel.core.plain import listed, text
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _ADAPTER = "runtimes.strands_sessions"
 _RUNTIME = "strands"
 _MESSAGE = "message_"
+_S3 = "S3SessionManager"
 
 SESSIONS = (
     Site(
@@ -36,6 +39,14 @@ SESSIONS = (
             "strands.session.file_session_manager",
             Wrap("FileSessionManager._write_file", "written"),
             Wrap("FileSessionManager._read_file", "loaded"),
+        ),
+        adapter=_ADAPTER,
+    ),
+    Site(
+        Candidate(
+            "strands.session.s3_session_manager",
+            Wrap(f"{_S3}._write_s3_object", "put"),
+            Wrap(f"{_S3}.list_messages", "messages"),
         ),
         adapter=_ADAPTER,
     ),
@@ -74,7 +85,26 @@ def _loaded(invocation: Invocation, _: Any, error: BaseException | None) -> None
     _add(invocation, error, is_read=True)
 
 
+def _put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    if error is None and invocation.arg(0, "key").rpartition("/")[2].startswith(_MESSAGE):
+        stores.add(_object(invocation.arg(1, "data")))
+
+
+def _messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
+    """Add the objects of messages; threads of the framework's own have read them."""
+    transfer = stores.open_transfer.get()
+    if error is None and transfer is not None and transfer.is_read:
+        transfer.bytes += sum(handler.text_bytes(_object(message.to_dict())) for message in listed(messages))
+
+
+def _object(message: Any) -> str:
+    """Return the text of an object, as the framework writes it inside of the function that sends it."""
+    return json.dumps(message, indent=2, ensure_ascii=False)
+
+
 appended = Hook(stores.begin, _appended, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _restored, within=stores.open_transfer)
 written = Hook(after=_written)
 loaded = Hook(after=_loaded)
+put = Hook(after=_put)
+messages = Hook(after=_messages)

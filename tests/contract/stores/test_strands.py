@@ -1,4 +1,4 @@
-"""Sessions of Strands Agents in files."""
+"""Sessions of Strands Agents in files, and in S3 as moto has it."""
 
 # ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
@@ -16,18 +16,23 @@ MIB = 1024 * 1024
 
 
 class TestStrandsSessions(StoreContract):
-    """strands-agents 1.62: the question, the call, its result and the answer are a file each."""
+    """strands-agents 1.62: the question, the call, its result and the answer are a file or an object each."""
 
     program = "strands"
-    environment = "strands"
+    environment = "strands-sessions"
     runtime = "strands"
     integrations: ClassVar[dict[str, list[str]]] = {
         "strands": [
             "strands.session.repository_session_manager:RepositorySessionManager.append_message",
             "strands.session.file_session_manager:FileSessionManager._write_file",
+            "strands.session.s3_session_manager:S3SessionManager._write_s3_object",
         ],
     }
-    cases: ClassVar[dict[str, Any]] = {"files": {"letters": LETTERS}, "large": {"letters": [MIB, MIB, 10]}}
+    cases: ClassVar[dict[str, Any]] = {
+        "files": {"letters": LETTERS},
+        "s3": {"letters": LETTERS},
+        "large": {"letters": [MIB, MIB, 10]},
+    }
     writes = 4
 
     def test_whose_bytes_they_are_and_which_are_there_twice(self, runs: Runs) -> None:
