@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from agent_otel import semconv
 from agent_otel.telemetry.costliest import Costly, costliest
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

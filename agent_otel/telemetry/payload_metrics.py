@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

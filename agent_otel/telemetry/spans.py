@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
@@ -12,6 +12,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 from agent_otel import semconv
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
+from agent_otel.telemetry.light_spans import SDK, Light, LightTracer, light_tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,6 @@ DESCRIPTION_CHARACTERS = 8 * 1024
 # types, so that `put` writes them as they are. Where anything about the span, the provider or the attributes is not as
 # expected, the attributes go the SDK's own way.
 _PLAIN: Final = frozenset({str, int, float, bool})
-_SDK: Final = "opentelemetry.sdk.trace"
 #: Samplers that decide without attributes, and processors that do nothing when a span starts.
 _SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
 _BY_PARENT: Final = "ParentBased"
@@ -152,7 +152,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
-    span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns)
+    span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
 
 
@@ -236,7 +236,7 @@ def _is_step_span(span: Span, name: str) -> bool:
 
 def _is_span_of(span: Span, name: str) -> bool:
     """Return true when another instrumentation opened this span for a call of this tool."""
-    if not span.is_recording():
+    if isinstance(span, Light) or not span.is_recording():
         return False
     attributes = getattr(span, "attributes", None) or {}
     if semconv.ARGS_HASH in attributes:
@@ -249,22 +249,31 @@ def _is_span_of(span: Span, name: str) -> bool:
     return named == name if named else name in getattr(span, "name", "")
 
 
-class _Reader:
-    """The last answer of `_reads_at_start`, and what it was given."""
+class _Way(NamedTuple):
+    """How spans of a tracer with these processors are started."""
 
     tracer: object = None
     processors: object = None
-    reads = True
+    reads_at_start: bool = True
+    #: What makes its light spans; None before its first span, and where it makes none.
+    light: LightTracer | None = None
+    is_tried: bool = False
 
 
-_reader = _Reader()
+class _Last:
+    """The way of the tracer that was used last, which is the only one in most programs."""
+
+    way = _Way()
 
 
 def put(span: Span, attributes: Mapping[str, Any]) -> None:
     """Set attributes on an open span of this package."""
+    if isinstance(span, Light) and span.put(attributes):
+        return
     kept = getattr(span, "_attributes", None)
     if (
         type(kept) is BoundedAttributes
+        and span.is_recording()
         and kept.max_value_len is None
         and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
         and _PLAIN.issuperset(map(type, attributes.values()))
@@ -277,39 +286,48 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
 
 def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
     """Set attributes on a recording span that another instrumentation may have opened, with a class of its own."""
-    if type(span).__module__ == _SDK:
+    if isinstance(span, Light) or type(span).__module__ == SDK:
         put(span, attributes)
     else:
         span.set_attributes(attributes)
 
 
-def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None) -> Span:
-    """Start a span in the current context; a sampler or a processor that reads attributes at the start gets them."""
+def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None, within: Span) -> Span:
+    """Start a span in the current span ``within``.
+
+    A sampler or a processor that reads attributes at the start gets them.
+    """
     if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
         tracer = getattr(tracer, "_real_tracer", None) or tracer
-    if _reads_at_start(tracer):
+    way = _way_of(tracer)
+    if way.reads_at_start:
         return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)
-    # Without the context, the SDK looks it up three times.
-    span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+    span: Span | None = None if way.light is None else way.light.start(title, start_ns, within)
+    if span is None:
+        # Without the context, the SDK looks it up three times.
+        span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+        if not way.is_tried and span.is_recording():
+            _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
     put(span, attributes)
     return span
 
 
-def _reads_at_start(tracer: Any) -> bool:
-    """Return false where the SDK's own sampler and processors read no attribute of a span that starts."""
-    if type(tracer).__module__ != _SDK:
-        return True
+def _way_of(tracer: Any) -> _Way:
+    """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
+    way = _Last.way
+    if type(tracer).__module__ != SDK:
+        return _Way()
     processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
-    if _reader.tracer is not tracer or _reader.processors is not processors:
-        _reader.reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
-        _reader.tracer, _reader.processors = tracer, processors
-    return _reader.reads
+    if way.tracer is not tracer or way.processors is not processors:
+        reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
+        way = _Last.way = _Way(tracer, processors, reads)
+    return way
 
 
 def _is_blind(sampler: Any) -> bool:
     """Return true for a sampler of the SDK that decides by the trace alone."""
     kind = type(sampler)
-    if kind.__module__ != f"{_SDK}.sampling":
+    if kind.__module__ != f"{SDK}.sampling":
         return False
     names = {base.__name__ for base in kind.__mro__}
     if _BY_PARENT in names:
@@ -320,4 +338,4 @@ def _is_blind(sampler: Any) -> bool:
 def _is_idle(processor: Any) -> bool:
     """Return true for a processor of the SDK that does nothing when a span starts."""
     kind = type(processor)
-    return kind.__module__ == f"{_SDK}.export" and kind.__name__ in _PROCESSORS
+    return kind.__module__ == f"{SDK}.export" and kind.__name__ in _PROCESSORS

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.telemetry.cardinality import limiters
-from agent_otel.telemetry.sinks.base import Fan, recording
+from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import Fan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

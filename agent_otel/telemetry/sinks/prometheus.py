@@ -21,7 +21,8 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
-from agent_otel.telemetry.sinks.base import LockedSeries, recording
+from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import LockedSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

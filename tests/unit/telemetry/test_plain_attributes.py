@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.sampling import (
     SamplingResult,
     TraceIdRatioBased,
 )
+from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel.telemetry import spans
 
@@ -51,7 +52,7 @@ def _ended(provider: TracerProvider) -> ReadableSpan:
     exporter = InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     tracer = provider.get_tracer("test")
-    span = spans.start_span(tracer, "execute_tool search", START, 1)
+    span = spans.start_span(tracer, "execute_tool search", START, 1, INVALID_SPAN)
     spans.put(span, END)
     span.end()
     (ended,) = exporter.get_finished_spans()
@@ -66,11 +67,11 @@ def test_a_span_has_all_attributes(sampler: Sampler) -> None:
 def test_a_processor_reads_them_at_the_start_also_one_that_is_added_later() -> None:
     provider, early, late = TracerProvider(), SeesStart(), SeesStart()
     tracer = provider.get_tracer("test")
-    spans.start_span(tracer, "execute_tool search", START, 1).end()
+    spans.start_span(tracer, "execute_tool search", START, 1, INVALID_SPAN).end()
     provider.add_span_processor(early)
-    spans.start_span(tracer, "execute_tool search", START, 1).end()
+    spans.start_span(tracer, "execute_tool search", START, 1, INVALID_SPAN).end()
     provider.add_span_processor(late)
-    spans.start_span(tracer, "execute_tool search", START, 1).end()
+    spans.start_span(tracer, "execute_tool search", START, 1, INVALID_SPAN).end()
     assert ([START, START], [START]) == (early.seen, late.seen)
 
 

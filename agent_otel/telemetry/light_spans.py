@@ -1,0 +1,230 @@
+"""Light spans: spans of the OpenTelemetry SDK that hold nothing but their ids until something else is read from them.
+
+Half of what a tool call costs is the SDK's own span: its sampler reads the current span three times, its processors are
+called when a span starts although they do nothing then, and containers for attributes, events and links are made that
+most spans leave empty. A light span draws its ids as the SDK does, keeps its attributes in a dictionary, and becomes
+the exported span when it ends. Reading or calling anything else of it makes it a full span of the SDK first, by the
+SDK's own constructor, so that the tool's code, other instrumentations and samplers of logs find what they always find.
+
+The first span of each tracer is a full one. A tracer makes light spans only if a light span that is filled has the
+same fields as this first one, and if its sampler records every span for the reason that `LightTracer` checks.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+
+from agent_otel.telemetry.recording import recording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.trace import Span
+
+SDK: Final = "opentelemetry.sdk.trace"
+_PLAIN: Final = frozenset({str, int, float, bool})
+_RANDOM: Final = int(getattr(TraceFlags, "RANDOM_TRACE_ID", 0))
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+_SAMPLED_AND_RANDOM: Final = TraceFlags(TraceFlags.SAMPLED | _RANDOM)
+_NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
+
+
+class Light:
+    """What a light span adds to the SDK's ``Span``, of which `_light_class` makes it a subclass."""
+
+    _tracer: Any
+    _light: dict[str, Any]
+
+    def __new__(cls, *_: object) -> Any:
+        """Make a span, which the SDK's class refuses to all but its tracer."""
+        return object.__new__(cls)
+
+    def __init__(self, tracer: Any, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int) -> None:
+        self._tracer = tracer
+        self._name = name
+        self._context = spot
+        self._parent = parent
+        self._start_time = start_ns
+        self._end_time: int | None = None
+        self._light = {}
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill the span before a field is read that a light one does not have."""
+        fields = self.__dict__
+        if name[:1] == "_" and name[:2] != "__" and "_tracer" in fields:
+            with recording.held:
+                if "_light" in fields:
+                    fill(self)
+            if name in fields:
+                return fields[name]
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message)
+
+    def put(self, attributes: Mapping[str, Any]) -> bool:
+        """Set attributes of plain types; return false where the SDK has to set them."""
+        with recording.held:
+            light = self.__dict__.get("_light")
+            if (
+                light is None
+                or self._end_time is not None
+                or not _fits(self._tracer, len(light) + len(attributes))
+                or not _PLAIN.issuperset(map(type, attributes.values()))
+            ):
+                return False
+            light.update(attributes)
+        return True
+
+    def end(self, end_time: int | None = None) -> None:
+        """End the span and hand it to the processors."""
+        with recording.held:
+            light = None if self._end_time is not None else self.__dict__.get("_light")
+            if light is not None:
+                self._end_time = time.time_ns() if end_time is None else end_time
+        if light is None:  # a full span, or one that has ended, about which the SDK warns
+            super().end(end_time)  # type: ignore[misc]
+        else:
+            self._tracer.span_processor.on_end(_ended(self, light))
+
+
+def _fits(tracer: Any, count: int) -> bool:
+    most = tracer._span_limits.max_span_attributes  # noqa: SLF001 - the fields of the SDK since 1.10
+    return most is None or count <= most
+
+
+def _ended(span: Any, attributes: dict[str, Any]) -> Any:
+    """Return the span that the processors and the exporters get."""
+    tracer = span._tracer  # noqa: SLF001
+    return sys.modules[SDK].ReadableSpan(
+        name=span._name,  # noqa: SLF001
+        context=span._context,  # noqa: SLF001
+        parent=span._parent,  # noqa: SLF001
+        resource=tracer.resource,
+        attributes=attributes,
+        kind=SpanKind.INTERNAL,
+        start_time=span._start_time,  # noqa: SLF001
+        end_time=span._end_time,  # noqa: SLF001
+        instrumentation_info=tracer.instrumentation_info,
+        instrumentation_scope=tracer._instrumentation_scope,  # noqa: SLF001
+    )
+
+
+def fill(span: Any) -> None:
+    """Make a light span a full one, by the constructor of the SDK; the caller holds the ``recording`` lock."""
+    tracer, own = span._tracer, span.__dict__  # noqa: SLF001
+    base = sys.modules[SDK].Span
+    full = object.__new__(base)
+    base.__init__(
+        full,
+        name=span._name,  # noqa: SLF001
+        context=span._context,  # noqa: SLF001
+        parent=span._parent,  # noqa: SLF001
+        sampler=tracer.sampler,
+        resource=tracer.resource,
+        span_processor=tracer.span_processor,
+        kind=SpanKind.INTERNAL,
+        instrumentation_info=tracer.instrumentation_info,
+        limits=tracer._span_limits,  # noqa: SLF001
+        instrumentation_scope=tracer._instrumentation_scope,  # noqa: SLF001
+    )
+    attributes = full._attributes
+    attributes._dict.update(span._light)  # noqa: SLF001
+    attributes._immutable = span._end_time is not None  # noqa: SLF001
+    full._start_time, full._end_time = span._start_time, span._end_time  # noqa: SLF001
+    own.update(full.__dict__)
+    own.pop("_light", None)
+
+
+@functools.lru_cache(maxsize=1)
+def _light_class(base: type) -> type:
+    """Return the class of light spans, under the SDK's name, which some programs print."""
+    return type("_Span", (Light, base), {"__module__": __name__})
+
+
+class LightTracer:
+    """Makes light spans for one tracer of the SDK, with the sampler and the id generator that it had at first."""
+
+    __slots__ = ("_every_root", "_ids", "_is_random", "_kind", "_sampler", "_tracer")
+
+    def __init__(self, tracer: Any, *, every_root: bool) -> None:
+        self._tracer = tracer
+        self._sampler = tracer.sampler
+        self._every_root = every_root
+        self._ids = tracer.id_generator
+        self._kind = _light_class(sys.modules[SDK].Span)
+        self._is_random = getattr(self._ids, "is_trace_id_random", None) if _RANDOM else None
+
+    def start(self, title: str, start_ns: int | None, within: Span) -> Any:
+        """Start a span in the span ``within``; return None where the SDK has to start it."""
+        tracer = self._tracer
+        is_enabled = getattr(tracer, "_is_enabled", None)
+        if tracer.sampler is not self._sampler or (is_enabled is not None and not is_enabled()):
+            return None
+        around = within.get_span_context()
+        parent = around if around.is_valid else None
+        if not (self._every_root if parent is None else parent.trace_flags & TraceFlags.SAMPLED):
+            return None
+        trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
+        state = None if parent is None else parent.trace_state
+        spot = SpanContext(trace_id, self._ids.generate_span_id(), False, self.flags(parent), state)
+        return self._kind(tracer, title, spot, parent, time.time_ns() if start_ns is None else start_ns)
+
+    def flags(self, parent: SpanContext | None) -> TraceFlags:
+        """Return the flags of a recorded span: whether its trace id is random is known of a root, else inherited."""
+        if self._is_random is None:
+            return _SAMPLED
+        is_random = self._is_random() if parent is None else parent.trace_flags & _RANDOM
+        return _SAMPLED_AND_RANDOM if is_random else _SAMPLED
+
+
+def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
+    """Return what makes light spans like ``first``, the first span of a tracer; None where they would differ."""
+    try:
+        sdk = sys.modules[SDK]
+        every_root = _records(tracer.sampler)
+        if (
+            type(tracer) is not sdk.Tracer
+            or not issubclass(type(first), sdk.Span)
+            or every_root is None
+            or tracer._span_limits.max_span_attribute_length is not None  # noqa: SLF001
+            or type(getattr(tracer, "_tracer_metrics", None)).__name__ not in _NO_METRICS
+        ):
+            return None
+        made = LightTracer(tracer, every_root=every_root)
+        return made if _is_alike(made, tracer, first) else None
+    except Exception:  # an SDK whose fields have other names
+        return None
+
+
+def _is_alike(made: LightTracer, tracer: Any, first: Any) -> bool:
+    """Return true when a light span like ``first``, once it is filled, has the flags and the fields of it."""
+    spot = first.get_span_context()
+    light = _light_class(sys.modules[SDK].Span)(tracer, first.name, spot, first.parent, first.start_time)
+    ended = vars(_ended(light, {})).keys()
+    with recording.held:
+        fill(light)
+    exported = vars(first._readable_span()).keys()  # noqa: SLF001
+    is_filled = vars(light).keys() - {"_tracer"} == vars(first).keys()
+    return is_filled and ended == exported and bool(made.flags(first.parent) == spot.trace_flags)
+
+
+def _records(sampler: Any) -> bool | None:
+    """Return true for a sampler that records all spans, false for one that records those of a sampled parent.
+
+    None for another one.
+    """
+    name = type(sampler).__name__
+    if type(sampler).__module__ != f"{SDK}.sampling":
+        return None
+    if name == "StaticSampler":
+        decision = sampler._decision  # noqa: SLF001
+        return True if decision.is_sampled() and decision.is_recording() else None
+    if name.startswith("ParentBased"):
+        inner = vars(sampler)
+        if _records(inner["_local_parent_sampled"]) and _records(inner["_remote_parent_sampled"]):
+            return _records(inner["_root"]) is True
+    return None
