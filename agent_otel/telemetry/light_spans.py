@@ -35,7 +35,7 @@ _NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
 
 
 class Light:
-    """What a light span adds to the SDK's ``Span``, of which `_light_class` makes it a subclass."""
+    """The fields and methods of a light span; `_light_class` adds them to the SDK's ``Span``."""
 
     _tracer: Any
     _light: dict[str, Any]

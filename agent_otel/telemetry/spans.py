@@ -250,12 +250,12 @@ def _is_span_of(span: Span, name: str) -> bool:
 
 
 class _Way(NamedTuple):
-    """How spans of a tracer with these processors are started."""
+    """The way to start the spans of a tracer with these processors."""
 
     tracer: object = None
     processors: object = None
     reads_at_start: bool = True
-    #: What makes its light spans; None before its first span, and where it makes none.
+    #: The maker of its light spans; None before its first span, and where it makes none.
     light: LightTracer | None = None
     is_tried: bool = False
 
