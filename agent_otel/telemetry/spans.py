@@ -337,5 +337,6 @@ def _is_blind(sampler: Any) -> bool:
 
 def _is_idle(processor: Any) -> bool:
     """Return true for a processor of the SDK that does nothing when a span starts."""
-    kind = type(processor)
-    return kind.__module__ == f"{SDK}.export" and kind.__name__ in _PROCESSORS
+    kind, starts = type(processor), getattr(processor, "on_start", None)
+    is_own = kind.__module__ == getattr(starts, "__module__", None) == f"{SDK}.export"  # and replaced by no program
+    return is_own and kind.__name__ in _PROCESSORS
