@@ -104,7 +104,7 @@ class Visit:
                 if reading is not None:
                     record.read(reader.station, reading)
                 elif self.is_outermost:
-                    record.unasked = True
+                    record.unasked = record.handed is None
                 return reading
         except Exception:
             errors.report_error("tool_call.result")

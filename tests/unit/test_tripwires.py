@@ -232,6 +232,9 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "anthropic._call": lambda value: value,
     "anthropic.run_member": lambda value: {"content": value, "is_error": value},
     "anthropic.run_tool": lambda value: {"content": value},
+    "camel.execute": lambda value: value,
+    "camel.execute_streamed": lambda value: value,
+    "camel.tool": lambda value: value,
     "claude_agent_sdk.request": lambda value: {
         "result": {"content": value, "structuredContent": value, "isError": value}
     },
@@ -337,6 +340,17 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             }
         },
     ),
+    "camel.execute": lambda value: (
+        _space(_internal_tools={"t": value}, role_name=value),
+        (_space(tool_name="t", args=value, tool_call_id=value),),
+        {},
+    ),
+    "camel.execute_streamed": lambda value: (
+        _space(_internal_tools={"t": value}, role_name=value),
+        ({"function": {"name": "t", "arguments": value}, "id": value},),
+        {},
+    ),
+    "camel.tool": lambda value: (_space(openai_tool_schema={"function": {"name": value}}), (), {"a": value}),
     "crewai.invoke": lambda value: (_space(name=value), (value,), {}),
     "crewai.native": lambda value: (
         _space(agent=_space(role=value), crew=_space(id=value), task=None),
@@ -493,6 +507,11 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     ),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
     "anthropic.turn": lambda value: (None, (), {}, {"content": [{"tool_use_id": value}]}, None),
+    "camel.remembering": lambda value: (
+        None,
+        (_named("FunctionCallingMessage", tool_call_id="c", mask_output=value, result=value),),
+        {},
+    ),
     "claude_agent_sdk.parsing": lambda value: (
         None,
         ({"type": "user", "message": {"content": [{"type": "tool_result", "content": value, "tool_use_id": value}]}},),
@@ -597,6 +616,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "agno_runs.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
+    "camel.agent_run": lambda value: [Invocation(_space(role_name=value, agent_id=value), (), {})],
     "crewai.agent_run": lambda value: [Invocation(_space(role=value), (), {})],
     "claude_agent_sdk.agent_run": lambda _: [Invocation(None, (), {})],
     "crewai.flow_run": lambda value: [

@@ -105,6 +105,7 @@ CARRIERS = {
     "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
     "agentscope": Carrier("agentscope", "agentscope"),
     "agno": Carrier("agno", "agno"),
+    "camel": Carrier("camel", "camel-ai"),
     "huggingface": Carrier("huggingface_client", "huggingface", mode="sync", execution="r-1"),
     "azure-ai-inference": Carrier("azure_client", "azure-inference", execution="r-1"),
     "cohere": Carrier("cohere_client", "cohere", CohereServer, mode="sync", execution="r-1"),

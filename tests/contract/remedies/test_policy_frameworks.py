@@ -51,6 +51,8 @@ CARRIERS = {
     "llama-index": Carrier("llama_index", "llama-index"),
     "semantic-kernel": Carrier("semantic_kernel", "semantic-kernel"),
     "agentscope": Carrier("agentscope", "agentscope"),
+    "camel": Carrier("camel", "camel-ai"),
+    "camel, sync": Carrier("camel", "camel-ai", mode="sync"),
     "agno": Carrier("agno", "agno"),
     "agno, sync": Carrier("agno", "agno", mode="sync"),
     "agno 2.3": Carrier("agno", "agno-oldest"),

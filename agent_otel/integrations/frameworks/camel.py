@@ -1,0 +1,151 @@
+"""CAMEL.
+
+Produced is read at both functions that call a tool, handed back where an agent puts the result in its memory, behind
+its own limit. Four functions of the agent know the call's id: for steps and for streams, sync and async.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, text, text_of
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    AgentRun,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "camel",
+    distribution="camel-ai",
+    minimum="0.2.90",
+    tested="0.2.90, beside MCP's SDK 1",
+    uncovered="what a tool of `MCPToolkit` produces in an async step (what is handed back is measured); the run, in a "
+    "sync stream, which calls tools in threads without the context; tools that the program executes "
+    "(`external_tools`); in an async step, a remedy of the text about an exception",
+    sites=(
+        Candidate(
+            "camel.toolkits.function_tool",
+            Wrap("FunctionTool.__call__", "tool"),
+            Wrap("FunctionTool.async_call", "tool"),
+        ),
+        Candidate(
+            "camel.agents.chat_agent",
+            Wrap("ChatAgent._execute_tool", "execute"),
+            Wrap("ChatAgent._aexecute_tool", "execute"),
+            Wrap("ChatAgent._execute_tool_from_stream_data", "execute_streamed"),
+            Wrap("ChatAgent._aexecute_tool_from_stream_data", "execute_streamed"),
+            Wrap("ChatAgent.update_memory", "remembering"),
+            Wrap("ChatAgent._step_impl", "agent_run"),
+            Wrap("ChatAgent._astep_non_streaming_task", "agent_run"),
+            Wrap("ChatAgent._stream", "agent_run"),
+            Wrap("ChatAgent._astream", "agent_run"),
+        ),
+    ),
+)
+
+
+def _name(tool: Any) -> str:
+    return text(fields(fields(tool.openai_tool_schema).get("function")).get("name")) or ""
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    return ToolCall(_name(invocation.instance), invocation.kwargs)
+
+
+def _asked(agent: Any, name: Any, arguments: Any, call_id: Any) -> ToolCall | None:
+    """Return a call of the model's; a tool that the agent does not have is none."""
+    if text(name) not in fields(agent._internal_tools):
+        return None
+    return ToolCall(name, arguments, call_id, text(agent.role_name))
+
+
+def _execute_call(invocation: Invocation) -> ToolCall | None:
+    request = invocation.arg(0, "tool_call_request")
+    return _asked(invocation.instance, request.tool_name, request.args, request.tool_call_id)
+
+
+def _streamed_call(invocation: Invocation) -> ToolCall | None:
+    data = fields(invocation.arg(0, "tool_call_data"))
+    function = fields(data.get("function"))
+    return _asked(invocation.instance, function.get("name"), function.get("arguments"), data.get("id"))
+
+
+def _result(value: Any) -> ToolResult:
+    """Read what a tool returned, or what is kept of it: of an exception in a stream, Python's text of a dictionary."""
+    known = value if type(value) is dict else {}
+    if len(known) == 1 and (error := text(known.get("error"))) is not None:
+        value = str({"error": error})
+    return ToolResult(value.text if is_named(value, "ToolResult") else value)
+
+
+def _nothing(_: Any) -> None:
+    """Read no record of a call, which has the result as it was; `_remembered` reads what the agent keeps of it."""
+
+
+def _remembered(invocation: Invocation) -> None:
+    message = invocation.arg(0, "message")
+    if is_named(message, "FunctionCallingMessage") and message.tool_call_id is not None:
+        handler.handing_back(ToolResult("[MASKED]") if message.mask_output is True else _result(message.result))
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the tool's own exception, in whose place the framework raises one with the arguments in its text."""
+    own = context_of(error) if is_named(error, "ValueError") and is_raised_within(error, "camel") else None
+    return own if own is not None and text_of(error, 30).startswith("Execution of function") else error
+
+
+def _is_refusal(error: BaseException) -> bool:
+    cause = _cause(error)
+    if is_named(cause, "ValueError") and text_of(cause, 30).startswith("Argument coercion"):
+        return True
+    return is_named(cause, "TypeError") and is_raised_within(cause, "camel")
+
+
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Return a replacement; a program that calls a tool computes with what it returns."""
+    if not handler.is_made_by_an_agent():
+        return NOT_HERE
+    return LEFT_ALONE if is_named(value, "ToolResult") else replacement.text
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    function = fields(fields(invocation.instance.openai_tool_schema).get("function"))
+    return tuple(fields(fields(function.get("parameters")).get("properties")))
+
+
+tool = ToolReader(
+    PRODUCED,
+    _call,
+    _result,
+    is_refusal=_is_refusal,
+    cause=_cause,
+    replace=_replace,
+    parameters=_parameters,
+    inject=inject_by_name,
+)
+execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool)
+execute_streamed = ToolReader(HANDED_BACK, _streamed_call, _nothing, tool)
+remembering = Hook(_remembered)
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    agent = invocation.instance
+    return AgentRun(text(agent.role_name), text(getattr(agent, "agent_id", None)))
+
+
+agent_run = RunReader(_run)
