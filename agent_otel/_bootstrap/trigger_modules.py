@@ -43,6 +43,7 @@ MODULES = (
     "anthropic",
     "anthropic._base_client",
     "anthropic.lib.tools._beta_runner",
+    "anthropic.lib.tools._toolsets._runnable",
     "autogen_agentchat",
     "autogen_agentchat.agents._assistant_agent",
     "autogen_agentchat.agents._base_chat_agent",

@@ -230,7 +230,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "openai_runner.execute": lambda value: {"output": value},
     "agno._execute": lambda value: _space(status="success", result=value),
     "anthropic._call": lambda value: value,
-    "anthropic.run_member": lambda value: {"content": value, "is_error": value},
+    "anthropic.member": lambda value: {"content": value, "is_error": value},
     "anthropic.run_tool": lambda value: {"content": value},
     "camel.execute": lambda value: value,
     "camel.execute_streamed": lambda value: value,
@@ -324,8 +324,8 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "anthropic._call": lambda value: (_space(name=value), (value,), {}),
-    "anthropic.run_member": lambda value: (
-        _space(_toolsets_by_family={"f": None}),
+    "anthropic.member": lambda value: (
+        None,
         (_space(name=value, input=value, id=value, toolset_name=value),),
         {},
     ),

@@ -1,6 +1,7 @@
 """The tool runner of Anthropic's SDK, whose function for one tool call has had two forms.
 
-Since 1.12 at the latest there is ``_run_tool``, which returns the block that the model is sent. Before that all calls
+Since 1.12 at the latest there is ``_run_tool``, which returns the block that the model is sent, and for the members
+of a toolset its ``tool_result``; both run within the SDK's own span. Before that all calls
 of a turn are made in one function, so that there it is the tools' own ``call`` that is wrapped, of each class that a
 runner is given; it gets the model's input, and by that very object it is known which call this is.
 
@@ -14,7 +15,6 @@ The entry is in ``model_sdks/anthropic.py``.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -47,11 +47,10 @@ def _use_call(invocation: Invocation) -> ToolCall:
     return ToolCall(block.name, block.input, block.id)
 
 
-def _member_call(invocation: Invocation) -> ToolCall | None:
-    """Read the call of a toolset's member; None if the model made up the toolset."""
+def _member_call(invocation: Invocation) -> ToolCall:
+    """Read the call of a toolset's member."""
     block = invocation.arg(0, "tool_use")
-    is_real = text(block.toolset_name) in invocation.instance._toolsets_by_family
-    return ToolCall(block.name, block.input, block.id) if is_real else None
+    return ToolCall(block.name, block.input, block.id)
 
 
 def _block(block: Any) -> ToolResult:
@@ -62,12 +61,18 @@ def _block(block: Any) -> ToolResult:
     return ToolResult("" if content is None else content)
 
 
-def _replace(
-    read: Callable[..., ToolCall | None], block: Any, replacement: Replacement, invocation: Invocation
-) -> dict[str, Any]:
+def _replace(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
     """Put a replacement into the block that the model is sent; a skipped call has none."""
     if block is None:
-        block = {"type": "tool_result", "tool_use_id": getattr(read(invocation), "call_id", None)}
+        block = {"type": "tool_result", "tool_use_id": invocation.arg(1, "tool_use").id}
+    return _replaced(block, replacement)
+
+
+def _replace_member(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
+    """Do the same for a toolset's member, whose block names its toolset."""
+    if block is None:
+        use = invocation.arg(0, "tool_use")
+        block = {"type": "tool_result", "tool_use_id": use.id, "toolset_name": use.toolset_name}
     return _replaced(block, replacement)
 
 
@@ -129,10 +134,10 @@ run_tool = ToolReader(
     _use_call,
     _block,
     is_refusal=_is_refusal,
-    replace=functools.partial(_replace, _use_call),
+    replace=_replace,
     inject=_inject,
 )
-run_member = ToolReader(PRODUCED, _member_call, _block, replace=functools.partial(_replace, _member_call))
+member = ToolReader(PRODUCED, _member_call, _block, replace=_replace_member)
 _call = ToolReader(
     PRODUCED,
     _plain_call,

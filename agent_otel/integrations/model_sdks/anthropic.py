@@ -36,8 +36,6 @@ ENTRY = Integration(
                 "anthropic.lib.tools._beta_runner",
                 Wrap("BaseSyncToolRunner._run_tool", "run_tool"),
                 Wrap("BaseAsyncToolRunner._run_tool", "run_tool"),
-                Wrap("BaseSyncToolRunner._run_toolset_member", "run_member"),
-                Wrap("BaseAsyncToolRunner._run_toolset_member", "run_member"),
                 Wrap("tool_error_content", "swallowed"),
             ),
             Candidate(
@@ -48,6 +46,15 @@ ENTRY = Integration(
                 Wrap("BaseSyncToolRunner._generate_tool_call_response", "turn"),
                 Wrap("BaseAsyncToolRunner._generate_tool_call_response", "turn"),
             ),
+            adapter="frameworks.anthropic",
+        ),
+        Site(
+            Candidate(  # inside the SDK's own span
+                "anthropic.lib.tools._toolsets._runnable",
+                Wrap("BetaRunnableToolset.tool_result", "member"),
+                Wrap("BetaAsyncRunnableToolset.tool_result", "member"),
+            ),
+            minimum="1.12",
             adapter="frameworks.anthropic",
         ),
     ),

@@ -62,13 +62,25 @@ def messages_of(request: Json) -> list[Json]:
     return found
 
 
-def _blocks(reply: Reply) -> list[Json]:
+def _blocks(request: Json, reply: Reply) -> list[Json]:
     if isinstance(reply, str):
         return [{"type": "text", "text": reply, "citations": None}]
     return [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments_text)}
+        | _toolset(request, call.name)
         for call in reply
     ]
+
+
+def _toolset(request: Json, name: str) -> Json:
+    """Return the toolset of a tool that the request does not name.
+
+    Toolsets have no names, and types such as ``browser_toolset_20260801``.
+    """
+    tools = request.get("tools", ())
+    families = [tool["type"].partition("_")[0] for tool in tools if "name" not in tool and "_toolset_" in tool["type"]]
+    is_named = any(tool.get("name") == name for tool in tools)
+    return {"toolset_name": families[0]} if families and not is_named else {}
 
 
 def message_of(request: Json, reply: Reply) -> Json:
@@ -79,7 +91,7 @@ def message_of(request: Json, reply: Reply) -> Json:
         "type": "message",
         "role": "assistant",
         "model": request.get("model", "scripted"),
-        "content": _blocks(reply),
+        "content": _blocks(request, reply),
         "stop_reason": "end_turn" if isinstance(reply, str) else "tool_use",
         "stop_sequence": None,
         "usage": {"input_tokens": read, "output_tokens": wrote, "cache_read_input_tokens": CACHED_TOKENS},

@@ -36,6 +36,8 @@ def native(function: Any, *, is_async: bool) -> Any:
     """The SDK's tool for a plain function."""
     if function == "builtin":
         return LookupLater() if is_async else Lookup()
+    if function == "browser":
+        return toolset(is_async=is_async)
     if is_async:
         return beta_async_tool(function if inspect.iscoroutinefunction(function) else _later(function))
     return beta_tool(function)
@@ -124,6 +126,23 @@ class LookupLater(BetaAsyncBuiltinFunctionTool):
         return toolbox.lookup(**input)
 
 
+def toolset(*, is_async: bool) -> Any:
+    """A toolset with one member, ``lookup``."""
+    from anthropic.lib.tools import BetaAsyncRunnableToolset, BetaRunnableToolset
+
+    def call(_: Any, context: Any, name: str, input: Any) -> str:  # noqa: A002, ARG001 - the SDK's names
+        assert name == "lookup"
+        return toolbox.lookup(**input)
+
+    async def later(*arguments: Any, **named: Any) -> str:
+        return call(*arguments, **named)
+
+    base = BetaAsyncRunnableToolset if is_async else BetaRunnableToolset
+    entry = {"type": "browser_toolset_20260801"}
+    members = {"toolset_name": "browser", "to_dict": lambda _: entry, "call": later if is_async else call}
+    return type("Browser", (base,), members)()
+
+
 def blocks(key: str) -> Any:
     """Look a record up, in two blocks."""
     text = toolbox.lookup(key)
@@ -135,4 +154,4 @@ def refused(key: str) -> str:
     raise ToolError(f"no record {key}")
 
 
-TOOLS: dict[str, Any] = {"builtin": "builtin", "blocks": blocks, "refused": refused}
+TOOLS: dict[str, Any] = {"builtin": "builtin", "browser": "browser", "blocks": blocks, "refused": refused}

@@ -24,7 +24,8 @@ def run(agent: Any, base_url: str, case: Json) -> str:
         "get_tool_result": agent_otel.remedies.get_tool_result,
         "aget_tool_result": agent_otel.remedies.aget_tool_result,
     }
-    functions = [native.get(name) or getattr(tools, name) for name in case["tools"]]
+    of_agent = getattr(agent, "TOOLS", {})
+    functions = [native.get(name) or getattr(tools, name, None) or of_agent[name] for name in case["tools"]]
     given = (base_url, functions, case["prompt"], case.get("setting", ""))
     within = agent_otel.execution(case["execution"]) if case["execution"] else contextlib.nullcontext()
     with within:

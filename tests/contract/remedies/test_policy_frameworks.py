@@ -65,22 +65,28 @@ CALLS: tuple[tuple[str, Json], ...] = (
 )
 
 
-def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[Json], Json, str]:
+def run(
+    carrier: Carrier,
+    environment: Environment,
+    folder: Path,
+    tools: tuple[str, ...] = ("fetch_as", "big"),
+    calls: tuple[tuple[str, Json], ...] = CALLS,
+) -> tuple[list[Json], Json, str]:
     """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
 
     def decide(_: Json) -> Reply:
         number = len(server.requests)
-        if number > len(CALLS):
+        if number > len(calls):
             is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
             return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
-        name, arguments = CALLS[number - 1]
+        name, arguments = calls[number - 1]
         return [ToolCall(f"call_{number}", name, json.dumps(arguments))]
 
     server: Any
     plan, policy = folder / "plan.json", folder / "policy.toml"
     policy.write_text(POLICY)
-    prompt = script.prompt(*((f"call_{number}", *call) for number, call in enumerate(CALLS, 1)))
-    case = {"tools": ["fetch_as", "big"], "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
+    prompt = script.prompt(*((f"call_{number}", *call) for number, call in enumerate(calls, 1)))
+    case = {"tools": tools, "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
     plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
     settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "CANARY_TOKEN": CANARY}
     capture = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
@@ -115,4 +121,18 @@ def test_a_call_is_denied_and_a_secret_shows_nowhere(
         {"rule": "tools", "mode": "enforce"},
         {"rule": "require", "mode": "enforce", "argument": "key"},
     ]
+    assert report["errors"] == {}
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_denial_of_a_toolsets_member_names_the_toolset(
+    environment: Callable[[str], Environment], tmp_path: Path, mode: str
+) -> None:
+    carrier = Carrier("anthropic_runner", "anthropic", AnthropicServer, mode)
+    requests, report, _ = run(carrier, environment("anthropic"), tmp_path, ("browser",), (("lookup", {"key": "one"}),))
+
+    (block,) = requests[1]["messages"][-1]["content"]
+    assert json.loads(block["content"])["error"] == "tool_denied"
+    # Anthropic's API refuses a request whose result names another toolset than its call.
+    assert (block["type"], block["tool_use_id"], block["toolset_name"]) == ("tool_result", "call_1", "browser")
     assert report["errors"] == {}
