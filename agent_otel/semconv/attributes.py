@@ -42,7 +42,8 @@ ERROR_TYPE: Final = _attribute("error.type", "string", "on failure",
     "the exception's qualified name, or `tool_error` where a flag is all there is")
 TOOL_NAME: Final = _attribute("tool.name", "string", "always", "the tool's name")
 ARGS_HASH: Final = _attribute("tool.args_hash", "string", "always",
-    "12 hex digits of a blake2b over their canonical JSON, keyed by `AGENT_OTEL_HASH_KEY`, else anew by each process")
+    "12 hex digits of a blake2b over their canonical JSON, keyed by `AGENT_OTEL_HASH_KEY`, else by the key of the "
+    "claim check, else anew by each process")
 ARGS_BYTES: Final = _attribute("tool.args.bytes", "int", "always", "UTF-8 bytes of the arguments as compact JSON")
 RESULT_BYTES: Final = _attribute("tool.result.bytes", "int", "always on success; absent when the call raised",
     "UTF-8 bytes of the text the handler produced; a structured result counts as compact JSON")

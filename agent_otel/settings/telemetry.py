@@ -95,7 +95,8 @@ class TelemetrySettings:
         KEY,
         "",
         "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
-        "of two pods can be compared. Without one each process draws a random key.",
+        "of two pods can be compared. Without one it comes from the first key of AGENT_OTEL_CLAIM_CHECK_KEY, else each "
+        "process draws a random key.",
     )
     probe_bytes: int = setting(
         "AGENT_OTEL_PROBE_BYTES",

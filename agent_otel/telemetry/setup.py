@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hmac
 import platform
 import secrets
 import threading
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
+from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import destinations, forked, providers
 from agent_otel.telemetry import flush as lifecycle
 from agent_otel.telemetry.costliest import costliest
@@ -101,8 +103,7 @@ class Telemetry:
         self.payloads = PayloadMetrics(metrics)
         self.models = ModelMetrics(metrics)
         self.captures = chosen.capture_content
-        # Repeats are counted within one process, so a random key is sufficient without a configured one.
-        self.args_key = chosen.hash_key.encode("utf-8", "surrogateescape") or secrets.token_bytes(32)
+        self.args_key = _args_key(chosen)
 
     def labelled(self) -> Telemetry:
         """Return the telemetry whose metrics and spans have the program's labels of this context."""
@@ -113,6 +114,19 @@ class Telemetry:
             found.args_key = self.args_key
             found = self._by_values.setdefault(values, found)
         return found
+
+
+def _args_key(chosen: Settings) -> bytes:
+    """Return the key of the arguments' hashes: that of processes with the same secrets, else one of this process.
+
+    Repeats are counted within one process; results are stored under keys that a retry in another process has again.
+    """
+    if chosen.hash_key:
+        return chosen.hash_key.encode("utf-8", "surrogateescape")
+    secret = next(iter(keys_of(chosen.claim_check_key)), None)
+    if secret is None:
+        return secrets.token_bytes(32)
+    return hmac.digest(secret.encode("utf-8", "surrogateescape"), semconv.ARGS_HASH.encode(), "sha256")
 
 
 def telemetry() -> Telemetry:

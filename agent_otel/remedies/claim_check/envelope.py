@@ -33,13 +33,18 @@ _LONGEST_CONTENT_TYPE = 100
 
 
 class Origin(NamedTuple):
-    """The origin of a result, from the server's own data. ``owner`` is the execution that may read it."""
+    """The origin of a result, from the server's own data. ``owner`` is the execution that may read it.
+
+    ``asked`` is a keyed digest of the tool and the arguments, by which a retry differs from another call of the same
+    id; None where the key has that digest already.
+    """
 
     owner: str | Reserved
     execution: str
     node: str
     tool: str
     call: str
+    asked: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Header:
     The first five fields are key segments. ``digest`` is a keyed digest of the raw bytes: a plain digest would confirm
     a guessed content. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``key_id``
     names the key of the seal, ``cipher_id`` the key of the encryption; ``salt`` is random for each result. Both are
-    None without encryption.
+    None without encryption. ``asked`` is the origin's.
     """
 
     owner: str
@@ -67,6 +72,7 @@ class Header:
     cipher_id: str | None
     salt: str | None
     version: int = VERSION
+    asked: str | None = None
 
     @property
     def digests_start(self) -> int:
@@ -127,6 +133,7 @@ class Envelopes:
             key_id=self._signer.key_id,
             cipher_id=cipher.key_id if cipher else None,
             salt=cipher.salt() if cipher else None,
+            asked=origin.asked,
         )
         if cipher is None or header.salt is None:
             return header, b"".join((self._sealed(key, header, digests), data, digests))

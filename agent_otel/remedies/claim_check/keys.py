@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from agent_otel._internal import errors
 from agent_otel.core import execution_context
 from agent_otel.remedies.claim_check import references
 from agent_otel.remedies.claim_check.cipher import Cipher
-from agent_otel.remedies.claim_check.envelope import Envelopes
+from agent_otel.remedies.claim_check.envelope import HEADER_BYTES, Envelopes
 from agent_otel.remedies.claim_check.references import Signer
 from agent_otel.remedies.claim_check.stores.base import group_of
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.envelope import Origin
     from agent_otel.remedies.claim_check.references import Reference
     from agent_otel.remedies.claim_check.stores.base import ClaimStore
+
+#: Keys that are recognised when another call of the process would have them.
+_MOST_CALLS: Final = 4096
 
 Operation = Literal["put", "get", "range", "head", "delete"]
 Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
@@ -58,6 +62,8 @@ class Claims:
         self.signer = Signer(key, tenant)
         self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
         self._report = report
+        #: Digests of the calls that used a key first.
+        self._calls: dict[int, str] = {}
 
     def sealed(
         self,
@@ -80,6 +86,30 @@ class Claims:
             ttl=ttl,
         )
         return Sealed(self.signer.refer(key, origin.owner, header.digest, len(data)), stored)
+
+    def apart(self, origin: Origin) -> Origin:
+        """Return the origin of a result, with its call's digest in the key where another call has the key already.
+
+        Some models use an id again in each turn. The store knows the calls of all processes; of this one they are known
+        before their results are stored, and where the store refuses to be read.
+        """
+        if origin.asked is None:
+            return origin
+        key = self.key(origin.execution, origin.node, origin.call)
+        first = self._held(key)
+        if first is None:
+            first = self._calls.setdefault(hash(key), origin.asked)
+            with contextlib.suppress(RuntimeError):  # another thread writes
+                while len(self._calls) > _MOST_CALLS:
+                    self._calls.pop(next(iter(self._calls)), None)
+        return origin if first == origin.asked else origin._replace(call=f"{origin.call}-{origin.asked}")
+
+    def _held(self, key: str) -> str | None:
+        """Return the digest of the call whose result is stored under a key; None where it cannot be read."""
+        try:
+            return self.envelopes.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
+        except Exception:  # mostly there is nothing; a write is tried in any case
+            return None
 
     def key(self, execution: str, node: str, call: str) -> str:
         """Return the key of a result of this tenant; see `references.key`."""

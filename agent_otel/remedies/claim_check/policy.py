@@ -49,8 +49,6 @@ _NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)
 #: smallest payload cap that durable runtimes share (Temporal's and Dapr's).
 _FITS_BYTES: Final = 1024 * 1024
 
-#: Calls whose ids are recognised when another call uses them again.
-_MOST_CALLS: Final = 4096
 _CALL_DIGITS: Final = 16
 _NO_OWNER: Final = (
     "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
@@ -88,8 +86,6 @@ class ClaimCheck:
         self.reader = ClaimReader(self.claims)
         #: Numbers of values that the handlers of running calls have stored themselves.
         self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
-        #: Digests of the calls that used an id first.
-        self._calls: dict[int, str] = {}
 
     def store(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget."""
@@ -108,8 +104,7 @@ class ClaimCheck:
         call = call or tool_visit.running()
         if call is not None and call.call.call_id is not None:
             number = self._kept[call] = self._kept.get(call, 0) + 1
-            origin = self._origin(call)
-            origin = origin._replace(call=f"{origin.call}-{name}-{number}")
+            origin = self._origin(call, f"-{name}-{number}")
             return self._writer.put(raw.content, origin, content_type=raw.content_type)
         owner = current_owner() or (call.call.execution if call is not None else None) or ""
         origin = Origin(owner, owner, tool, tool, name)
@@ -131,27 +126,20 @@ class ClaimCheck:
         """Store a text without blocking the event loop; return True when it is stored."""
         return isinstance(await self._writer.aput(text, origin), Stored)
 
-    def _origin(self, record: ToolInvocation) -> Origin:
-        """Return the owner and the place of a result, from this process's data, never from the model's."""
+    def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
+        """Return the owner and the place of a result, from this process's data, never from the model's.
+
+        The call's segment is the call id, so that a retry replaces what the first attempt stored, and the ``part``.
+        Models without call ids get a digest of the tool and its arguments; see also `Claims.apart`.
+        """
         step = step_visit.current_step()
         owner = current_owner() or record.call.execution or ""
         node = (step.activity if step is not None else None) or record.agent or "agent"
-        return Origin(owner, owner, node, record.name, self._call_of(record, f"{owner} {node}"))
-
-    def _call_of(self, record: ToolInvocation, place: str) -> str:
-        """Return the call's segment of the key: the call id, so that a retry replaces what the first attempt stored.
-
-        Models without call ids get a digest of the tool and its arguments. Some models use an id again in each turn: a
-        call that has the id of another call of this process, with other arguments, gets both.
-        """
         call_id = record.call.call_id
         digest = self.claims.signer.seal("call", record.name.encode(), (record.args_hash or "").encode())[:_CALL_DIGITS]
         if call_id is None:
-            return f"call-{digest}"
-        first = self._calls.setdefault(hash((place, call_id)), digest)
-        while len(self._calls) > _MOST_CALLS:
-            self._calls.pop(next(iter(self._calls)), None)
-        return call_id if first == digest else f"{call_id}-{digest}"
+            return Origin(owner, owner, node, record.name, f"call-{digest}{part}")
+        return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
 
     def view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         """Return the view that replaces the result; None when the result was not stored and goes on whole."""

@@ -194,7 +194,7 @@ class ClaimWriter:
             origin = origin._replace(node=f"{origin.node}-{seal[:_NODE_DIGITS]}")
         sealed = self._claims.sealed(
             raw.data,
-            origin,
+            self._claims.apart(origin),
             content_type=write.content_type or raw.content_type,
             encoding=None if raw.text is None else "utf-8",
             ttl=self._ttl,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -48,6 +49,13 @@ def test_processes_with_the_same_key_agree(environment: Callable[[str], Environm
 
     assert [expected] * 2 == _hashes(environment("bare"), AGENT_OTEL_HASH_KEY=_KEY)
     assert [expected] * 2 == _hashes(environment("bare"), AGENT_OTEL_HASH_KEY=_KEY)
+
+
+def test_processes_with_the_same_key_of_the_claim_check_agree(environment: Callable[[str], Environment]) -> None:
+    own = hmac.new(_KEY.encode(), b"tool.args_hash", "sha256").digest()
+    expected = blake2b(_canonical(), digest_size=6, key=own).hexdigest()
+    found = _hashes(environment("bare"), AGENT_OTEL_CLAIM_CHECK_KEY=f"{_KEY}, {'o' * 32}")
+    assert [expected] * 2 == found
 
 
 def test_without_a_key_each_process_has_its_own(environment: Callable[[str], Environment]) -> None:

@@ -72,6 +72,7 @@ def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
         "cipher_id": None,
         "salt": None,
         "version": 2,
+        "asked": None,
     } == header
     assert 32 == len(seal)
     assert b"hello" == stored[1024:1029]
