@@ -1,13 +1,14 @@
 """What the remedies cost: the claim check, which children have on, and the views of a history.
 
-``python -m benchmarks.remedies views SHAPE...``, ``… requests`` and ``… claim-check URL`` are the children; they print
-their figures as JSON.
+``python -m benchmarks.remedies views SHAPE...``, ``… first SHAPE...``, ``… requests`` and ``… claim-check URL`` are the
+children; they print their figures as JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -42,10 +43,12 @@ def rows() -> Iterator[Row]:
     """Every budget of the remedies. Where there is no Redis to be had, its rows are left out, and that is said."""
     from tests.environments import environment
 
-    shapes = _child(sys.executable, "views", *(shape for shape in SHAPES if shape != "langchain"))
-    shapes |= _child(str(environment("langchain").python), "views", "langchain")
-    for shape, took in shapes.items():
-        yield f"views of 200 messages, 2 MB: {shape}", _VIEWS, took, "U"
+    plain = [shape for shape in SHAPES if shape != "langchain"]
+    for child, what in (("views", "views of 200 messages, 2 MB"), ("first", "the same, results never met before")):
+        shapes = _child(sys.executable, child, *plain)
+        shapes |= _child(str(environment("langchain").python), child, "langchain")
+        for shape, took in shapes.items():
+            yield f"{what}: {shape}", _VIEWS, took, "U"
     for remedy, took in _child(sys.executable, "requests").items():
         yield f"the same messages: {remedy}", _VIEWS, took, "U"
     with tempfile.TemporaryDirectory() as folder:
@@ -98,12 +101,15 @@ def _child(python: str, *arguments: str) -> dict[str, float]:
 
 
 def calls() -> Iterator[tuple[str, dict[str, Any], str]]:
-    """Id, arguments and result of each call; one in four writes a file of 5 KB, and all return 19 KB."""
+    """Id, arguments and result of each call; one in four writes a file of 5 KB, and all return 19 KB.
+
+    A result has a slash and an R, with which a text may have any kind of reference.
+    """
     for number in range(_CALLS):
         arguments = {"path": f"src/{number}.py"}
         if number % 4 == 0:
             arguments["content"] = (_SOURCE[number:] + _SOURCE)[:5_000]
-        yield f"call_{number}", arguments, f"{number} {_RESULT}"[:19_000]
+        yield f"call_{number}", arguments, f"{number} src/README {_RESULT}"[:19_000]
 
 
 def _chat() -> Iterator[Any]:
@@ -139,6 +145,14 @@ def _gemini() -> Iterator[Any]:
         yield {"role": "user", "parts": [{"functionResponse": response}]}
 
 
+def _converse() -> Iterator[Any]:
+    for call, arguments, result in calls():
+        asked = {"toolUse": {"toolUseId": call, "name": "work", "input": arguments}}
+        answer = {"toolResult": {"toolUseId": call, "status": "success", "content": [{"text": result}]}}
+        yield {"role": "assistant", "content": [{"text": "I work."}, asked]}
+        yield {"role": "user", "content": [answer]}
+
+
 def _langchain() -> Iterator[Any]:
     from langchain_core.messages import AIMessage, ToolMessage  # type: ignore[import-not-found,unused-ignore]
 
@@ -154,6 +168,7 @@ SHAPES: dict[str, Callable[[], Iterator[Any]]] = {
     "responses": _responses,
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "converse": _converse,
     "langchain": _langchain,
 }
 
@@ -172,6 +187,29 @@ def views(*shapes: str) -> dict[str, float]:
             raise SystemExit(f"{shape}: nothing was to be done: {removed_bytes}")
     took = clock.measure({shape: lambda m=m: wanted.of(m, large) for shape, m in histories.items()})  # type: ignore[misc]
     return {shape: took[shape] for shape in shapes}
+
+
+def first(*shapes: str) -> dict[str, float]:
+    """The same in a process that has none of the results before, such as one that takes a conversation up, in U."""
+    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
+    from agent_otel.remedies.history.argument_copies import LargeArguments
+    from agent_otel.remedies.history.argument_marks import _copies
+    from agent_otel.remedies.history.trimmed_results import _lines
+    from agent_otel.remedies.history.views import Views
+
+    wanted = Views()
+    unit = clock.measure({})["seconds per U"]
+    best = dict.fromkeys(shapes, float("inf"))
+    gc.disable()
+    for _ in range(_ROUNDS):
+        for shape in shapes:
+            messages, large = list(SHAPES[shape]()), LargeArguments(ABOVE_BYTES)  # with texts that have no hash yet
+            _lines.clear()
+            _copies.clear()
+            started = time.thread_time()
+            wanted.of(messages, large)
+            best[shape] = min(best[shape], time.thread_time() - started)
+    return {shape: took / unit for shape, took in best.items()}
 
 
 def requests() -> dict[str, float]:
@@ -249,4 +287,6 @@ async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    print(json.dumps({"views": views, "requests": requests, "claim-check": claim_check}[what](*arguments)))
+    print(
+        json.dumps({"views": views, "first": first, "requests": requests, "claim-check": claim_check}[what](*arguments))
+    )

@@ -1,6 +1,6 @@
 """Copies of large arguments in texts: in the prompt of a summariser, and in a provider's own form of a message.
 
-A text is searched for the names of the arguments, and what stands after a name is decoded and compared by its digest.
+A text is searched for the names of the arguments, and what stands after a name is decoded and compared by its hash.
 So a copy is found in JSON, in a Python literal, in either inside XML or another JSON text, and between XML tags.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import json
 import re
-from hashlib import blake2b
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,9 +27,8 @@ _DEEPEST: Final = 4
 _MOST_NODES: Final = 200
 _MOST_INSIDE: Final = 500
 _LONGEST: Final = 1024 * 1024
-"""Characters of an argument that is compared by its digest: 1 ms."""
+"""Characters of an argument that is looked for in texts."""
 
-_DIGEST_BYTES: Final = 16
 ARGUMENTS: Final = frozenset(("arguments", "args", "input", "partial_json"))
 SIGNED: Final = frozenset(("thinking", "signature", "thought_signature", "thoughtSignature", "encrypted_content"))
 """Fields that a provider has signed or encrypted; it rejects them when they change."""
@@ -42,26 +40,19 @@ _TAGGED: Final = re.compile(r"[\"']?>\n?")
 
 
 class LargeArguments:
-    """Digests of the large arguments of completed calls, by their names. Texts are not kept."""
+    """Hashes of the large arguments of completed calls, by their names. Texts are not kept."""
 
     def __init__(self, above_bytes: int) -> None:
         self._above = above_bytes
-        self._known: dict[tuple[str, int, bytes], None] = {}
-        self._sampled: set[int] = set()
+        self._known: dict[tuple[str, int, int], None] = {}
 
     def add(self, arguments: Any) -> None:
         """Add the texts above the limit among the arguments of one call."""
         for name, text in _large(arguments, self._above):
-            size, middle = len(text), len(text) // 2
-            # A digest costs a millisecond per MB, and a history names each of its calls in each request.
-            sample = hash((name, size, text[:32], text[middle : middle + 32], text[-32:]))
-            if sample in self._sampled:
-                continue
-            if len(self._known) >= _MOST_VALUES:
+            key = (name, len(text), hash(text))
+            if key not in self._known and len(self._known) >= _MOST_VALUES:
                 self._known.clear()
-                self._sampled.clear()
-            self._sampled.add(sample)
-            self._known[(name, size, _digest(text))] = None
+            self._known[key] = None
 
     def __bool__(self) -> bool:
         """Return True when there are large arguments."""
@@ -93,7 +84,7 @@ class LargeArguments:
         """Return the argument that a piece of text stands for, if it is a large one of a completed call."""
         for text in dict.fromkeys((written, unescape(written) if "&" in written else written)):
             for value in _decoded(text, quote):
-                if (name, len(value), _digest(value)) in self._known:
+                if (name, len(value), hash(value)) in self._known:
                     return value
         return None
 
@@ -112,10 +103,6 @@ def _large(arguments: Any, above: int) -> Iterator[tuple[str, str]]:
             pending += [(name, inner, depth + 1) for inner in value]
         elif depth < _DEEPEST and issubclass(type(value), dict):
             pending += [(key, inner, depth + 1) for key, inner in fields(value).items() if type(key) is str]
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def _values(text: str, name: str, shortest: int) -> Iterator[tuple[int, int]]:

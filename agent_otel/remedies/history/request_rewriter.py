@@ -34,7 +34,7 @@ class Requests:
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 
     def completed(self, arguments: object) -> None:
-        """Remember the digests of a completed call's large arguments, for prompts that are made of the history."""
+        """Remember the hashes of a completed call's large arguments, for prompts that are made of the history."""
         if self._large is not None:
             self._large.add(parsed(arguments))
 

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from agent_otel.measure.preview import preview
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.messages.fields import changed, fields, is_list
-from agent_otel.remedies.history.references import is_claim, references
+from agent_otel.remedies.history.references import references
+from agent_otel.remedies.history.text_references import is_claim
 from agent_otel.semconv import TRIMMED
 
 HEAD_CHARACTERS: Final = 150
@@ -22,19 +23,38 @@ _MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 
 _TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]{0,20000}")
 _NOT: Final = r"(?<!no )(?<!not )(?<!non-)(?<!zero )(?<!without )(?<!\b0 )(?<!un)"
 _NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:0\b|null|none|false|\[\]|\{\}|[\"']))"
-_HTTP_ERROR: Final = re.compile(
-    r"\bhttp(?:/[\d.]{1,3})?[ \w]{0,20}[:= ]{0,3}[45]\d\d\b"
-    r"|\bstatus[_ ]?(?:code)?[\"']?(?:\s{0,2}[:=]\s{0,2}|\s)[\"']?[45]\d\d\b"
-    r"|(?:^|[^\d.,])[45]\d\d (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests"
+_STATUS: Final = r"status(?<=\bstatus)[_ ]?(?:code)?[\"']?"
+# By a word that each match has: the patterns of an error, and of success.
+_SIGNS: Final = {
+    word: (re.compile(error), re.compile(success))
+    for word, error, success in (
+        (
+            "http",
+            r"http(?<=\bhttp)(?:/[\d.]{1,3})?[ \w]{0,20}[:= ]{0,3}[45]\d\d\b",
+            r"http(?<=\bhttp)(?:/[\d.]{1,3})? 2\d\d\b",
+        ),
+        (
+            "status",
+            _STATUS + r"(?:\s{0,2}[:=]\s{0,2}|\s)[\"']?[45]\d\d\b",
+            _STATUS + r"\s{0,2}[:=]\s{0,2}[\"']?(?:2\d\d|ok)\b",
+        ),
+        (
+            "success",
+            r"success[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b",
+            r"success(?<!unsuccess)(?:ful|fully|_)?\b",
+        ),
+        (
+            "ok",
+            r"ok[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b",
+            r"ok(?<=[\"']ok)[\"']\s{0,2}:\s{0,2}true\b",
+        ),
+    )
+}
+_REASON: Final = re.compile(
+    r"[45](?<![\d.,][45])\d\d (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests"
     r"|unprocessable|internal server error|bad gateway|service unavailable|gateway time)"
-    r"|(?:success|ok)[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b"
 )
-_CODE: Final = re.compile(r"[45]\d\d")
 _WORD_OF_ERROR: Final = re.compile(_NOT + r"(?<![a-z])(?:error|failed|failure)(?:s?\b|_)" + _NOTHING)
-_SUCCESS: Final = re.compile(
-    r"(?<!un)success(?:ful|fully|_)?\b|\bstatus[_ ]?(?:code)?[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:2\d\d|ok)\b"
-    r"|\bhttp(?:/[\d.]{1,3})? 2\d\d\b|[\"']ok[\"']\s{0,2}:\s{0,2}true\b"
-)
 _FAILED: Final = re.compile(
     r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception)\s?[:(]|(?:ERROR|FAILED|[Ee]rror|[Ff]ailed)\s?[:(]"
     r"|Traceback \(most recent|An error occurred|Error (?:executing|invoking|calling|running) "
@@ -145,16 +165,15 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
     if said:
         return "error"
     plain = head.lower()
-    # A search for a word or a number costs a tenth of the pattern's.
-    if ("success" in plain or "ok" in plain or _CODE.search(plain)) and _HTTP_ERROR.search(plain):
-        return "error"
-    if _FAILED.match(head):
+    # A search for a word costs a tenth of the pattern's.
+    signs = [patterns for word, patterns in _SIGNS.items() if word in plain]
+    if _REASON.search(plain) or _FAILED.match(head) or (signs and any(error.search(plain) for error, _ in signs)):
         return "error"
     if ("error" in plain or "fail" in plain) and _WORD_OF_ERROR.search(plain):
         return None if said is False else "error"
     if said is False:
         return "success"
-    return "success" if ("2" in plain or "ok" in plain or "success" in plain) and _SUCCESS.search(plain) else None
+    return "success" if signs and any(success.search(plain) for _, success in signs) else None
 
 
 def line(  # noqa: PLR0913 - the parts of a line
@@ -179,11 +198,9 @@ def line(  # noqa: PLR0913 - the parts of a line
     begin = " ".join(filter(None, (name, status)))
     kept, left = [], REFERENCE_CHARACTERS
     for reference in references(content, pattern):
-        if reference in shown and not is_claim(reference):
-            continue
         if is_claim(reference):
             kept.append(reference)
-        elif len(reference) < left:
+        elif len(reference) < left and reference not in shown:
             kept.append(reference)
             left -= len(reference) + 1
     body = f"{begin}: {shown}" if begin and shown else begin or shown

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel.measure.size import block_text, text_bytes
 from agent_otel.messages.fields import is_list
 from agent_otel.remedies.history.placeholders import is_placeholder
-from agent_otel.remedies.history.references import is_reference
+from agent_otel.remedies.history.text_references import is_reference
 from agent_otel.remedies.history.trimmed_line import is_line, line, weight
 
 if TYPE_CHECKING:
@@ -36,22 +36,23 @@ def trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) ->
     The line of a result of texts is remembered by the hashes of the texts, which Python keeps with a text. Neither the
     texts nor the messages are kept.
     """
-    texts = _texts(result.answered.content)
+    content = result.answered.content
+    texts = _texts(content)
     if texts is None:
-        return _trimmed(result, characters, pattern)
+        return _trimmed(content, result, characters, pattern)
     key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, characters, pattern)
     try:
         return _lines[key]
     except KeyError:
-        made = _trimmed(result, characters, pattern)
+        # A text alone has the line of the block or the mapping around it, and is read in less time.
+        made = _trimmed(texts[0] if len(texts) == 1 else content, result, characters, pattern)
         if len(_lines) >= _MOST_LINES:
             _lines.clear()
         _lines[key] = made
         return made
 
 
-def _trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
-    content = result.answered.content
+def _trimmed(content: Any, result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
     heavy = weight(content)
     if heavy.characters <= characters or is_line(content) or is_placeholder(content):
         return None

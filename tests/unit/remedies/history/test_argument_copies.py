@@ -66,6 +66,15 @@ def test_other_texts_stay(text: str) -> None:
     assert known().replaced(text) is None
 
 
+def test_arguments_that_differ_in_one_letter_are_both_known() -> None:
+    other = {"content": LARGE[:900] + "!" + LARGE[901:]}
+    both = known()
+    both.add(other)
+    found = both.replaced(json.dumps([WRITTEN, other]))
+    assert found is not None
+    assert json.dumps([LEFT, {"content": MARK}]) == found[0]
+
+
 def test_texts_inside_an_argument_are_found_by_their_own_names() -> None:
     edits = {"path": "a.py", "edits": [{"old": "a", "new": LARGE}]}
     left = {"path": "a.py", "edits": [{"old": "a", "new": MARK}]}

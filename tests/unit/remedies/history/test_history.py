@@ -206,6 +206,12 @@ def test_flags_of_errors() -> None:
         ("wrote /srv/out/a.csv and src/app/main.py; and/or 3/4", ["/srv/out/a.csv", "src/app/main.py"]),
         ("in ./build/log.txt: ~/notes/a", ["./build/log.txt", "~/notes/a"]),
         ('<a href="x1">, prefer: 12, ref: see below, reference: none', []),
+        (f"in {'d' * 100}/out/a.csv", [f"{'d' * 100}/out/a.csv"]),
+        ("iVBORw0KGgo" + ("/" + "b" * 79) * 4, []),  # base64
+        (("iVBORw0KGgo/" + "b" * 79) * 200, []),
+        ("src/a.py//b#c/d.txt e/f.txt //cdn/x/y", ["src/a.py", "e/f.txt"]),
+        ("payload_id=7, " * 40 + "ref=1 " + "R" * 20 + ' "myRef": "r2", REF#3',
+         ["payload_id=7", "ref=1", "myRef=r2", "REF#3"]),
         ([{"type": "text", "text": "ref=1"}, {"type": "text", "text": "ref=2"}], ["ref=1", "ref=2"]),
         ({"a": {"ref_id": 5}, "b": ["claim://x"], "artifact": {"id": "q"}}, ["ref_id=5", "claim://x", "artifact=q"]),
     ],
