@@ -212,6 +212,7 @@ MODULES = (
     "temporalio.worker._workflow",
     "together",
     "together._base_client",
+    "workflows.context.context",
 )
 #: Modules of integrations that are off by default, by the setting that switches them on.
 OPTIONAL = {

@@ -23,6 +23,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes.llama_index_contexts import CONTEXTS, name_of
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ ENTRY = Integration(
             Wrap("FunctionTool.acall", "tool"),
         ),
         Candidate("llama_index.core.workflow.workflow", Wrap("Workflow.run", "run")),  # that of an agent passes it
+        CONTEXTS,
     ),
 )
 
@@ -153,7 +155,7 @@ def _run(invocation: Invocation) -> AgentRun:
     """Read a run: of an agent, of several that begins with one of them, or of a workflow of the program's own."""
     workflow = invocation.instance
     if is_named(workflow, "BaseWorkflowAgent", "AgentWorkflow"):
-        return AgentRun(text(getattr(workflow, "root_agent", None)) or text(getattr(workflow, "name", None)))
+        return AgentRun(name_of(workflow))
     return AgentRun(workflow=type(workflow).__name__)
 
 

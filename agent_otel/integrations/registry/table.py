@@ -95,6 +95,7 @@ INTEGRATIONS = (
         Site(Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')), adapter='frameworks.llama_index'),
+        Site(Candidate('workflows.context.context', Wrap('Context.to_dict', 'saved'), Wrap('Context.from_dict', 'restored')), adapter='runtimes.llama_index_contexts'),
     )),
     Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), sites=(
         Site(Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')), adapter='frameworks.mcp'),
