@@ -56,6 +56,7 @@ it does, and is measured like any text.
 
 `scripts/benchmark` measures the budgets of the hot path and of start-up, prints budget, figure and ratio, and exits
 with 1 where one is exceeded by 1.3 times. `scripts/benchmark peers` measures the table above.
+[How the cost grows](growth.md) has tools, series, spans a second and fleets.
 """
 
 

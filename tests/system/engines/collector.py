@@ -1,6 +1,6 @@
-"""A real OpenTelemetry Collector: OTLP goes in, and Prometheus scrapes what its exporter has of it.
+"""A real OpenTelemetry Collector: OTLP goes in; Prometheus scrapes what its exporter has of it, or OTLP goes out.
 
-It is built with Go from its module proxy by the collector's own builder, with a receiver and an exporter and no more.
+It is built with Go from its module proxy by the collector's own builder, with the parts that the tests use and no more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import contextlib
 import json
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.interpreters import lock
 from tests.system.engines import starting
@@ -38,16 +38,21 @@ class Collector:
 @contextlib.contextmanager
 def collector(**exporter: object) -> Iterator[Collector]:
     """Start one with these settings of its Prometheus exporter; UnavailableError when it cannot be built."""
-    program = build()
     taken, given = (f"127.0.0.1:{starting.free_port()}" for _ in range(2))
     config = {
         "receivers": {"otlp": {"protocols": {"http": {"endpoint": taken}}}},
         "exporters": {"prometheus": {"endpoint": given, **exporter}},
-        "service": {
-            "telemetry": {"metrics": {"level": "none"}},
-            "pipelines": {"metrics": {"receivers": ["otlp"], "exporters": ["prometheus"]}},
-        },
+        "service": {"pipelines": {"metrics": {"receivers": ["otlp"], "exporters": ["prometheus"]}}},
     }
+    with running(config):
+        yield Collector(f"http://{taken}/v1/metrics", given)
+
+
+@contextlib.contextmanager
+def running(config: dict[str, Any]) -> Iterator[None]:
+    """Run a collector with this configuration, without metrics of its own; UnavailableError when it cannot be built."""
+    program = build()
+    config["service"]["telemetry"] = {"metrics": {"level": "none"}}
     with starting.folder() as folder:
         (folder / "config.yaml").write_text(json.dumps(config))  # which is YAML, too
         with starting.process(
@@ -57,12 +62,12 @@ def collector(**exporter: object) -> Iterator[Collector]:
             env={"HOME": str(folder)},
             cwd=folder,
         ):
-            yield Collector(f"http://{taken}/v1/metrics", given)
+            yield
 
 
 def build() -> Path:
     """Return the program, built, in some minutes, if it is not there yet; UnavailableError when it cannot be."""
-    program = starting.cache("go") / f"collector-{VERSION}" / "collector"
+    program = starting.cache("go") / f"collector-{VERSION}-sampling" / "collector"
     with lock(program.parent.with_name(f"{program.parent.name}.lock")):
         if not program.exists():
             with starting.folder() as scratch:
@@ -76,7 +81,11 @@ def _build(scratch: Path) -> None:
     parts = {
         "dist": {"name": "collector", "output_path": str(scratch / "made")},
         "receivers": [{"gomod": f"{_CORE}/receiver/otlpreceiver v{VERSION}"}],
-        "exporters": [{"gomod": f"{_CONTRIB}/exporter/prometheusexporter v{VERSION}"}],
+        "processors": [{"gomod": f"{_CONTRIB}/processor/tailsamplingprocessor v{VERSION}"}],
+        "exporters": [
+            {"gomod": f"{_CONTRIB}/exporter/prometheusexporter v{VERSION}"},
+            {"gomod": f"{_CORE}/exporter/otlphttpexporter v{VERSION}"},
+        ],
     }
     (scratch / "parts.yaml").write_text(json.dumps(parts))
     go(scratch, f"OpenTelemetry Collector {VERSION}", "run", f"{_CORE}/cmd/builder@v{VERSION}", "--config=parts.yaml")
