@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from tests.system.engines.starting import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,11 +65,44 @@ def series(count: int, agents: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def spans(rate: int, seconds: int) -> dict[str, Any]:
-    """Call a tool at a rate, and count the spans that arrive."""
-    with _receiver() as (endpoint, ended):
-        found = send(endpoint, _at(rate, seconds))
-        return {**found, **ended()}
+def spans(rate: int, seconds: int, collector: str = "") -> dict[str, Any]:
+    """Call a tool at a rate, and count the spans that arrive, where the program ``collector`` passes them on."""
+    with _receiver() as (endpoint, ended), _passing_on(collector, endpoint) as (taking, spent):
+        found = send(taking, _at(rate, seconds))
+        return {**found, "collector_cpu": spent(), **ended()}
+
+
+@contextlib.contextmanager
+def _passing_on(program: str, onward: str) -> Iterator[tuple[str, Callable[[], float]]]:
+    """Run a collector; give its endpoint, and a function that returns the seconds of processor time it has taken."""
+    if not program:
+        yield onward, lambda: 0.0
+        return
+    endpoint = f"127.0.0.1:{free_port()}"
+    config = {
+        "receivers": {"otlp": {"protocols": {"http": {"endpoint": endpoint}}}},
+        "exporters": {"otlp_http": {"endpoint": onward}},
+        "service": {
+            "telemetry": {"metrics": {"level": "none"}},
+            "pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["otlp_http"]}},
+        },
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "config.yaml").write_text(json.dumps(config))
+        command = [program, f"--config={folder}/config.yaml"]
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            with socket.socket() as probe:
+                while probe.connect_ex(("127.0.0.1", int(endpoint.rpartition(":")[2]))):
+                    time.sleep(0.2)
+            before = _processor_seconds(process.pid)
+            yield f"http://{endpoint}", lambda: _processor_seconds(process.pid) - before
+            process.terminate()
+
+
+def _processor_seconds(pid: int) -> float:
+    """Return the processor time of another process, from Linux' /proc."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -141,14 +179,12 @@ def receive() -> dict[str, Any]:
 
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
-    spent = -time.process_time()
     sys.stdin.read()
-    spent += time.process_time()
     requests = [ExportTraceServiceRequest.FromString(body) for body in bodies]
     groups = [group for request in requests for group in request.resource_spans]
     received = sum(len(scope.spans) for group in groups for scope in group.scope_spans)
     server.shutdown()
-    return {"received": received, "bytes": sum(map(len, bodies)), "receiver_cpu": spent}
+    return {"received": received, "bytes": sum(map(len, bodies))}
 
 
 if __name__ == "__main__":
