@@ -287,14 +287,14 @@ def payload_refused(step: Step, direction: str) -> None:
         payloads.refused(payloads.placed(step), direction)
 
 
-def handler_started(within: Span | None = None) -> None:
+def handler_started(held: Span | None = None) -> None:
     """Open the call's span: the framework is about to run the handler, and other callbacks have opened theirs.
 
-    ``within`` is the span of another instrumentation for this call, where that is not current.
+    ``held`` is the span of another instrumentation for this call, where that is not current.
     """
     record = _running()
     if record is not None:
-        open_span(record, within)
+        open_span(record, held=held)
 
 
 def handler_entered() -> None:

@@ -198,13 +198,21 @@ def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocati
     return None if not isinstance(record, ToolInvocation) or record.finished or record.visit() is None else record
 
 
-def open_span(record: ToolInvocation, within: Span | None = None, *, attach: bool = True) -> None:
-    """Open the span of a call, or enrich ``within`` (by default the current span), and make it current."""
+def open_span(
+    record: ToolInvocation, within: Span | None = None, *, held: Span | None = None, attach: bool = True
+) -> None:
+    """Open the span of a call, or enrich another, and make it current.
+
+    The other is ``held``, which another instrumentation holds for this call, or ``within`` (by default the current
+    span), where its attributes name this tool.
+    """
     if record.span is None and record.out.tracer is not None and record.tracing:
-        within = within or trace.get_current_span()
+        current = held or within or trace.get_current_span()
         tracer, mode = record.out.tracer, record.out.settings.spans
         attributes = start_attributes(record)
-        record.span = spans.open_tool_span(tracer, mode, record.name, attributes, record.start_ns, within)
+        record.span = spans.open_tool_span(
+            tracer, mode, record.name, attributes, record.start_ns, current, is_held=held is not None
+        )
     if record.span is not None and attach:
         record.span.attach()
 
@@ -302,7 +310,7 @@ def _begin(reader: ToolReader, call: ToolCall | None, invocation: Invocation) ->
     out = setup.resolved
     if out is None or out.labels is not None:
         out = setup.telemetry()
-    record = ToolInvocation(call, out, reader.also_timed_by, reader.awaits)
+    record = ToolInvocation(call, out, (reader.awaits or reader).also_timed_by, reader.awaits)
     if reader.offloads_above is not None:
         record.offloads_above = reader.offloads_above(invocation)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked

@@ -166,9 +166,9 @@ class ToolReader:
     function calls. ``opened_by`` names the integration whose hooks mark the start of the handler more exactly; when
     those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
     ``is_refusal`` returns true for one by which the framework refuses the arguments before the handler.
-    ``also_timed_by`` names instrumentors and histograms (``module:name``) that emit the duration. ``events`` is true
-    for a generator of events, whose last readable result is the result. ``failure_text`` returns the text for the model
-    that an exception carries, or None. ``cause`` returns the tool's own exception for one of the framework's.
+    ``also_timed_by`` (the inner reader's) names instrumentors and histograms, ``module:name``, that emit the duration.
+    ``events`` is true for a generator of events, whose last readable one is the result. ``failure_text`` returns the
+    text for the model that an exception carries, or None. ``cause`` returns the tool's own exception.
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
     limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``is_alone`` is

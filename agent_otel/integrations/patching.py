@@ -17,7 +17,7 @@ from agent_otel.integrations.hooks import Family, Injecting
 from agent_otel.integrations.stand_ins import stand_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -80,8 +80,22 @@ def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
 
 def _wrap(module: ModuleType, target: str, reader: Family | wrappers.Measured) -> None:
     found = _find(module, target)
-    if found is not None and (handler.injects() or not isinstance(reader, Injecting)):
-        _wrap_found(*found, reader)
+    if found is None or not (handler.injects() or not isinstance(reader, Injecting)):
+        return
+    parent, attribute, original = found
+    for owner, value in list(_captured(parent, attribute, original)):
+        _wrap_found(owner, attribute, value, reader)
+    _wrap_found(parent, attribute, original, reader)
+
+
+def _captured(parent: Any, attribute: str, original: Any) -> Iterator[tuple[type, Any]]:
+    """Yield subclasses that another instrumentation has given its wrapper of this method, which calls the original."""
+    owners: list[type] = type.__subclasses__(parent) if isinstance(parent, type) else []
+    for owner in owners:
+        value = vars(owner).get(attribute)
+        if value is not None and inspect.isroutine(value) and inspect.unwrap(value) is original:
+            yield owner, value
+        yield from _captured(owner, attribute, original)
 
 
 def _wrap_found(

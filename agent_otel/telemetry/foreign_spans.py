@@ -13,7 +13,10 @@ TOOL_SPANS: Final = {
     "openinference.span.kind": ("TOOL",),
     "traceloop.span.kind": ("tool",),
     "langfuse.observation.type": ("tool",),
+    "logfire.msg_template": ("Function: {name}",),  # of openai-agents
 }
+# Attributes that name the tool on such a span; without one, the span's name has it.
+TOOL_NAMES: Final = (semconv.GEN_AI_TOOL_NAME, semconv.TOOL_NAME, "name")
 # Attributes by which a runtime's own instrumentation marks the span of a step.
 STEP_SPANS: Final = (
     "temporalActivityID",

@@ -136,18 +136,26 @@ def exemplar_of_run(opened: OpenSpan | None, within: Span | None) -> Exemplar | 
 
 
 def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer, mode: str, name: str, attributes: dict[str, Any], start_ns: int, current: Span
+    tracer: Tracer,
+    mode: str,
+    name: str,
+    attributes: dict[str, Any],
+    start_ns: int,
+    current: Span,
+    *,
+    is_held: bool = False,
 ) -> OpenSpan | None:
     """Open the span of a tool call, or enrich ``current`` if another instrumentation opened it for this call.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
+    ``is_held`` is true when the other instrumentation holds ``current`` for this call, whatever its attributes are.
     Texts among the attributes may be any texts.
     """
     for key, value in attributes.items():
         if type(value) is str and not (len(value) <= LONGEST_NAME and value.isascii()):
             attributes[key] = clean(value)
     if mode != "own":
-        if current is not _INVALID and _is_span_of(current, name):
+        if current is not _INVALID and (_is_free(current) if is_held else _is_span_of(current, name)):
             current.set_attributes(attributes)
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
@@ -234,18 +242,21 @@ def _is_step_span(span: Span, name: str) -> bool:
     return name in getattr(span, "name", "") or name in attributes.values()
 
 
+def _is_free(span: Span) -> bool:
+    """Return true when a span is recording and has the numbers of no other call."""
+    return span.is_recording() and semconv.ARGS_HASH not in (getattr(span, "attributes", None) or {})
+
+
 def _is_span_of(span: Span, name: str) -> bool:
     """Return true when another instrumentation opened this span for a call of this tool."""
-    if isinstance(span, Light) or not span.is_recording():
+    if isinstance(span, Light) or not _is_free(span):
         return False
     attributes = getattr(span, "attributes", None) or {}
-    if semconv.ARGS_HASH in attributes:
-        return False
     if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
         return True  # some instrumentations set the attributes only when the span ends
     if not any(attributes.get(key) in values for key, values in foreign_spans.TOOL_SPANS.items()):
         return False
-    named = attributes.get(semconv.GEN_AI_TOOL_NAME) or attributes.get(semconv.TOOL_NAME)
+    named = next(filter(None, map(attributes.get, foreign_spans.TOOL_NAMES)), None)
     return named == name if named else name in getattr(span, "name", "")
 
 

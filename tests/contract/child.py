@@ -47,9 +47,12 @@ class Messages(logging.Handler):
 
 
 class Telemetry:
-    """Providers that keep what they get in memory; metrics are read as what was added since the last time."""
+    """Providers that keep what they get in memory; metrics are read as what was added since the last time.
 
-    def __init__(self) -> None:
+    With ``is_owner`` false, another instrumentation sets the providers and is given `processor` and `reader`.
+    """
+
+    def __init__(self, *, is_owner: bool = True) -> None:
         from opentelemetry import metrics, trace
         from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
         from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
@@ -59,11 +62,13 @@ class Telemetry:
 
         delta = AggregationTemporality.DELTA
         self._spans = InMemorySpanExporter()
-        self._reader = InMemoryMetricReader(preferred_temporality={Counter: delta, Histogram: delta})
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(self._spans))
-        trace.set_tracer_provider(provider)
-        metrics.set_meter_provider(MeterProvider([self._reader]))
+        self.reader = InMemoryMetricReader(preferred_temporality={Counter: delta, Histogram: delta})
+        self.processor = SimpleSpanProcessor(self._spans)
+        if is_owner:
+            provider = TracerProvider()
+            provider.add_span_processor(self.processor)
+            trace.set_tracer_provider(provider)
+            metrics.set_meter_provider(MeterProvider([self.reader]))
 
     def spans(self) -> list[Json]:
         """Return and forget the spans that have ended."""
@@ -85,7 +90,7 @@ class Telemetry:
 
     def metrics(self) -> list[Json]:
         """Return what has been recorded since the last time."""
-        data = self._reader.get_metrics_data()
+        data = self.reader.get_metrics_data()
         return [
             {
                 "name": metric.name,

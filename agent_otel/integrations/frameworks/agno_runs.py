@@ -18,6 +18,11 @@ RUNS_AND_SESSIONS = (
     Site(Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")), adapter=_ADAPTER),
     *SESSIONS,
 )
+# Make a span of each run.
+_ALSO_TRACED_BY = (
+    "openinference.instrumentation.agno:AgnoInstrumentor",
+    "opentelemetry.instrumentation.agno:AgnoInstrumentor",
+)
 
 
 def _run(invocation: Invocation) -> AgentRun:
@@ -26,4 +31,4 @@ def _run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(agent, "name", None)), session)
 
 
-run = RunReader(_run)
+run = RunReader(_run, also_traced_by=_ALSO_TRACED_BY)

@@ -171,7 +171,6 @@ prepared_call = ToolReader(
     _no_result,
     call_tool,
     is_control_flow=_is_control_flow,
-    also_timed_by=_ALSO_TIMED_BY,
 )
 single_call = dataclasses.replace(prepared_call, call=_single_call)
 building = Hook(_building)

@@ -55,6 +55,7 @@ ENTRY = Integration(
             adapter="frameworks.langchain_callbacks",
             beside=(
                 "langfuse.langchain.CallbackHandler",
+                "openinference.instrumentation.langchain",
                 "opentelemetry.instrumentation.genai.langchain",
                 "opentelemetry.instrumentation.langchain",
             ),
@@ -235,7 +236,6 @@ tool_node = ToolReader(
     _handed_back,
     run,
     is_control_flow=_is_control_flow,
-    also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_node_parameters,
     offloads_above=_offloads_above,

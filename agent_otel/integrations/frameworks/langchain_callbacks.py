@@ -29,15 +29,19 @@ def _failing(invocation: Invocation) -> None:
 
 
 def _started(invocation: Invocation, value: Any, error: Any) -> None:
-    observer.handler_started(_langfuse_span(invocation.instance))
+    observer.handler_started(_held_span(invocation.instance))
 
 
-def _langfuse_span(manager: Any) -> Span | None:
-    """Return the span that Langfuse's handler holds for a call; it is current nowhere when the call is async."""
+def _held_span(manager: Any) -> Span | None:
+    """Return the span that a handler holds for a call; it is not current in async calls, OpenInference's never."""
     for handler in manager.handlers:
-        if "langfuse.langchain.CallbackHandler" in modules_of(handler):
+        modules = modules_of(handler)
+        if "langfuse.langchain.CallbackHandler" in modules:
             runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
             return getattr(runs.get(manager.run_id), "_otel_span", None)
+        if "openinference.instrumentation.langchain._tracer" in modules:
+            span: Span | None = handler.get_span(manager.run_id)
+            return span
     return None
 
 

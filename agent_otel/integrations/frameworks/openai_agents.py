@@ -153,15 +153,9 @@ def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> A
         return LEFT_ALONE
     if is_named(output, "_FunctionToolInvocationResult"):
         return dataclasses.replace(output, output=replacement.text)
-    if output is None:
-        return _answered(replacement.text)
-    return replacement.text
-
-
-def _answered(replacement: str) -> Any:
-    """Return a skipped tool's text in the form of the function's result: since 0.19 an object of its own class."""
-    kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None)
-    return replacement if kind is None else kind(replacement)
+    # A skipped tool's text takes the form of the function's result: since 0.19 an object of its own class.
+    kind = getattr(sys.modules["agents.tool"], "_FunctionToolInvocationResult", None) if output is None else None
+    return replacement.text if kind is None else kind(replacement.text)
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
@@ -188,15 +182,18 @@ def _is_refusal(error: BaseException) -> bool:
 
 
 invoke = ToolReader(
-    PRODUCED, _invoke_call, _result, is_refusal=_is_refusal, replace=_replace, parameters=_parameters, inject=_inject
+    PRODUCED,
+    _invoke_call,
+    _result,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+    also_timed_by=("opentelemetry.instrumentation.genai.openai_agents:OpenAIAgentsInstrumentor",),
 )
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
 _unguarded = dataclasses.replace(invoke, call=_guarded_call, inject=None)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
-
-
-def _swallowed(invocation: Invocation) -> None:
-    handler.handler_raised(invocation.arg(0, "error"), invoke)
 
 
 def _timed_out(_: Invocation) -> None:
@@ -244,7 +241,7 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
         visit.__exit__(type(error), error, None)
 
 
-swallowed = Hook(_swallowed)
+swallowed = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "error"), invoke))
 timed_out = Hook(_timed_out)
 calling = Passing(_calling)
 returned = Passing(_returned)

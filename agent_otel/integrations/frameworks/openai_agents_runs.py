@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # Make a span of each trace of the SDK's own.
 _ALSO_TRACED_BY = (
     "openinference.instrumentation.openai_agents:OpenAIAgentsInstrumentor",
+    "opentelemetry.instrumentation.genai.openai_agents:OpenAIAgentsInstrumentor",
     "opentelemetry.instrumentation.openai_agents:OpenAIAgentsInstrumentor",
 )
 

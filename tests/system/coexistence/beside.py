@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_otel.testing.servers.openai import OpenAIServer, tool_results
+from tests.contract.cases import BROKEN
 from tests.contract.delivery import Delivery
 from tests.contract.suite import QUIET, Contract, Runs
+from tests.servers.otlp import OtlpReceiver
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tests.contract.cases import Json
+    from tests.contract.cases import Json, Record
     from tests.environments import Environment
     from tests.system.coexistence.rows import Row
 
@@ -29,13 +32,15 @@ _EACH_DELIVERY = ("test_bytes_delivered_are_those_on_the_wire", "test_cuts_are_c
 def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) -> Json:
     """Run the cases of the row's class in this order, and return the report with what the model was sent."""
     contract, plan = row.contract, folder / "plan.json"
-    with contract.server(contract.decide) as server:
+    with contract.server(contract.decide) as server, OtlpReceiver() as receiver:
+        variables = {name: value.format(receiver=receiver.http_endpoint) for name, value in row.variables.items()}
         plan.write_text(
             json.dumps(
                 {
                     "order": [step for step in order if step != "ours"] if order[0] == "ours" else order,
                     "switches": row.switches,
-                    "distributions": row.distributions,
+                    "provides": row.provides,
+                    "distributions": (*row.distributions, row.framework),
                     "agent": contract.agent,
                     "base_url": server.base_url,
                     "cases": {name: case.plan() for name, case in _class_of(row).cases().items()},
@@ -45,7 +50,7 @@ def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) 
         done = environment.run(
             "import runpy; runpy.run_module('tests.system.coexistence.child', run_name='__main__')",
             str(plan),
-            env={**_QUIET, **contract.variables, **({"AGENT_OTEL": "1"} if order[0] == "ours" else {})},
+            env={**_QUIET, **contract.variables, **variables, **({"AGENT_OTEL": "1"} if order[0] == "ours" else {})},
             timeout=2 * contract.seconds,
             check=True,
         )
@@ -53,10 +58,17 @@ def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) 
         return {
             **report,
             "stderr": done.stderr,
+            "sent": len(receiver.spans),
             "wire": contract.results(server) if contract.model else {},
             "requests": len(server.requests),
-            "result_bytes": sum(map(_result_bytes, server.requests)) if isinstance(server, OpenAIServer) else None,
+            "result_bytes": sum(map(_result_bytes, server.requests)) if _is_plain(contract, server) else None,
         }
+
+
+def _is_plain(contract: type[Contract], server: Any) -> bool:
+    """Return true where the requests hold results as OpenAI's API has them, and not as texts of the framework."""
+    has_own = any("results" in vars(kind) for kind in contract.__mro__ if kind is not Contract)
+    return isinstance(server, OpenAIServer) and not has_own
 
 
 def _result_bytes(request: Json) -> int:
@@ -73,12 +85,14 @@ def verify(row: Row, alone: Json, report: Json) -> None:
             assert beside[key] == without[key], f"{name}: {key}"
         for test in (*_EACH_CASE, *(_EACH_DELIVERY if isinstance(contract, Delivery) else ())):
             _hold(contract, test, runs, name)
-        for spans in (beside["spans"], without["spans"]):
+        for spans in (beside["spans"], without["spans"]) if row.traces else ():
             assert any(span["scope"].startswith(row.traces) for span in spans), f"{name}: {row.peer} has no span"
+    assert row.traces or all(side["seen"] or side["sent"] for side in (report, alone)), f"{row.peer} has no span"
+    contract.test_spans_of_the_tool_are_children_of_its_span(runs)
     assert report["wire"] == alone["wire"]
     assert report["at_start"] == alone["at_start"]
     assert report["errors"] == {}
-    assert "agent_otel" not in report["stderr"]
+    assert report["stderr"].count("Traceback") == alone["stderr"].count("Traceback")
     _verify_requests(report)
 
 
@@ -106,5 +120,33 @@ def _verify_requests(report: Json) -> None:
 
 def _class_of(row: Row) -> type[Contract]:
     """Return the row's class with its common cases, and with the spans that there are beside the other."""
-    changes: dict[str, Any] = {"own": {}, "scope": row.scope, "scopes": {}, "span": row.span, "run_span": row.root}
-    return type("Beside", (row.contract,), {**changes, "run_spans": {}, "attributes": {}})
+    own: dict[str, Any] = {"row": row, "own": {}, "attributes": {}, "run_span": row.root, "run_spans": {}}
+    spans = {"span": row.span, "scope": row.scope, "scopes": {}} if row.span else {}
+    return type("Beside", (_Beside, row.contract), {**own, **spans})
+
+
+class _Beside(Contract):
+    """What the other's spans and metrics say in their own way."""
+
+    row: ClassVar[Row]
+
+    def on_span(self, record: Record) -> Record:
+        """Return what the other's span says of an exception."""
+        record = super().on_span(record)
+        if self.row.error and record.error == BROKEN:
+            record = replace(record, error=self.row.error)
+        return replace(record, handed_back=None) if self.row.is_inner and record.error else record
+
+    def test_each_call_is_one_record(self, runs: Runs, case_name: str) -> None:
+        """Expect no span of a call that the other does not end."""
+        if case_name in self.row.lost:
+            assert not any("tool.args_hash" in span["attributes"] for span in runs.on["cases"][case_name]["spans"])
+        else:
+            super().test_each_call_is_one_record(runs, case_name)
+
+    def test_each_call_is_timed_once(self, runs: Runs, case_name: str) -> None:
+        """Expect one duration for each call; another instrumentation's says of errors what it likes."""
+        if not self.row.timed:
+            super().test_each_call_is_timed_once(runs, case_name)
+        named = (m for m in runs.on["cases"][case_name]["metrics"] if m["name"] == "gen_ai.execute_tool.duration")
+        assert sum(metric["count"] for metric in named) == len(self.cases()[case_name].records)

@@ -14,23 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from tests.contract import child
+from tests.system.coexistence import switches
 
 Json = dict[str, Any]
 
 
-def switch_on(names: list[str]) -> None:
-    """Switch on each part of the other instrumentation, ``module:Class``."""
+def switch_on(names: list[str], telemetry: child.Telemetry) -> None:
+    """Switch on each part of the other instrumentation: ``module:Class``, or ``module:function=argument``."""
     for name in names:
         module, _, attribute = name.partition(":")
-        getattr(importlib.import_module(module), attribute)().instrument()
+        attribute, is_function, argument = attribute.partition("=")
+        found = getattr(importlib.import_module(module), attribute)
+        if is_function:
+            found(argument, telemetry)
+        else:
+            found().instrument()
 
 
 def main(plan: Json) -> Json:
     """Run the cases and return a report of each, and of the whole."""
-    messages, telemetry, agent = child.Messages(), child.Telemetry(), None
+    messages, telemetry, agent = child.Messages(), child.Telemetry(is_owner=not plan["provides"]), None
     for step in plan["order"]:
         if step == "peer":
-            switch_on(plan["switches"])
+            switch_on(plan["switches"], telemetry)
         elif step == "ours":
             importlib.import_module("agent_otel.auto")
         else:
@@ -38,6 +44,7 @@ def main(plan: Json) -> Json:
     at_start, cases = messages.take(), {}
     for name, case in plan["cases"].items():
         outcome = child.run(agent, plan["base_url"], case)
+        switches.flush()
         cases[name] = {
             **outcome,
             "spans": telemetry.spans(),
@@ -49,6 +56,7 @@ def main(plan: Json) -> Json:
         "cases": cases,
         "at_start": at_start,
         "errors": dict(failures.errors) if failures else {},
+        "seen": len(switches.SEEN),
         "versions": {name: version(name) for name in plan["distributions"]},
     }
 

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 def _cases() -> list[Any]:
     """Return each row with each order that is to run."""
+    keys = os.environ.get(EVERY, "").splitlines()
     return [
-        pytest.param(row, order, id=f"{row.title}: {order}")
+        pytest.param(row, order, id=f"{row.title}, {order}".replace(", ", "-").replace(" ", "_"))
         for row in ROWS
-        for order in (ORDERS if EVERY in os.environ else row.in_ci)
+        for order in (row.orders if row.key in keys else () if keys else row.in_ci)
     ]
 
 
@@ -39,10 +40,13 @@ def test_one_set_of_numbers_for_each_call(  # noqa: PLR0913, PLR0917 - fixtures
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    place = environment(row.environment)
-    alone = kept(
-        request, tmp_path_factory, lambda folder: beside.run(row, ALONE, place, folder), "coexistence", row.title
-    )
+    record_property("row", row.key)
+    record_property("order", order)
+    place, names = environment(row.environment), ("coexistence", row.key)
+    alone = kept(request, tmp_path_factory, lambda folder: beside.run(row, ALONE, place, folder), *names)
+    for name, version in alone["versions"].items():
+        record_property(name, version)
 
     beside.verify(row, alone, beside.run(row, ORDERS[order], place, tmp_path))

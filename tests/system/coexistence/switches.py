@@ -1,0 +1,66 @@
+"""How a program switches on the instrumentations that have no instrumentor of OpenTelemetry's kind."""
+
+# In its environment each library is there, and where types are checked it is not.
+# mypy: disable-error-code="import-not-found,import-untyped,misc,unused-ignore"
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.contract.child import Telemetry
+
+#: Names of spans that do not go through OpenTelemetry's provider of the program.
+SEEN: list[str] = []
+
+
+def logfire(parts: str, telemetry: Telemetry) -> None:
+    """Let Logfire set the providers, and instrument these libraries."""
+    import logfire
+
+    logfire.configure(
+        send_to_logfire=False,
+        console=False,
+        inspect_arguments=False,
+        additional_span_processors=[telemetry.processor],
+        metrics=logfire.MetricsOptions(additional_readers=[telemetry.reader]),
+    )
+    for part in parts.split(","):
+        getattr(logfire, f"instrument_{part}")()
+
+
+def mlflow(flavors: str, _: Telemetry) -> None:
+    """Log runs of these libraries."""
+    for flavor in flavors.split(","):
+        importlib.import_module(f"mlflow.{flavor}").autolog()
+
+
+def traceloop(_: str, __: Telemetry) -> None:
+    """Instrument all that Traceloop's SDK knows."""
+    from traceloop.sdk import Traceloop
+
+    Traceloop.init(disable_batch=True)
+
+
+def ddtrace(libraries: str, _: Telemetry) -> None:
+    """Patch these libraries, and keep traces from the agent, which is not there."""
+    import ddtrace
+    from ddtrace.trace import TraceFilter, tracer
+
+    class Kept(TraceFilter):  # type: ignore[misc]
+        def process_trace(self, trace: list[Any]) -> None:
+            SEEN.extend(span.name for span in trace)
+
+    tracer.configure(trace_processors=[Kept()])
+    ddtrace.patch(**dict.fromkeys(libraries.split(","), True))
+
+
+def flush() -> None:
+    """Wait for what is sent in the background."""
+    runs = sys.modules.get("langsmith.run_trees")
+    if runs is not None:
+        runs.get_cached_client().flush()
+    if "mlflow" in sys.modules:
+        importlib.import_module("mlflow").flush_trace_async_logging()
