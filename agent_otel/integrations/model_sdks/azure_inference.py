@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_named
+from agent_otel.core.backpressure import attempt_refused, backpressure
+from agent_otel.core.plain import fields, is_dict, is_named, listed
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
@@ -40,7 +41,33 @@ def _plain(value: Any) -> Any:
 _CHAT = ChatFunction(plain=_plain)
 
 
+class _Reporting:
+    """A callback of azure-core's pipeline behind each attempt: it reports refusals, and calls the program's own."""
+
+    def __init__(self, own: Any) -> None:
+        self._own = own
+
+    def __call__(self, response: Any) -> None:
+        attempt_refused(getattr(response, "http_response", None))
+        if self._own is not None:
+            self._own(response)
+
+
+def _report_attempts(invocation: Invocation) -> None:
+    """Add the callback, where the pipeline takes one; that of a call stands in the place of the client's."""
+    policy = getattr(getattr(invocation.instance, "_config", None), "custom_hook_policy", None)
+    pipeline = getattr(getattr(invocation.instance, "_client", None), "_pipeline", None)
+    policies = [getattr(each, "_policy", None) for each in listed(getattr(pipeline, "_impl_policies", None))]
+    if not is_named(policy, "CustomHookPolicy") or not any(each is policy for each in policies):
+        return
+    own = invocation.kwargs.get("raw_response_hook") or getattr(policy, "_response_callback", None)
+    if not isinstance(own, _Reporting):
+        invocation.kwargs = {**invocation.kwargs, "raw_response_hook": _Reporting(own)}
+
+
 def _request(invocation: Invocation) -> ModelRequest | None:
+    if backpressure() is not None:
+        _report_attempts(invocation)
     client, body = fields(invocation.instance), invocation.arg(0, "body")
     if not is_dict(body):
         # The client has defaults of these arguments.

@@ -262,6 +262,29 @@ send = lambda retries: client.chat(
         RefusedError(headers={"retry-after": "1"}),
         1.0,
     ),
+    "azure-ai-inference": Sdk(
+        "azure-inference",
+        OpenAIServer,
+        """
+from azure.ai.inference import ChatCompletionsClient
+from azure.core.credentials import AzureKeyCredential
+client = ChatCompletionsClient(
+    endpoint=sys.argv[1], credential=AzureKeyCredential("scripted"), raw_response_hook=lambda _: report.update(own=True)
+)
+go = [{"role": "user", "content": "go"}]
+from azure.core.pipeline.policies import HeadersPolicy
+plain = ChatCompletionsClient(
+    endpoint="http://127.0.0.1:1", credential=AzureKeyCredential("scripted"), policies=[HeadersPolicy()]
+)
+try:  # a pipeline without a hook, to which none may be given
+    plain.complete(model="scripted", messages=go)
+except Exception as error:
+    report["plain"] = type(error).__name__
+send = lambda retries: client.complete(model="scripted", messages=go, retry_total=retries)
+""",
+        RefusedError(headers={"retry-after": "1"}),
+        1.0,
+    ),
 }
 _TWICE = """
 import threading
@@ -304,6 +327,8 @@ def test_each_sdks_refusal_lets_another_thread_wait(environment: Callable[[str],
     assert len(arrived) == 5
     assert report["refused"]
     assert report["learned"]
+    if name == "azure-ai-inference":
+        assert (report["own"], report["plain"]) == (True, "ServiceRequestError")
     assert arrived[1] - arrived[0] >= sdk.seconds
     assert arrived[4] - arrived[3] >= sdk.seconds
     assert report["waits"]["rate_limit"]["count"] >= 2
