@@ -12,6 +12,7 @@ from agent_otel.remedies.claim_check.references import DIGEST_DIGITS, SEAL_DIGIT
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
+from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.trimming import trimming
 from agent_otel.remedies.history.turns import Changes, History
 
@@ -141,7 +142,7 @@ class Turns:
         """Run the remedies on a turn."""
         chosen = self._chosen
         trimmed, compacted = Changes(), Changes()
-        trimming(history, 1, trimmed, chosen.trim_characters)
+        trimming(history, 1, trimmed, LineForm(chosen.trim_characters, chosen.trim_reference_characters))
         compacting(history, 0, compacted, ABOVE_BYTES)
         bounding(history, 0, compacted, FAILURE_BYTES)
         places = [(result.at, result.answered.path) for result in history.results]

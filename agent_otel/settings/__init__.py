@@ -234,6 +234,14 @@ class Settings(TelemetrySettings):
         "How much of a result's beginning its line keeps.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
+    trim_reference_characters: int = setting(
+        "AGENT_OTEL_TRIM_REFERENCE_CHARACTERS",
+        COUNT,
+        600,
+        "How much of the references to other data the line of a result keeps beside its beginning; references of the "
+        "claim check do not count.",
+        needs=("AGENT_OTEL_TRIM_RESULTS",),
+    )
     trim_references: str = setting(
         "AGENT_OTEL_TRIM_REFERENCES",
         PATTERN,

@@ -15,6 +15,7 @@ from agent_otel.remedies.history.announced_ids import aligned
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import parsed
+from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.views import Views
 
 if TYPE_CHECKING:
@@ -70,12 +71,12 @@ class Requests:
 
 
 def _views(chosen: Settings) -> Views:
+    pattern = re.compile(chosen.trim_references) if chosen.trim_references else None
     return Views(
         trim=chosen.trim_results,
         compact=chosen.compact_arguments,
         deduplicate=chosen.deduplicate_history,
         keep_turns=chosen.keep_turns,
         step_turns=chosen.trim_step_turns,
-        head_characters=chosen.trim_characters,
-        pattern=re.compile(chosen.trim_references) if chosen.trim_references else None,
+        form=LineForm(chosen.trim_characters, chosen.trim_reference_characters, pattern),
     )

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST_HITS: Final = 32
-_MOST_PLACES: Final = 16
-"""URLs and paths: a listing has thousands, and its first ones say what it lists."""
+MOST_PLACES: Final = 16
+"""URLs and paths: a listing has thousands, and its first ones say what it lists. There are twice as many ids."""
 
 _FEW: Final = 8
 _SHORTEST: Final = len("ref=1")
@@ -82,31 +81,31 @@ def is_named(said: str) -> bool:
     return "claim:" not in said and _NAMED.fullmatch(said) is not None
 
 
-def in_text(text: str, pattern: re.Pattern[str] | None) -> list[str]:
+def in_text(text: str, pattern: re.Pattern[str] | None, places: int = MOST_PLACES) -> list[str]:
     """Return the references in a text and the matches of ``pattern``, in the order of their kinds."""
     if len(text) < _SHORTEST:
         return []
     has_slash = "/" in text
-    found = list(_ids(text, has_slash=has_slash))
+    found = list(_ids(text, 2 * places, has_slash=has_slash))
     if pattern is not None:
-        found += [hit[0] for hit in islice(pattern.finditer(text), _MOST_HITS) if hit[0]]
+        found += [hit[0] for hit in islice(pattern.finditer(text), 2 * places) if hit[0]]
     if has_slash:
-        found += _urls(text)
-        found += _paths(text)
+        found += _urls(text, places)
+        found += _paths(text, places)
     return found
 
 
-def _ids(text: str, *, has_slash: bool) -> Iterator[str]:
+def _ids(text: str, most: int, *, has_slash: bool) -> Iterator[str]:
     named: set[int] = set()
     written: list[re.Match[str]] = []
     for stem in _stems(text, has_slash=has_slash):
-        _collect(text, stem, named, written)
+        _collect(text, stem, most, named, written)
     for start in sorted(named):
         said = _named(text, start)
         if said is not None:
             yield said
     for hit in sorted(written, key=re.Match.start):
-        yield from _written(text, hit)
+        yield from _written(text, hit, most)
 
 
 def _stems(text: str, *, has_slash: bool) -> Iterator[str]:
@@ -135,22 +134,22 @@ def _few(text: str, letter: str) -> list[int] | None:
     return places
 
 
-def _collect(text: str, stem: str, named: set[int], written: list[re.Match[str]]) -> None:
-    """Add the beginnings of what is named behind a stem, and what is written behind it."""
+def _collect(text: str, stem: str, most: int, named: set[int], written: list[re.Match[str]]) -> None:
+    """Add the beginnings of what is named behind a stem, and what is written behind it, at most so many of each."""
     at = text.find(stem)
     if at < 0:
         return
     naming, writing = _STEMS[stem], _WRITTEN.get(stem)
     if writing is None:
-        named.update([_word(text, hit.start()) for hit in islice(naming.finditer(text, at), _MOST_HITS)])
+        named.update([_word(text, hit.start()) for hit in islice(naming.finditer(text, at), most)])
         return
     names = writes = end = 0
-    while at >= 0 and (names < _MOST_HITS or writes < _MOST_HITS):
+    while at >= 0 and (names < most or writes < most):
         begins = not at or text[at - 1] not in _LETTERS
-        if (begins or stem != "ref") and names < _MOST_HITS and naming.match(text, at) is not None:
+        if (begins or stem != "ref") and names < most and naming.match(text, at) is not None:
             named.add(_word(text, at))
             names += 1
-        hit = writing.match(text, at) if begins and at >= end and writes < _MOST_HITS else None
+        hit = writing.match(text, at) if begins and at >= end and writes < most else None
         if hit is not None:
             written.append(hit)
             writes, end = writes + 1, hit.end()
@@ -174,7 +173,7 @@ def _named(text: str, start: int) -> str | None:
     return None
 
 
-def _written(text: str, hit: re.Match[str]) -> Iterator[str]:
+def _written(text: str, hit: re.Match[str], most: int) -> Iterator[str]:
     """Return an id as the text writes it, and the others of its list."""
     value = hit["value"].rstrip(".:")
     if "claim:" in value:
@@ -183,16 +182,16 @@ def _written(text: str, hit: re.Match[str]) -> Iterator[str]:
     yield f"{key}{hit['is']}{value}" if hit["is"] in ("-", "#") else f"{key}={value}"
     if "[" in hit["is"]:
         following = _NEXT.match(text, hit.end())
-        for _ in range(_MOST_HITS):
+        for _ in range(most):
             if following is None:
                 return
             yield f"{key}={following['value'].rstrip('.:')}"
             following = _NEXT.match(text, following.end())
 
 
-def _urls(text: str) -> Iterator[str]:
+def _urls(text: str, places: int) -> Iterator[str]:
     at = _first_url(text)
-    for _ in range(_MOST_PLACES):
+    for _ in range(places):
         if at < 0:
             return
         url = _URL.match(text, _start(text, at))
@@ -216,10 +215,10 @@ def _start(text: str, at: int) -> int:
     return at
 
 
-def _paths(text: str) -> list[str]:
+def _paths(text: str, places: int) -> list[str]:
     end = _REST.match(text, text.rfind("/") + 1)  # behind it is no path, and nothing is searched in vain
     hits = _SLASH.finditer(text, 0, end.end() if end is not None else len(text))
-    return [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * _MOST_PLACES)) if path]
+    return [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * places)) if path]
 
 
 def _word(text: str, at: int) -> int:

@@ -9,7 +9,7 @@ from agent_otel.measure.preview import preview
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.messages.fields import changed, fields, is_list
 from agent_otel.remedies.history.references import references
-from agent_otel.remedies.history.text_references import is_claim
+from agent_otel.remedies.history.text_references import MOST_PLACES, is_claim
 from agent_otel.semconv import TRIMMED
 
 HEAD_CHARACTERS: Final = 150
@@ -18,9 +18,11 @@ HEAD_CHARACTERS: Final = 150
 REFERENCE_CHARACTERS: Final = 600
 """Characters of references in a line; claim checks are kept beyond them."""
 
+#: Characters of a URL or path: 16 in the default room.
+_PLACE_CHARACTERS: Final = 37
 _MOST_NAME: Final = 64
 _MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 ms
-_TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]{0,20000}")
+_TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]*")
 _NOT: Final = r"(?<!no )(?<!not )(?<!non-)(?<!zero )(?<!without )(?<!\b0 )(?<!un)"
 _NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:0\b|null|none|false|\[\]|\{\}|[\"']))"
 _STATUS: Final = r"status(?<=\bstatus)[_ ]?(?:code)?[\"']?"
@@ -61,6 +63,22 @@ _FAILED: Final = re.compile(
     r"|\{\s{0,9}\"(?:error\"\s{0,2}:\s{0,2}(?!null|false|\"\"|\{\}|\[\]|\s)|is_?[eE]rror\"\s{0,2}:\s{0,2}true"
     r"|(?:success|ok)\"\s{0,2}:\s{0,2}false|status\"\s{0,2}:\s{0,2}\"(?:error|fail)))"
 )
+
+
+class LineForm(NamedTuple):
+    """The parts of a line: characters of the beginning and of references, and a pattern of the program's own."""
+
+    characters: int = HEAD_CHARACTERS
+    reference_characters: int = REFERENCE_CHARACTERS
+    pattern: re.Pattern[str] | None = None
+
+    @property
+    def places(self) -> int:
+        """The number of URLs and paths that are searched for: those that fit, and at least the first 16."""
+        return max(self.reference_characters // _PLACE_CHARACTERS, MOST_PLACES)
+
+
+DEFAULT_FORM: Final = LineForm()
 
 
 class Weight(NamedTuple):
@@ -176,28 +194,27 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
     return "success" if signs and any(success.search(plain) for _, success in signs) else None
 
 
-def line(  # noqa: PLR0913 - the parts of a line
+def line(
     content: Any,
     weight: Weight,
     tool: str | None,
     *,
     said: bool | None,
-    characters: int = HEAD_CHARACTERS,
-    pattern: re.Pattern[str] | None = None,
+    form: LineForm = DEFAULT_FORM,
 ) -> str:
     """Return the line for a result: its size, its tool, its status, its beginning and its references.
 
-    The beginning has at most so many ``characters``. References come after it, within `REFERENCE_CHARACTERS`. One that
-    does not fit is left out as a whole; claim checks always stay, because only they resolve to the result.
+    References come after the beginning. One that does not fit is left out as a whole; claim checks always stay, because
+    only they resolve to the result.
     """
-    text = text_of(content)
+    text, characters = text_of(content), form.characters
     head = preview(_structure(content), 4 * characters) if text is None else text
     status = status_of(head[:HEAD_CHARACTERS], said)
     shown = _printable(head[:characters].strip())
     name = _printable((tool or "")[:_MOST_NAME]).replace(" ", "_")
     begin = " ".join(filter(None, (name, status)))
-    kept, left = [], REFERENCE_CHARACTERS
-    for reference in references(content, pattern):
+    kept, left = [], form.reference_characters
+    for reference in references(content, form.pattern, form.places):
         if is_claim(reference):
             kept.append(reference)
         elif len(reference) < left and reference not in shown:

@@ -11,9 +11,9 @@ from agent_otel.remedies.history.text_references import is_reference
 from agent_otel.remedies.history.trimmed_line import is_line, line, weight
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Hashable
 
+    from agent_otel.remedies.history.trimmed_line import LineForm
     from agent_otel.remedies.history.turns import Result
 
 _MOST_LINES: Final = 4096
@@ -30,7 +30,7 @@ class Trimmed(NamedTuple):
     removed_bytes: int
 
 
-def trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
+def trimmed(result: Result, form: LineForm) -> Trimmed | None:
     """Return the line of a result; None for one that stays unchanged.
 
     The line of a result of texts is remembered by the hashes of the texts, which Python keeps with a text. Neither the
@@ -39,24 +39,24 @@ def trimmed(result: Result, characters: int, pattern: re.Pattern[str] | None) ->
     content = result.answered.content
     texts = _texts(content)
     if texts is None:
-        return _trimmed(content, result, characters, pattern)
-    key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, characters, pattern)
+        return _trimmed(content, result, form)
+    key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, form)
     try:
         return _lines[key]
     except KeyError:
         # A text alone has the line of the block or the mapping around it, and is read in less time.
-        made = _trimmed(texts[0] if len(texts) == 1 else content, result, characters, pattern)
+        made = _trimmed(texts[0] if len(texts) == 1 else content, result, form)
         if len(_lines) >= _MOST_LINES:
             _lines.clear()
         _lines[key] = made
         return made
 
 
-def _trimmed(content: Any, result: Result, characters: int, pattern: re.Pattern[str] | None) -> Trimmed | None:
+def _trimmed(content: Any, result: Result, form: LineForm) -> Trimmed | None:
     heavy = weight(content)
-    if heavy.characters <= characters or is_line(content) or is_placeholder(content):
+    if heavy.characters <= form.characters or is_line(content) or is_placeholder(content):
         return None
-    made = line(content, heavy, result.name, said=result.answered.failed, characters=characters, pattern=pattern)
+    made = line(content, heavy, result.name, said=result.answered.failed, form=form)
     removed_bytes = heavy.bytes - text_bytes(made)
     return Trimmed(made, removed_bytes) if removed_bytes > 0 else None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.history import restored_texts, turns
-from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, replaced
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, replaced
 from agent_otel.remedies.history.trimmed_results import trimmed
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import TRIM
@@ -58,19 +58,18 @@ def trim(
     """
     history = turns.read(messages)
     changes = Changes()
-    trimming(history, history.cut(keep_turns, step_turns), changes, head_characters, pattern)
+    form = LineForm(head_characters, pattern=pattern)
+    trimming(history, history.cut(keep_turns, step_turns), changes, form)
     return changes.apply(history.messages)[0]
 
 
-def trimming(
-    history: History, cut: int, changes: Changes, head_characters: int, pattern: re.Pattern[str] | None = None
-) -> None:
+def trimming(history: History, cut: int, changes: Changes, form: LineForm) -> None:
     """Replace the results of the turns before the cut by lines."""
-    if head_characters < 1:
-        raise ValueError(f"head_characters is at least 1, not {head_characters}")
+    if form.characters < 1:
+        raise ValueError(f"head_characters is at least 1, not {form.characters}")
     for result in history.results:
         if result.call is not None and result.turn < cut:
-            line = trimmed(result, head_characters, pattern)
+            line = trimmed(result, form)
             if line is not None:
                 changes.put(result.at, result.answered.path, replaced(result.answered.content, line.line))
                 changes.count(result.at, TRIM, line.removed_bytes)

@@ -13,12 +13,11 @@ from agent_otel.remedies.history.argument_compaction import (
     compacting,
     compacting_prompt,
 )
-from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS
+from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Sequence
 
     from agent_otel.remedies.history.argument_copies import LargeArguments
@@ -33,10 +32,9 @@ class Views:
     deduplicate: bool = True
     keep_turns: int = KEEP_TURNS
     step_turns: int = STEP_TURNS
-    head_characters: int = HEAD_CHARACTERS
+    form: LineForm = DEFAULT_FORM
     above_bytes: int = ABOVE_BYTES
     failure_bytes: int = FAILURE_BYTES
-    pattern: re.Pattern[str] | None = None
 
     def of(
         self,
@@ -64,6 +62,6 @@ class Views:
                 compacting_prompt(history, changes, known, self.above_bytes)
             bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
         if self.trim:
-            trimming(history, cut, changes, self.head_characters, self.pattern)
+            trimming(history, cut, changes, self.form)
         made, less = changes.apply(history.messages)
         return View(made, removed | less)

@@ -10,6 +10,7 @@ import pytest
 
 from agent_otel.remedies.claim_check.references import Signer, key
 from agent_otel.remedies.history.references import references
+from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
@@ -234,6 +235,18 @@ def test_references_have_room_of_their_own() -> None:
     line = trim(history(7, result))[1]["content"]
     # 600 characters: the id and five URLs of 102; the claim check does not count.
     assert f"[trimmed {len(result)} bytes] read: {HEAD} {reference} ref_id=art_7 {' '.join(places[:5])}" == line
+
+
+@pytest.mark.shows("003.trimmed_line")
+def test_with_more_room_more_references_are_found() -> None:
+    places = [f"https://example.com/{'x' * 80}/{number}" for number in range(10, 60)]
+    paths = [f"/srv/{'y' * 20}/{number}.txt" for number in range(10, 60)]
+    messages = history(7, f"{LONG} {' '.join([*places, *paths])}")
+    [line, *_] = contents(Views(form=LineForm(reference_characters=10_000)).of(messages).messages)
+    assert line.endswith(f"… {' '.join([*places, *paths])}")
+    # 600 characters: five URLs of 103, and two of the paths of 32.
+    [line, *_] = contents(Views().of(messages).messages)
+    assert line.endswith(f"… {' '.join([*places[:5], *paths[:2]])}")
 
 
 def test_a_reference_of_a_claim_check_is_never_left_out() -> None:
