@@ -94,6 +94,10 @@ class Carrier:
 runtime: ContextVar[Carrier | None] = ContextVar("agent_otel_runtime_execution", default=None)
 
 
+#: Functions of adapters that return the id of the durable workflow whose own code runs here, outside of its steps.
+workflows: list[Callable[[], str | None]] = []
+
+
 class Run:
     """An outermost run of an agent: one execution.
 
@@ -163,9 +167,11 @@ def running_step() -> Carrier | None:
 
 
 def carrier() -> str | None:
-    """Return the execution id that the durable runtime gave the running step."""
+    """Return the execution id that the durable runtime gave the running step, or the workflow whose own code runs."""
     running = running_step()
-    return running.execution if running is not None else None
+    if running is not None and running.execution is not None:
+        return running.execution
+    return next(filter(None, (workflow() for workflow in workflows)), None)
 
 
 def agent_of(framework: str | None) -> str | None:
@@ -248,10 +254,7 @@ def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | 
     identity = explicit.get()
     if identity is not None:
         return identity.id
-    step = runtime.get()
-    if step is not None:
-        step = running_step()
-    found = None if step is None else step.execution
+    found = carrier() if workflows or runtime.get() is not None else None
     if found is None and owner is not None:
         found = owner()
     if found is None:

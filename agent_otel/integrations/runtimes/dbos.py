@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core import handler, step_visit
+from agent_otel.core import execution_context, handler, step_visit
 from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -96,6 +96,14 @@ _known: dict[str, str] = {}
 
 def _context() -> Any:
     return sys.modules["dbos._context"].get_local_dbos_context()
+
+
+def _workflow_id() -> str | None:
+    """Return the id of the workflow that runs here, for tool calls of agents in its own code."""
+    return getattr(_context(), "workflow_id", None) or None
+
+
+execution_context.workflows.append(_workflow_id)  # agents' requests are steps, their tools may be none
 
 
 def _current() -> _Running | None:
