@@ -19,6 +19,8 @@ import pytest
 from tests.contract.runtimes import test_dapr
 from tests.environments import ROOT
 from tests.system.engines import daprd, starting
+from tests.system.examples.test_dead_store import ends_with_an_answer
+from tests.system.replay.test_replay import ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -224,3 +226,16 @@ def test_fifty_turns_of_the_durable_agent_end_with_an_answer(tmp_path: Path) -> 
     assert "I have read 150 search results, " in report["ending"]["answer"]
     assert (report["answered"], report["stored"], report["rejected"]) == (50, 150, 0)
     assert max(turn["bytes"] for turn in report["turns"]) < SCHEDULER / 2
+
+
+@pytest.mark.shows("000.store_fails")
+def test_with_the_store_dead_from_turn_3_on_the_durable_agent_ends_with_an_answer() -> None:
+    with starting.or_skip(built()):
+        ends_with_an_answer("dapr", DURABLE_SIDECAR="daprd")
+
+
+@pytest.mark.shows("000.replay")
+def test_a_call_of_a_retried_activity_has_its_attempt(environment: Callable[[str], Environment]) -> None:
+    with starting.or_skip(built()):
+        report = ran(environment("dapr-1.18"), "dapr_program", DURABLE_SIDECAR="daprd")
+    assert report["attempts"] == [None, None, None, 2, 2, None]

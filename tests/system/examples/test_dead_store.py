@@ -35,11 +35,16 @@ def _python() -> str:
 @pytest.mark.shows("000.store_fails", "000.infrastructure_failure")
 @pytest.mark.parametrize("runtime", ["temporal", "dapr"])
 def test_with_the_store_dead_from_turn_3_on_the_workflow_ends_with_an_answer(runtime: str) -> None:
+    ends_with_an_answer(runtime)
+
+
+def ends_with_an_answer(runtime: str, **variables: str) -> None:
+    """Run the agent, and look at its answer and at the bytes of its payloads."""
     try:
         redis.find()
     except UnavailableError as error:
         skip(error)
-    environ = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+    environ = {**os.environ, "OTEL_TRACES_EXPORTER": "none", **variables}
     command = (_python(), "-m", "tests.system.examples.dead_store_program", runtime, str(TURNS), str(DIES_AT))
     done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,7 @@
 """The same workflow on Dapr: its orchestrator runs from the beginning again in each of its turns.
 
-The sidecar is the stand-in. Prints the workflow's answer, the side effects, how often the orchestrator was
-begun, and the attempts that the spans of the tool calls name.
+The sidecar is the stand-in, or with ``DURABLE_SIDECAR=daprd`` a real one. Prints the workflow's answer, the side
+effects, how often the orchestrator was begun, and the attempts that the spans of the tool calls name.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,misc,unused-ignore"
@@ -10,13 +10,14 @@ begun, and the attempts that the spans of the tool calls name.
 from __future__ import annotations
 
 import json
+import os
 from datetime import timedelta
 from typing import Any
 
 from dapr.ext.workflow import DaprWorkflowClient, RetryPolicy, WorkflowRuntime
 
 from tests.contract.child import Messages, Telemetry
-from tests.system.engines.dapr_sidecar import sidecar
+from tests.contract.runtimes.programs.dapr import serving
 from tests.system.replay.tools import attempts, charge, effects, mail
 
 begun: list[str] = []
@@ -52,7 +53,7 @@ def order(ctx: Any, customers: list[str]) -> Any:
 def main() -> None:
     """Print what happened."""
     messages, telemetry = Messages(), Telemetry()
-    with sidecar():
+    with serving({"daprd": {}} if os.environ.get("DURABLE_SIDECAR") == "daprd" else {}):
         runtime = WorkflowRuntime()
         runtime.register_workflow(order, name="order")
         for function in (first, second):

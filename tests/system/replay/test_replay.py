@@ -50,7 +50,8 @@ def _report(environment: Environment, server: Temporal, **settings: str) -> Json
     return report
 
 
-def _ran(environment: Environment, program: str, *arguments: str, **settings: str) -> Json:
+def ran(environment: Environment, program: str, *arguments: str, **settings: str) -> Json:
+    """Run a program that reports what happened."""
     code = f"import sys; from tests.system.replay.{program} import main; main(*sys.argv[1:])"
     env = {**QUIET, "AGENT_OTEL": "1", **_REMEDIES, **settings}
     done = environment.run(code, *arguments, env=env, check=True, timeout=300)
@@ -61,7 +62,7 @@ def _ran(environment: Environment, program: str, *arguments: str, **settings: st
 
 @pytest.mark.shows("000.replay")
 def test_dapr_begins_the_workflow_again_and_no_tool(environment: Callable[[str], Environment]) -> None:
-    report = _ran(environment("dapr-1.19"), "dapr_program")
+    report = ran(environment("dapr-1.19"), "dapr_program")
     assert report["begun"] >= len(_BY_THE_RUNTIME) - 2  # once for each attempt of an activity
     assert report["effects"] == _BY_THE_RUNTIME
     assert report["answers"] == ["receipt 1 of a..", "receipt 4 of b..", "receipt 6 of c.."]
@@ -72,7 +73,7 @@ def test_dapr_begins_the_workflow_again_and_no_tool(environment: Callable[[str],
 def test_a_call_of_an_activity_that_dapr_retries_is_answered_from_the_store(
     environment: Callable[[str], Environment],
 ) -> None:
-    report = _ran(environment("dapr-1.19"), "dapr_program", AGENT_OTEL_ANSWER_RETRIES="on")
+    report = ran(environment("dapr-1.19"), "dapr_program", AGENT_OTEL_ANSWER_RETRIES="on")
     assert report["effects"] == _ONCE_EACH
     assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 4 of c.."]
 
@@ -82,7 +83,7 @@ def test_a_call_of_a_step_that_dbos_retries_is_answered_from_the_store(
     environment: Callable[[str], Environment], tmp_path: Path
 ) -> None:
     database = str(tmp_path / "system.sqlite")
-    report = _ran(environment("dbos"), "dbos_program", database, AGENT_OTEL_ANSWER_RETRIES="on")
+    report = ran(environment("dbos"), "dbos_program", database, AGENT_OTEL_ANSWER_RETRIES="on")
     assert [*report["before"], *report["effects"]] == _ONCE_EACH
     assert report["answers"] == ["receipt 1 of a..", "receipt 2 of b..", "receipt 1 of c.."]
 
@@ -91,7 +92,7 @@ def test_a_call_of_a_step_that_dbos_retries_is_answered_from_the_store(
 def test_a_workflow_that_dbos_takes_up_calls_the_tools_of_its_last_step(
     environment: Callable[[str], Environment], tmp_path: Path
 ) -> None:
-    report = _ran(environment("dbos"), "dbos_program", str(tmp_path / "system.sqlite"))
+    report = ran(environment("dbos"), "dbos_program", str(tmp_path / "system.sqlite"))
     assert [*report["before"], *report["effects"]] == _BY_THE_RUNTIME
     assert report["effects"] == ["charge c"]
     assert report["attempts"] == [None, None, None, 2, 2]
