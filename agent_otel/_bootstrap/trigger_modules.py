@@ -179,6 +179,7 @@ MODULES = (
     "openai",
     "openai._base_client",
     "openai.lib.responses_tool_runner",
+    "openai.resources.realtime.realtime",
     "openinference.instrumentation.langchain",
     "opentelemetry.instrumentation.genai.langchain",
     "opentelemetry.instrumentation.langchain",

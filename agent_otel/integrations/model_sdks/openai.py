@@ -14,6 +14,7 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.openai_realtime import REALTIME
 from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -29,8 +30,10 @@ ENTRY = Integration(
     distribution="openai",
     minimum="1.40",
     tested="2.54 and 3.52",
+    uncovered="of Realtime sessions: the size of what a session holds, its tokens, texts and audio",
     sites=(
         base_client("openai"),
+        REALTIME,
         Site(
             Candidate(
                 "openai.lib.responses_tool_runner",
@@ -43,14 +46,8 @@ ENTRY = Integration(
     ),
 )
 
-_ROLES = {
-    "system": SYSTEM,
-    "developer": SYSTEM,
-    "user": USER,
-    "assistant": ASSISTANT,
-    "tool": TOOL_RESULTS,
-    "function": TOOL_RESULTS,
-}
+_ROLES = {"user": USER, "assistant": ASSISTANT}
+_ROLES |= {"system": SYSTEM, "developer": SYSTEM, "tool": TOOL_RESULTS, "function": TOOL_RESULTS}
 # Keys of the model's arguments, in the items of calls to different tools.
 _ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
 # Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.

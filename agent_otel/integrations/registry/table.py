@@ -197,6 +197,7 @@ INTEGRATIONS = (
     )),
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), sites=(
         Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
+        Site(Candidate('openai.resources.realtime.realtime', Wrap('AsyncRealtimeConnection.send', 'sent'), Wrap('RealtimeConnection.send', 'sent')), adapter='model_sdks.openai_realtime', minimum='3.0'),
         Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), adapter='frameworks.openai_runner', minimum='3.45'),
     )),
     Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(

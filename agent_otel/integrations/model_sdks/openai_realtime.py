@@ -1,0 +1,40 @@
+"""OpenAI's Realtime API: the results that a program sends as items of a session's conversation.
+
+Read at ``send`` of both connections. The session keeps the conversation: no request repeats it. The entry is in
+``openai.py``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core import handler
+from agent_otel.core.plain import fields, is_text, text
+from agent_otel.core.types import RequestPart
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
+from agent_otel.semconv import TOOL_RESULTS
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Invocation
+
+REALTIME = Site(
+    Candidate(
+        "openai.resources.realtime.realtime",
+        Wrap("AsyncRealtimeConnection.send", "sent"),
+        Wrap("RealtimeConnection.send", "sent"),
+    ),
+    adapter="model_sdks.openai_realtime",
+    minimum="3.0",
+)
+
+
+def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    event = fields(invocation.arg(0, "event"))
+    item = fields(event.get("item"))
+    kinds = (text(event.get("type")), text(item.get("type")))
+    if error is None and kinds == ("conversation.item.create", "function_call_output") and is_text(item.get("output")):
+        handler.result_delivered(RequestPart(TOOL_RESULTS, item["output"], text(item.get("call_id"))), __name__)
+
+
+sent = Hook(after=_sent)
