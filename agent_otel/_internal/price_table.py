@@ -1,7 +1,7 @@
 """Windows and prices of models in the table of genai-prices, one model at a time.
 
 The table takes seconds to read and up to 100 MB, most of it for a moment. So another interpreter runs this file as a
-program; it imports nothing of this package. Prices of a model are six rates for each of its tiers.
+program; it imports nothing of this package. Prices of a model are seven rates for each of its tiers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def read(model: str) -> dict[str, Any] | None:
     """Return the window and the tiers of a model; None for a model that the table does not have.
 
     A tier holds the input tokens above which it applies, and US dollars for a token that is input, read from the
-    cache, written to it, output, audio of the input, and audio of the output.
+    cache, written to it, output, audio of the input, audio of the output, and audio read from the cache.
     """
     snapshot = importlib.import_module("genai_prices.data_snapshot").get_snapshot()  # optional, and slow
     base = model.rpartition("/")[2].split(":")
@@ -67,8 +67,10 @@ def _tiers(snapshot: Any, model: str, provider: str | None) -> list[list[float]]
             output = price(input_tokens=count, output_tokens=_COUNT).output_price
             audio = price(input_tokens=count, input_audio_tokens=count).input_price
             spoken = price(input_tokens=count, output_tokens=_COUNT, output_audio_tokens=_COUNT).output_price
+            kept = {"cache_read_tokens": count, "input_audio_tokens": count, "cache_audio_read_tokens": count}
+            heard = price(input_tokens=count, **kept).input_price
             rates = (whole / count, cached / count, written / count, output / _COUNT, audio / count, spoken / _COUNT)
-            tiers.append([start, *map(float, rates)])
+            tiers.append([start, *map(float, (*rates, heard / count))])
     except Exception:  # a model with another kind of prices, such as for each request
         return []
     return tiers

@@ -6,15 +6,16 @@ written to it follow them. So a part at the beginning is cheaper than one of the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.core.models import models
 from agent_otel.core.offered_tools import tool_sets
 from agent_otel.core.request_shares import portions
-from agent_otel.telemetry.spans import put_on_any
+from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_otel.core.execution_tokens import Tokens
     from agent_otel.core.models import ModelFacts, Rates
     from agent_otel.core.sent_request import SentRequest
@@ -24,81 +25,88 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
     Key = tuple[str, str]
-    #: Tokens by remedy.
-    Remedied = list[tuple[RemedySeries, int]]
+    #: The tokens of a request by part and tool, and by remedy, to which a price is added as soon as it is known.
+    Divided = tuple[Shares, ModelSeries, list[Key], list[int], list[tuple[RemedySeries, int]]]
 
 _TOOLS: Final = (semconv.TOOLS, "")
 
 
-def responded(out: Telemetry, sent: SentRequest, totals: Tokens | None, usage: Usage) -> None:
-    """Divide the tokens of a request, and their price as soon as it is known; the parts sum up to the total."""
-    sizes = sent.shares.bytes
-    keys, text_tokens = list(sizes), max(usage.input - usage.media, 0)
+def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage, shown: dict[str, Any]) -> Divided:
+    """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
+    shares = sent.shares
+    total, cached, _, _, media, *_ = usage  # a third of the cost of the names
+    sizes = shares.bytes
+    keys, text_tokens = list(sizes), max(total - media, 0)
     tokens = portions(text_tokens, list(sizes.values()))
     if sent.tools is not None:
-        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in sizes else 0)
-    if usage.media:
+        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in sizes else 0, shown)
+    if media:
         keys.append((semconv.MEDIA, ""))
-        tokens.append(usage.input - text_tokens)
-    rest = usage.input - sum(tokens)
+        tokens.append(total - text_tokens)
+    rest = total - sum(tokens)
     if rest:  # the request holds nothing that was read as text
         keys.append((semconv.OTHER, ""))
         tokens.append(rest)
-    series = out.models.series(sent.model)
-    series.tokens.add(keys, tokens)
-    remedied: Remedied = []
-    for is_on, less_by_remedy in ((True, sent.removed), (False, sent.savable())):
-        for strategy, less in less_by_remedy.items():
-            if less:  # at the request's own bytes of a token
-                remedy, count = out.models.remedy(strategy, is_on=is_on), round(less * text_tokens / max(sent.bytes, 1))
-                remedy.tokens.record(count)
-                remedied.append((remedy, count))
-    models.when_answered(sent.model, sent.answered_by, _pay, sent.shares, totals, usage, series, keys, tokens, remedied)
+    savable = sent.savable()
+    remedied = _remedied(out, sent, text_tokens, savable, is_on=False) if savable else []
+    if sent.removed:
+        remedied += _remedied(out, sent, text_tokens, sent.removed, is_on=True)
+    with recording.held:
+        if cached:
+            out.models.cached.add(cached)
+        series.tokens.add(keys, tokens)
+        for remedy, count in remedied:
+            remedy.tokens.add(count)
+    return shares, series, keys, tokens, remedied
+
+
+def _remedied(
+    out: Telemetry, sent: SentRequest, tokens: int, less_by_remedy: Mapping[str, int], *, is_on: bool
+) -> list[tuple[RemedySeries, int]]:
+    """Return the tokens that each remedy keeps out of a request or would, at the request's own bytes of a token."""
+    found = []
+    for strategy, less in less_by_remedy.items():
+        if less:
+            count = round(less * tokens / max(sent.bytes, 1))
+            found.append((out.models.remedy(strategy, is_on=is_on), count))
+    return found
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
     """Count the tools that a request without a report of its tokens has offered."""
     if sent.tools is not None:
-        _offered(out, sent, 0)
+        _offered(out, sent, 0, {})
 
 
-def _offered(out: Telemetry, sent: SentRequest, tokens: int) -> None:
+def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, Any]) -> None:
     tools, sent.tools = sent.tools, None
     if tools is None:
         return
     tool_sets.sent(out, tools, tokens)
-    if tokens and sent.span.is_recording():
-        attributes = {semconv.CONTEXT_TOOLS_TOKENS: tokens}
+    if tokens:
+        shown[semconv.CONTEXT_TOOLS_TOKENS] = tokens
         if tools.uncalled and tools.bytes:
-            uncalled_bytes = sum(tools.sizes[name] for name in tools.uncalled)
-            attributes[semconv.CONTEXT_UNCALLED_TOKENS] = tokens * uncalled_bytes // tools.bytes
-        put_on_any(sent.span, attributes)
+            shown[semconv.CONTEXT_UNCALLED_TOKENS] = tokens * tools.uncalled_bytes // tools.bytes
 
 
-def _pay(  # noqa: PLR0913, PLR0917 - the readings of one request
-    shares: Shares,
-    totals: Tokens | None,
-    usage: Usage,
-    series: ModelSeries,
-    keys: list[Key],
-    tokens: list[int],
-    remedied: Remedied,
-    facts: ModelFacts,
-) -> None:
+def pay(divided: Divided, totals: Tokens | None, usage: Usage, facts: ModelFacts) -> None:
+    """Divide the price of a request among its parts."""
     rates = facts.rates(usage)
     cost = None if rates is None else rates.cost(usage)
     if totals is not None:
         totals.priced(None if cost is None else cost.input + cost.output)
     if cost is None or rates is None or not usage.input:
         return
+    shares, series, keys, tokens, remedied = divided
     mean = cost.input / usage.input
     if usage.cached or usage.written or usage.audio:
         costs = by_part(shares, tokens, usage, rates, cost.input)
     else:
         costs = [mean * count for count in tokens]
-    series.costs.add(keys, costs)
-    for remedy, count in remedied:
-        remedy.pay(count * mean)
+    with recording.held:
+        series.costs.add(keys, costs)
+        for remedy, count in remedied:
+            remedy.pay(count * mean)
 
 
 def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total: float) -> list[float]:
@@ -107,20 +115,21 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
     pays what is left of the total.
     """
+    in_all, cached, _, _, _, written, *_ = usage
     sizes = shares.bytes.values()
     others = tokens[len(sizes) :]
-    of_others = sum(others)
-    whole, of_text = sum(sizes), usage.input - of_others
+    of_others = sum(others) if others else 0
+    whole, of_text = sum(sizes), in_all - of_others
     if not (whole and of_text > 0):
-        return [total * count / usage.input for count in tokens]
+        return [total * count / in_all for count in tokens]
     bytes_of_token = whole / of_text
     rate = rates.cached / bytes_of_token
     costs = [size * rate for size in sizes]
-    rate = (rates.written - rates.cached if usage.written else rates.input - rates.cached) / bytes_of_token
-    shares.add_behind(costs, whole - usage.cached * bytes_of_token, rate)
-    if usage.written:
+    rate = (rates.written - rates.cached if written else rates.input - rates.cached) / bytes_of_token
+    shares.add_behind(costs, whole - cached * bytes_of_token, rate)
+    if written:
         rate = (rates.input - rates.written) / bytes_of_token
-        shares.add_behind(costs, whole - (usage.cached + usage.written) * bytes_of_token, rate)
+        shares.add_behind(costs, whole - (cached + written) * bytes_of_token, rate)
     if others:
         left = max(total - sum(costs), 0.0)
         costs += [left * count / of_others for count in others]

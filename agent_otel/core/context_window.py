@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel.core.execution_state import ContextUse
-from agent_otel.core.models import models
 from agent_otel.core.plain import fields, text
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
@@ -31,24 +30,22 @@ _MESSAGES: Final = re.compile(
 )
 
 
-def used(out: Telemetry, sent: SentRequest, tokens: int, *, is_estimated: bool) -> None:
-    """Record the tokens of a request against its model's window, and the requests that still fit at its growth."""
-    sizes: list[int] = []
-    if sent.conversation is not None:
-        # A new list, because another thread may read the one before.
-        sizes = [*sent.conversation.token_sizes[1 - LOOK_BACK :], tokens]
-        sent.conversation.token_sizes = sizes
-    models.when_answered(sent.model, sent.answered_by, _record, out, sent, tokens, sizes, is_estimated)
+def grown(sent: SentRequest, tokens: int) -> list[int]:
+    """Add the tokens of a request to those of its conversation; return those of its latest requests."""
+    if sent.conversation is None:
+        return []
+    # A new list, because another thread may read the one before.
+    sizes = sent.conversation.token_sizes = [*sent.conversation.token_sizes[1 - LOOK_BACK :], tokens]
+    return sizes
 
 
-def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    sent: SentRequest,
-    tokens: int,
-    sizes: list[int],
-    is_estimated: bool,  # noqa: FBT001 - passed on with the others
-    facts: ModelFacts,
+def record(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry, sent: SentRequest, tokens: int, sizes: list[int], shown: dict[str, Any], facts: ModelFacts
 ) -> None:
+    """Record the tokens of a request against its model's window, and the requests that still fit at its growth.
+
+    The span around the request gets the attributes ``shown``, too.
+    """
     window, execution = facts.window, sent.execution
     if window is not None:
         out.models.series(sent.model).used(tokens / window, out.settings.payload_near_ratio)
@@ -59,15 +56,15 @@ def _record(  # noqa: PLR0913, PLR0917 - the readings of one request
         execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    attributes: dict[str, Any] = use.attributes().copy()
-    if is_estimated:
-        attributes[semconv.CONTEXT_ESTIMATED] = True
-    largest, tool = sent.shares.largest()
-    if largest:
+    attributes: dict[str, Any] = {**shown, **use.attributes()}
+    shown.clear()
+    shares = sent.shares
+    largest, tool = shares.largest_part, shares.largest_tool
+    if largest is not None:
         attributes[semconv.CONTEXT_LARGEST_PART] = largest
     if tool is not None:
-        attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool[0])
-        attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = tool[1]
+        attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
+        attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]
     put_on_any(sent.span, attributes)
 
 

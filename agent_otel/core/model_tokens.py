@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core import carrying_cost, context_window, execution_context
 from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.execution_tokens import Tokens
 from agent_otel.core.executions import executions
+from agent_otel.core.models import models
 from agent_otel.core.tool_visit import running
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
+    from agent_otel.core.carrying_cost import Divided
     from agent_otel.core.execution_state import Totals
+    from agent_otel.core.models import ModelFacts
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
@@ -24,6 +29,7 @@ USUAL_BYTES: Final = 4.0
 LEAST_BYTES: Final = 0.01
 
 _lock = threading.Lock()
+_new: Final = tuple.__new__  # a third of the cost of LastRequest(...)
 
 
 def _renew() -> None:
@@ -36,24 +42,41 @@ fork.after_fork(_renew)
 
 def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
     """Add the tokens of a response to the conversation, the execution and the run."""
-    if usage.cached:
-        out.metrics.cached(usage.cached)
-    state = sent.execution
+    state, used = sent.execution, usage.input
     with _lock:
         totals = state if sent.run is None else sent.run
         if totals is not None:
             totals.tokens = totals.tokens or Tokens()
             totals.tokens.add(usage)
-        if sent.conversation is not None and usage.input:
-            sent.conversation.input_tokens, sent.conversation.bytes = usage.input, sent.bytes
-        if state is not None and usage.input:
-            last = LastRequest(usage.input, sent.bytes, sent.model)
+        if sent.conversation is not None and used:
+            sent.conversation.input_tokens, sent.conversation.bytes = used, sent.bytes
+        if state is not None and used:
+            last = _new(LastRequest, (used, sent.bytes, sent.model))
             state.last_requests = {**(state.last_requests or {}), sent.is_inside: last}
     if sent.reservation is not None:
-        sent.reservation.used((usage.input or estimated(sent)) + usage.output)
-    carrying_cost.responded(out, sent, None if totals is None else totals.tokens, usage)
+        sent.reservation.used((used or estimated(sent)) + usage.output)
+    shown: dict[str, Any] = {}
+    divided = carrying_cost.divide(out, sent, out.models.series(sent.model), usage, shown)
+    sizes = context_window.grown(sent, used) if used else []
+    of_all = None if totals is None else totals.tokens
+    models.when_answered(sent.model, sent.answered_by, _known, out, sent, divided, of_all, usage, sizes, shown)
+    if shown and sent.span.is_recording():  # the model's facts are being read
+        put_on_any(sent.span, shown)
+
+
+def _known(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    sent: SentRequest,
+    divided: Divided,
+    totals: Tokens | None,
+    usage: Usage,
+    sizes: list[int],
+    shown: dict[str, Any],
+    facts: ModelFacts,
+) -> None:
+    carrying_cost.pay(divided, totals, usage, facts)
     if usage.input:
-        context_window.used(out, sent, usage.input, is_estimated=False)
+        context_window.record(out, sent, usage.input, sizes, shown, facts)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -65,7 +88,8 @@ def unreported(out: Telemetry, sent: SentRequest) -> None:
             totals.estimated_tokens += tokens
     if sent.reservation is not None:
         sent.reservation.used(tokens)
-    context_window.used(out, sent, tokens, is_estimated=True)
+    sizes, shown = context_window.grown(sent, tokens), {semconv.CONTEXT_ESTIMATED: True}
+    models.when_answered(sent.model, sent.answered_by, context_window.record, out, sent, tokens, sizes, shown)
     carrying_cost.unreported(out, sent)
 
 

@@ -48,11 +48,15 @@ class Cost(NamedTuple):
     output: float
 
 
+_new: Final = tuple.__new__  # a third of the cost of Cost(...)
+
+
 @dataclass(frozen=True, slots=True)
 class Rates:
     """US dollars for a token that is input, read from the cache, written to it, and output.
 
-    ``audio`` and ``spoken`` are those for audio in a request and in its response, None where they cost what text does.
+    ``audio``, ``spoken`` and ``cached_audio`` are those for audio in a request, in its response and in the cache, None
+    where they cost what text does.
     """
 
     input: float
@@ -61,18 +65,21 @@ class Rates:
     output: float
     audio: float | None = None
     spoken: float | None = None
+    cached_audio: float | None = None
 
     def cost(self, usage: Usage) -> Cost:
         """Return the cost of a request."""
-        total, cached, output, _, _, written, audio, spoken = usage
+        total, cached, output, _, _, written, audio, spoken, cached_audio = usage
         rest = total - cached - written
         read = rest * self.input + cached * self.cached + written * self.written
         wrote = output * self.output
         if audio and self.audio is not None:
-            read += max(min(audio, rest), 0) * (self.audio - self.input)
+            read += max(min(audio - cached_audio, rest), 0) * (self.audio - self.input)
+        if cached_audio and self.cached_audio is not None:
+            read += min(cached_audio, cached) * (self.cached_audio - self.cached)
         if spoken and self.spoken is not None:
             wrote += min(spoken, output) * (self.spoken - self.output)
-        return Cost(max(read, 0.0), wrote)
+        return _new(Cost, (max(read, 0.0), wrote))
 
 
 class ModelFacts(NamedTuple):

@@ -15,7 +15,7 @@ from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core import tool_names
 from agent_otel.core.plain import listed
-from agent_otel.core.request_shares import divided
+from agent_otel.core.request_shares import divided, portions
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
 
@@ -37,7 +37,10 @@ _MOST_TOOLS: Final = 1_024
 class ToolSet:
     """The definitions that a request offers: the bytes of each by the tool's name."""
 
-    __slots__ = ("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "sizes", "uncalled", "uses")
+    __slots__ = (
+        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "sizes", "uncalled", "uncalled_bytes"),
+        "uses",
+    )
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
         sizes: dict[tuple[str, str], int] = {}
@@ -50,6 +53,7 @@ class ToolSet:
         self.sizes = {name: part for (_, name), part in divided(whole_bytes, sizes).items()}
         #: Tools that no call of this process has had so far.
         self.uncalled: frozenset[str] = frozenset(self.sizes)
+        self.uncalled_bytes = sum(self.sizes.values())
         self.uses = 0
         self._seen_at: tuple[int, int] = (-1, -1)
         self._requests = self._tokens = 0
@@ -64,22 +68,23 @@ class ToolSet:
             self.uncalled = frozenset(
                 name for name in self.sizes if name not in used and not tool_names.is_called(name)
             )
+            self.uncalled_bytes = sum(self.sizes[name] for name in self.uncalled)
         found: dict[str, Any] = {
             semconv.CONTEXT_TOOLS: len(self.sizes),
             semconv.CONTEXT_TOOLS_BYTES: self.bytes,
             semconv.CONTEXT_UNCALLED_TOOLS: len(self.uncalled),
         }
         if self.uncalled:
-            found[semconv.CONTEXT_UNCALLED_BYTES] = sum(self.sizes[name] for name in self.uncalled)
+            found[semconv.CONTEXT_UNCALLED_BYTES] = self.uncalled_bytes
         if self.sizes:
             found[semconv.CONTEXT_LARGEST_DEFINITION] = max(self.sizes, key=self.sizes.__getitem__)
         return found
 
-    def add(self, tokens: int, now: float) -> bool:
+    def add(self, tokens: int) -> bool:
         """Add a request and its tokens for definitions; return true when they are due to be counted by tool."""
         self._requests += 1
         self._tokens += tokens
-        return self._requests >= COUNTED_AFTER or now - self._counted_at > _SECONDS
+        return self._requests >= COUNTED_AFTER or time.monotonic() - self._counted_at > _SECONDS
 
     def take(self, now: float) -> tuple[int, int]:
         """Return the requests and their tokens since the last time."""
@@ -138,7 +143,7 @@ class ToolSets:
     def sent(self, out: Telemetry, tools: ToolSet, tokens: int) -> None:
         """Add a request with these tools, and the tokens of their definitions."""
         with self._lock:
-            is_due = tools.add(tokens, time.monotonic())
+            is_due = tools.add(tokens)
         if is_due:
             self._count(out, tools)
 
@@ -146,9 +151,7 @@ class ToolSets:
         with self._lock:
             requests, tokens = tools.take(time.monotonic())
         if requests:
-            keyed = {(semconv.TOOLS, name): part for name, part in tools.sizes.items()}
-            by_tool = {name: part for (_, name), part in divided(tokens, keyed).items()}
-            out.models.offered(requests, tools.sizes, by_tool)
+            out.models.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
 
     @errors.guarded("offered_tools.exit")
     def count_all(self) -> None:

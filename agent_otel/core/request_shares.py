@@ -29,7 +29,8 @@ def add(
     ``before`` are the shares of the parts that it begins with. ``calls`` are the calls whose results it holds, by the
     results' indexes, ``new`` those that no request held before.
     """
-    found = dict(before.bytes)
+    found, by_part = dict(before.bytes), dict(before.by_part)
+    largest_part, largest_tool = before.largest_part, before.largest_tool
     places = {key: place for place, key in enumerate(found)}
     again: dict[str, int] = {}
     if before.parts:
@@ -52,6 +53,11 @@ def add(
                 removed[remedy] = removed.get(remedy, 0) + less
         key = part, tool
         found[key] = found.get(key, 0) + size
+        by_part[part] = by_part.get(part, 0) + size
+        if part != largest_part and (largest_part is None or by_part[part] > by_part[largest_part]):
+            largest_part = part
+        if part == semconv.TOOL_RESULTS and tool and size and tool != largest_tool:
+            largest_tool = tool if largest_tool is None or found[key] > found[part, largest_tool] else largest_tool
         place = places.setdefault(key, len(places))
         if part not in HEADS:
             sizes.append(size)
@@ -59,7 +65,9 @@ def add(
     order = before.order.then(sizes, keys) if sizes else before.order
     new_parts = sized[before.parts :]
     savable = before.savable.then(new_parts, settings.current())
-    return Shares(len(sized), found, order, removed, _repeated(before.texts, new_parts), savable), again
+    texts_in = _repeated(before.texts, new_parts)
+    largest = by_part, largest_part, largest_tool
+    return Shares(len(sized), found, order, removed, texts_in, savable, *largest), again
 
 
 def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:

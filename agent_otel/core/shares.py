@@ -54,16 +54,11 @@ class Shares(NamedTuple):
     removed: Mapping[str, int] = {}
     texts: Texts = NO_TEXTS
     savable: Savable = NO_SAVABLE
-
-    def largest(self) -> tuple[str | None, tuple[str, int] | None]:
-        """Return the part with most bytes, and the tool whose results have most bytes, with these."""
-        sums: dict[str, int] = {}
-        largest, tool_bytes = "", 0
-        for (part, tool), size in self.bytes.items():
-            sums[part] = sums.get(part, 0) + size
-            if size > tool_bytes and tool and part == semconv.TOOL_RESULTS:
-                largest, tool_bytes = tool, size
-        return max(sums, key=sums.__getitem__, default=None), (largest, tool_bytes) if largest else None
+    #: Bytes by part.
+    by_part: Mapping[str, int] = {}
+    #: The part with most bytes, and the tool whose results have most.
+    largest_part: str | None = None
+    largest_tool: str | None = None
 
     def add_behind(self, amounts: list[float], left: float, rate: float) -> None:
         """Add the last bytes of the request, so many as are ``left``, at a rate to the amounts of its parts and tools.

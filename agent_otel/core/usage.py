@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.core.plain import dictionaries, fields, given, text
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_VERSION: Final = re.compile(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
 #: More tokens than any request has; a larger count is not read.
 MOST_TOKENS: Final = 10**9
 
@@ -19,7 +21,8 @@ class Usage(NamedTuple):
 
     ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, ``written`` were
     written to it, and ``media`` are those of images, audio and other media, of which ``audio`` have a price of their
-    own. ``output`` counts the response, of which ``reasoning`` are no text of it, and ``spoken`` are audio.
+    own. ``cached_audio`` are those that are audio and were read from the cache. ``output`` counts the response, of
+    which ``reasoning`` are no text of it, and ``spoken`` are audio.
     """
 
     input: int = 0
@@ -30,6 +33,7 @@ class Usage(NamedTuple):
     written: int = 0
     audio: int = 0
     spoken: int = 0
+    cached_audio: int = 0
 
     def plausible(self) -> Usage | None:
         """Return the usage without counts that no request can have; None where none is left.
@@ -68,8 +72,20 @@ def answered_by(response: Any) -> str | None:
     known = fields(response)
     name = known.get("model")
     if name is None:
+        name = _version(known)
+    if name is None:
         name = fields(given(known.get("response"), known.get("message"))).get("model")
     return text(name) or None
+
+
+def _version(known: Mapping[str, Any]) -> Any:
+    """Return the name in a response of Gemini, which later versions of its SDK hand on as unparsed text."""
+    body = known.get("body")
+    if type(body) is not str:
+        return known.get("modelVersion", known.get("model_version"))
+    at = body.rfind('"modelVersion"')  # the last one, because arguments of a call may have the name, too
+    found = _VERSION.match(body, at) if at > 0 and body[at - 1] != "\\" else None
+    return None if found is None else found[1]
 
 
 def _count(counts: Mapping[str, Any], *names: str) -> int:
@@ -92,6 +108,7 @@ def _chat(counts: Mapping[str, Any]) -> Usage:
         _count(details, "audio_tokens", "image_tokens"),
         audio=_count(details, "audio_tokens"),
         spoken=_count(written, "audio_tokens"),
+        cached_audio=_count(fields(details.get("cached_tokens_details")), "audio_tokens"),
     )
 
 
@@ -113,6 +130,7 @@ def _items(counts: Mapping[str, Any]) -> Usage:
         put,
         _count(details, "audio_tokens", "audio"),
         _count(written, "audio_tokens", "audio"),
+        _count(fields(details.get("cached_tokens_details")), "audio_tokens"),
     )
 
 
@@ -134,6 +152,7 @@ def _gemini(counts: Mapping[str, Any]) -> Usage:
         sum(_count(each, "tokenCount") for each in dictionaries(read_in) if text(each.get("modality")) not in _TEXTS),
         audio=_of_audio(read_in),
         spoken=_of_audio(wrote),
+        cached_audio=_of_audio(counts.get("cacheTokensDetails")),
     )
 
 

@@ -48,14 +48,14 @@ def _growths(sizes: Sequence[int]) -> list[int]:
     slack = -(sizes[-1] // 64)  # an id or a time in it may differ in length
     growths = list(map(sub, sizes[1:], sizes))
     least = min(growths)
-    falls = len([by for by in growths if by < slack]) if least < slack else 0
+    if least >= slack:
+        alike = _ALIKE.get(count)
+        return growths if alike is None or max(growths) * 4 <= least * alike else []
+    falls = len([by for by in growths if by < slack])
     if falls * _GROWTHS_PER_FALL >= count:
         # A state and another payload may alternate in the same activity.
         both = zip(sizes, sizes[2:], strict=False)
         interleaved = count >= _INTERLEAVED and all(after - before >= slack for before, after in both)
         return _growths(sizes[(count - 1) % 2 :: 2]) if interleaved else []
-    if falls:
-        # It was compacted, and may be again when it is as large as it was then.
-        return [by for by in growths if by > 0] if sizes[-1] == max(sizes) else []
-    alike = _ALIKE.get(count)
-    return growths if alike is None or max(growths) * 4 <= least * alike else []
+    # It was compacted, and may be again when it is as large as it was then.
+    return [by for by in growths if by > 0] if sizes[-1] == max(sizes) else []

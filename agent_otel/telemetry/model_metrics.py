@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from agent_otel import semconv
 from agent_otel.telemetry.costliest import Costly, costliest
 from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import Group, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,9 +58,10 @@ class ModelSeries:
 
     def used(self, utilization: float, near_ratio: float) -> None:
         """Record the share of the context window that a request takes."""
-        self.utilization.record(utilization)
-        if utilization >= near_ratio:
-            self.near.record(1)
+        with recording.held:
+            self.utilization.add(utilization)
+            if utilization >= near_ratio:
+                self.near.add(1)
 
 
 class PartSeries:
@@ -72,18 +74,16 @@ class PartSeries:
         self._metric = metric
         self._model = model
         self._series: dict[tuple[str, str], Series] = {}
-        self._last: tuple[list[tuple[str, str]], list[Series]] = [], []
+        self._last: tuple[list[tuple[str, str]], Group] = [], Group(())
 
     def add(self, keys: list[tuple[str, str]], amounts: Sequence[float]) -> None:
-        """Add the amounts of a request, by part and tool; the next requests of a conversation have the same ones."""
-        before, series = self._last
-        if keys != before:
-            series = [self._series.get(key) or self._bind(key) for key in keys]
-            self._last = keys, series
-        with recording.held:
-            for one, amount in zip(series, amounts, strict=True):
-                if amount:
-                    one.add(amount)
+        """Add the amounts of a request, by part and tool; the caller holds the ``recording`` lock."""
+        before, group = self._last
+        if keys != before:  # the next requests of a conversation have the same ones
+            group.settle()
+            group = grouped([self._series.get(key) or self._bind(key) for key in keys])
+            self._last = keys, group
+        group.add(amounts)
 
     def _bind(self, key: tuple[str, str]) -> Series:
         """Return the series of a part and tool, and keep it; not one of further tools."""
@@ -110,11 +110,11 @@ class RemedySeries:
         )
 
     def pay(self, cost: float) -> None:
-        """Count US dollars of these tokens."""
+        """Count US dollars of these tokens; the caller holds the ``recording`` lock."""
         if self._costs is None:  # models without a price have no series
             metric = semconv.CONTEXT_SAVED_COST if self._is_on else semconv.CONTEXT_SAVABLE_COST
             self._costs = self._metrics.series(metric, self._names)
-        self._costs.record(cost)
+        self._costs.add(cost)
 
 
 class ModelMetrics:
@@ -124,6 +124,8 @@ class ModelMetrics:
         self._metrics = metrics
         self._series: dict[str | None, ModelSeries] = {}
         self._resent: dict[str, Series] = {}
+        self._cached: Series | None = None
+        self._offered: dict[str, tuple[Series, Series, Series]] = {}
         #: By strategy, of remedies that are off and on.
         self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
 
@@ -132,6 +134,13 @@ class ModelMetrics:
         with recording.held:
             for tool, again_bytes in tools.items():
                 (self._resent.get(tool) or self._bind_resent(tool)).add(again_bytes)
+
+    @property
+    def cached(self) -> Series:
+        """The tokens that providers report as cached."""
+        if self._cached is None:
+            self._cached = self._metrics.series(semconv.CACHED_TOKENS, ())
+        return self._cached
 
     def remedy(self, strategy: str, *, is_on: bool) -> RemedySeries:
         """Return the series of a remedy: of what requests lack with it, or would lack if it were on."""
@@ -145,13 +154,22 @@ class ModelMetrics:
         """Count a request whose beginning is not that of the request before, by the first part that changed."""
         self._metrics.series(semconv.PREFIX_CHANGES, (part,)).record(1)
 
-    def offered(self, requests: int, sizes: Mapping[str, int], tokens: Mapping[str, int]) -> None:
+    def offered(self, requests: int, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
         """Count requests with these tools; ``sizes`` are bytes of one request, ``tokens`` those of all requests."""
-        for tool, definition_bytes in sizes.items():
-            names = (self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool),)
-            self._metrics.series(semconv.TOOL_OFFERED, names).record(requests)
-            self._metrics.series(semconv.DEFINITION_SENT, names).record(requests * definition_bytes)
-            self._metrics.series(semconv.DEFINITION_TOKENS, names).record(tokens[tool])
+        bound = [self._offered.get(tool) or self._bind_offered(tool) for tool in sizes]
+        with recording.held:
+            for (offers, sent, counted), definition_bytes, count in zip(bound, sizes.values(), tokens, strict=True):
+                offers.add(requests)
+                sent.add(requests * definition_bytes)
+                counted.add(count)
+
+    def _bind_offered(self, tool: str) -> tuple[Series, Series, Series]:
+        name = self._metrics.limit(semconv.GEN_AI_TOOL_NAME, tool)
+        of_tool = semconv.TOOL_OFFERED, semconv.DEFINITION_SENT, semconv.DEFINITION_TOKENS
+        offers, sent, counted = (self._metrics.series(metric, (name,)) for metric in of_tool)
+        if name != semconv.OTHER:
+            self._offered[tool] = offers, sent, counted
+        return offers, sent, counted
 
     def execution(self, ended: Ended, workflow: str | None, agent: str | None, totals: Totals) -> None:
         """Record the model requests of a finished execution, their tokens and their price."""

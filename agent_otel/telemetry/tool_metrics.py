@@ -251,10 +251,6 @@ class Metrics:
         """Record the share of a request's bytes that begin it as they began the request before."""
         self.series(semconv.REQUEST_STABLE, ()).record(share)
 
-    def cached(self, tokens: int) -> None:
-        """Count the prompt tokens that a provider reports as cached."""
-        self.series(semconv.CACHED_TOKENS, ()).record(tokens)
-
     def execution(
         self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int, payload_bytes: int
     ) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.spans import Exemplar
 
@@ -60,3 +62,28 @@ class Fan:
         """Add on each sink."""
         for series in self._series:
             series.add(value, exemplar)
+
+
+class Group:
+    """Counters that are added to together, by each model request for its parts."""
+
+    __slots__ = ("_series",)
+
+    def __init__(self, series: Sequence[Series]) -> None:
+        self._series = series
+
+    def add(self, amounts: Sequence[float]) -> None:
+        """Add an amount to each; the caller holds the ``recording`` lock."""
+        for one, amount in zip(self._series, amounts, strict=True):
+            if amount:
+                one.add(amount)
+
+    def settle(self) -> None:
+        """Add to the counters what is not in them yet."""
+
+
+def grouped(series: Sequence[Series]) -> Group:
+    """Return counters of one metric as a group."""
+    kinds = set(map(type, series))
+    group = getattr(kinds.pop(), "group", Group) if len(kinds) == 1 else Group
+    return cast("Group", group(series))

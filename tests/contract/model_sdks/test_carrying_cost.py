@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel._internal import price_table
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import usage
 
@@ -52,6 +53,8 @@ for model, theirs, ours in (
      Usage(9000, cached=5000, written=3000)),
     ("claude-sonnet-4-5", {"input_tokens": 250000, "output_tokens": 700}, Usage(250000, output=700)),
     ("gemini-2.5-flash", {"input_tokens": 1000, "input_audio_tokens": 400}, Usage(1000, media=500, audio=400)),
+    ("gemini-2.5-flash", {"input_tokens": 1000, "cache_read_tokens": 300, "input_audio_tokens": 500,
+     "cache_audio_read_tokens": 100}, Usage(1000, cached=300, media=500, audio=500, cached_audio=100)),
     ("gpt-4o-realtime-preview", {"input_tokens": 1000, "output_tokens": 500, "output_audio_tokens": 300},
      Usage(1000, output=500, spoken=300)),
 ):
@@ -95,7 +98,7 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
     assert names["azure/gpt-4o"] == names["gpt-4o-2024-08-06"] == [window, tiers]
     assert names["ft:gpt-4o-2024-08-06:acme::1"] == [window, []]  # its price is another
     assert (names["chat-7"], names["chat-8"]) == ([64_000, []], [None, []])
-    assert len(held_out) == 4
+    assert len(held_out) == 5
     for input_cost, output_cost, input_theirs, output_theirs in held_out:
         assert (input_cost, output_cost) == pytest.approx((input_theirs, output_theirs), rel=1e-9)
     assert (read, written) == (sum(tokens for tokens, _ in counted), sum(tokens for _, tokens in counted))
@@ -155,3 +158,24 @@ def test_another_process_reads_the_table_with_the_setting_only(
         done = environment("pydantic-ai").run(_WINDOW, model.base_url, env=environ, check=True, timeout=240)
     assert ["none before", f"{window} False", "no child"] == done.stdout.splitlines()
     assert ("prices of models are those of genai-prices 0." in done.stderr) is (window is not None)
+
+
+_OLDEST = """
+import json, runpy, sys
+from importlib.metadata import version
+read = runpy.run_path(sys.argv[1])["read"]
+print(json.dumps([version("genai-prices"), *map(read, sys.argv[2:])]))
+"""
+
+
+def test_the_oldest_table_gives_the_same_rates(environment: Callable[[str], Environment]) -> None:
+    """By hand from the providers' pages of prices: input, cached, written, output, and audio of each."""
+    models = ["claude-sonnet-4-5", "gemini-2.5-flash", "ft:gpt-4o:acme::1", "no-such-model"]
+    done = environment("genai-prices-0.0.60").run(_OLDEST, price_table.__file__, *models, check=True, timeout=240)
+    version, claude, flash, tuned, unknown = json.loads(done.stdout.splitlines()[-1])
+    assert (version, tuned["tiers"], unknown) == ("0.0.60", [], None)
+    dollars = [[start, *(pytest.approx(rate / 1e6) for rate in rates)] for start, *rates in (
+        (0, 3, 0.3, 3.75, 15, 3, 15, 0.3), (200_000, 6, 0.6, 7.5, 22.5, 6, 22.5, 0.6),
+    )]  # fmt: skip
+    assert claude["tiers"] == dollars
+    assert flash["tiers"] == [[0, *(pytest.approx(rate / 1e6) for rate in (0.3, 0.03, 0.3, 2.5, 1, 2.5, 0.1))]]

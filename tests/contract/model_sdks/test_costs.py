@@ -58,12 +58,14 @@ def ask(texts):
     messages = [{"role": "user", "content": text} for text in texts]
     client.messages.create(model="claude-sonnet-4-5", max_tokens=100, system="Be kind.", messages=messages)
 """
+#: The second request names a deployment, whose model the response names.
 GEMINI = """
 from google import genai
 client = genai.Client(api_key="scripted", http_options={"base_url": url})
 def ask(texts):
     contents = [{"role": "user", "parts": [{"text": text}]} for text in texts]
-    list(client.models.generate_content_stream(model="gemini-2.5-flash", contents=contents))
+    model = ["gemini-2.5-flash", "our-chat"][len(texts) - 1]
+    list(client.models.generate_content_stream(model=model, contents=contents))
 """
 BEDROCK = """
 import boto3
@@ -112,6 +114,7 @@ _FOLDER = "import genai_prices, pathlib; print(pathlib.Path(genai_prices.__file_
 )
 def test_the_parts_sum_up_to_the_providers_tokens_and_price(  # noqa: PLR0913, PLR0917 - the columns of the table
     environment: Callable[[str], Environment],
+    monkeypatch: pytest.MonkeyPatch,
     client: str,
     row: str,
     server: type[Any],
@@ -122,6 +125,7 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(  # noqa: PLR0913, P
     def reply(_: Json) -> Reply:
         return ANSWER
 
+    monkeypatch.setattr(gemini, "MODEL", "gemini-2.5-flash")
     table = environment("pydantic-ai")
     folder = table.run(_FOLDER, check=True).stdout.strip()
     with server(reply) as provider_server:

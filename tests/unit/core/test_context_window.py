@@ -9,8 +9,10 @@ import pytest
 from agent_otel.core.carrying_cost import by_part
 from agent_otel.core.context_window import is_rejection
 from agent_otel.core.models import ModelFacts, Models, Rates
-from agent_otel.core.request_shares import divided, portions
-from agent_otel.core.shares import NO_ORDER, Shares
+from agent_otel.core.request_parts import Sized
+from agent_otel.core.request_shares import add, divided, portions
+from agent_otel.core.shares import NO_ORDER, NO_SHARES, Shares
+from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
 
@@ -81,11 +83,22 @@ def test_the_parts_sum_up_to_the_total() -> None:
 
 
 def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:
-    shares = Shares(
-        4, {("user", ""): 90, ("tool_results", "a"): 60, ("tool_results", "b"): 50, ("tool_arguments", "b"): 70}
-    )
-    assert shares.largest() == ("tool_results", ("a", 60))
-    assert Shares(0, {}).largest() == (None, None)
+    shares = NO_SHARES
+    assert (None, None) == (shares.largest_part, shares.largest_tool)
+    sizes = [
+        *(("user", None, 90), ("tool_arguments", "b", 100), ("tool_results", None, 70), ("tool_results", "c", 0)),
+        *(("tool_results", "b", 10), ("tool_results", "a", 35), ("tool_results", "b", 40), ("tool_results", "a", 25)),
+    ]
+    sized = [Sized(RequestPart(part, "", f"call-{at}", name), size, 0) for at, (part, name, size) in enumerate(sizes)]
+    found = []
+    for end in range(1, len(sized) + 1):  # as the requests of a conversation have them
+        shares, _ = add(shares, sized[:end], {}, ())
+        found.append((shares.largest_part, shares.largest_tool))
+    assert [
+        *(("user", None), ("tool_arguments", None), ("tool_arguments", None), ("tool_arguments", None)),
+        *(("tool_arguments", "b"), ("tool_results", "a"), ("tool_results", "b"), ("tool_results", "a")),
+    ] == found
+    assert shares == add(NO_SHARES, sized, {}, ())[0]
 
 
 def test_a_tier_applies_above_its_number_of_tokens() -> None:
@@ -102,6 +115,11 @@ def test_audio_has_a_price_of_its_own() -> None:
     assert facts.cost(Usage(1000, output=100, media=500, audio=400)) == pytest.approx((0.00058, 0.00025))
     assert facts.cost(Usage(1000, output=100, spoken=40)) == pytest.approx((0.0003, 0.00055))
     assert facts.cost(Usage(100, cached=80, media=100, audio=100)) == pytest.approx((2.24e-5, 0))
+    cached = ModelFacts(None, ((0, 3e-7, 3e-8, 3e-7, 2.5e-6, 1e-6, 1e-5, 1e-7),))
+    both = Usage(1000, cached=300, media=500, audio=500, cached_audio=100)
+    assert cached.cost(both) == pytest.approx((0.000506, 0))
+    assert cached.cost(Usage(100, cached=100, media=100, audio=100, cached_audio=100)) == pytest.approx((1e-5, 0))
+    assert facts.cost(both) == pytest.approx((0.000499, 0))
     plain = ModelFacts(None, ((0, 3e-7, 3e-8, 3e-7, 2.5e-6),))
     assert plain.cost(Usage(1000, media=400, audio=400)) == pytest.approx((0.0003, 0))
 

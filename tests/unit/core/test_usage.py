@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ CHAT = {
     "prompt_tokens": 1000,
     "completion_tokens": 200,
     "total_tokens": 1200,
-    "prompt_tokens_details": {"cached_tokens": 768, "audio_tokens": 40},
+    "prompt_tokens_details": {"cached_tokens": 768, "audio_tokens": 40, "cached_tokens_details": {"audio_tokens": 24}},
     "completion_tokens_details": {"reasoning_tokens": 150, "audio_tokens": 30},
 }
 RESPONSES = {
@@ -44,6 +45,7 @@ GEMINI = {
         {"modality": "AUDIO", "tokenCount": 58},
     ],
     "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 20}],
+    "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 720}, {"modality": "AUDIO", "tokenCount": 48}],
 }
 BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, "cacheWriteInputTokens": 200}
 
@@ -51,11 +53,11 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
 @pytest.mark.parametrize(
     ("counts", "usage"),
     [
-        (CHAT, Usage(1000, 768, 200, 150, 40, audio=40, spoken=30)),
+        (CHAT, Usage(1000, 768, 200, 150, 40, audio=40, spoken=30, cached_audio=24)),
         (RESPONSES, Usage(1000, 768, 200, 150)),
         (ANTHROPIC, Usage(1000, 768, 200, written=200)),
         (LANGCHAIN, Usage(1000, 768, 200, 150, written=200)),
-        (GEMINI, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20)),
+        (GEMINI, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20, cached_audio=48)),
         (BEDROCK, Usage(1000, 768, 200, written=200)),
         ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
     ],
@@ -106,6 +108,18 @@ def test_a_response_names_its_model() -> None:
     assert answered_by({"model": "gpt-4o-2024-08-06", "usage": CHAT}) == "gpt-4o-2024-08-06"
     assert answered_by({"type": "response.completed", "response": {"model": "gpt-5"}}) == "gpt-5"
     assert answered_by({"type": "message_start", "message": {"model": "claude-sonnet-4-5"}}) == "claude-sonnet-4-5"
+    assert answered_by({"modelVersion": "gemini-2.5-flash", "candidates": []}) == "gemini-2.5-flash"
+    assert answered_by(SimpleNamespace(model_version="gemini-2.5-flash")) == "gemini-2.5-flash"
+    for text, name in (
+        (
+            '{"candidates": [{"args": {"modelVersion": "mine"}}], "modelVersion" : "gemini-2.5-flash"}',
+            "gemini-2.5-flash",
+        ),
+        ('{"text": "{\\"modelVersion\\": \\"quoted\\"}"}', None),
+        ('{"modelVersion": 7}', None),
+        ("", None),
+    ):
+        assert answered_by(SimpleNamespace(headers={}, body=text)) == name
     assert [answered_by(value) for value in ({"model": ""}, {"model": 7, "message": "x"}, {}, None, "gpt-4o")] == [
         None
     ] * 5
