@@ -89,6 +89,16 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     return sent, answers.pending(out, request, execution, known, sized, new, [*undelivered, *quoted])
 
 
+def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:
+    """Record the call of a tool that the provider has run; its result is in the response, and the model has read it."""
+    execution_id = _execution_of(request, (result,))
+    shown = model_calls.hosted(out, execution_id, call, result)
+    if shown is not None:
+        model_calls.record(out, request, shown, execution_id, semconv.SEEN_AT_MODEL_RESPONSE)
+        shown.seen.delivered = shown.seen.most_delivered = shown.size.bytes
+        out.metrics.delivered(shown.name, shown.size.bytes)
+
+
 def take_result(out: Telemetry, part: RequestPart) -> None:
     """Compare one result with its tool's, where the sender reports it after its request."""
     execution_id = _execution_of(ModelRequest((part,)), (part,))
@@ -239,6 +249,7 @@ def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
     if noted.probe is None:
         return
     head, tail = noted.probe
+    kept = noted.handed if noted.handed >= 0 else noted.produced
     for written in new:
         at = written.find(head)
         if at < 0:
@@ -247,15 +258,15 @@ def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
         left = written[at : end + len(tail)] if end >= 0 else written[at:]
         left_bytes = size(left).bytes
         # Both ends with too few bytes between them: the middle was removed, or the text repeats itself.
-        has_lost = end < 0 or has_shrunk(noted.produced, left_bytes)
+        has_lost = end < 0 or has_shrunk(kept, left_bytes)
         # A truncation notice may be longer than the text that it replaces.
-        is_longer = left_bytes > noted.produced and not has_shrunk(left_bytes, noted.produced)
+        is_longer = left_bytes > kept and not has_shrunk(left_bytes, kept)
         cut = find_cut(left) if has_lost or is_longer else None
         says_so = cut is not None and cut.reason != semconv.SUSPECTED
         span, noted.span, noted.probe = noted.span, None, None
-        noted.delivered = noted.produced
+        noted.delivered = kept
         if has_lost or says_so:
-            noted.delivered = min(left_bytes, noted.produced) if has_lost else left_bytes
+            noted.delivered = min(left_bytes, kept) if has_lost else left_bytes
         noted.most_delivered = noted.delivered
         out.metrics.delivered(noted.tool, noted.delivered)
         if has_lost or says_so:

@@ -89,7 +89,8 @@ def find(
         if seen is not None and not seen.shown and seen.produced >= 0:
             continue  # an adapter's
         begin = _unanswered(parts) if begin < 0 else begin
-        shown = _shown(out, execution_id, parts, at, seen) if at >= begin else None
+        is_new = at >= begin and not _is_elsewhere(parts, at)
+        shown = _shown(out, execution_id, parts, at, seen) if is_new else None
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
@@ -101,16 +102,29 @@ def find(
     return found
 
 
-def record(out: Telemetry, request: ModelRequest, call: ModelCall, execution_id: str | None) -> None:
+def hosted(out: Telemetry, execution_id: str | None, call: RequestPart, result: RequestPart) -> ModelCall | None:
+    """Return the call of a tool that the provider ran, which its response shows; None for one that was shown before."""
+    return _shown(out, execution_id, (call, result), 1, None)
+
+
+def record(
+    out: Telemetry,
+    request: ModelRequest,
+    call: ModelCall,
+    execution_id: str | None,
+    seen_at: str = semconv.LAYER_MODEL_REQUEST,
+) -> None:
     """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
     agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
     name, reason = call.name, call.reason
-    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id))
+    layer = semconv.LAYER_MODEL_REQUEST if seen_at == semconv.LAYER_MODEL_REQUEST else semconv.LAYER_TOOL
+    shown_at = {semconv.RESULT_SEEN_AT: seen_at, semconv.TRUNCATION_LAYER: layer}
+    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id), shown_at)
     series = out.metrics.tool(name, agent)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
     if reason is not None:
-        series.truncated(semconv.LAYER_MODEL_REQUEST, reason).record(1, exemplar)
+        series.truncated(layer, reason).record(1, exemplar)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
         out.metrics.incomplete(name, call.seen.fragment.reason, 0)
     if call.repeated:
@@ -152,18 +166,23 @@ def _print_of_end(parts: Sequence[RequestPart], end: int) -> int:
     return hash((end, last.part, last.call_id, beginning(last.value), characters(last.value)))
 
 
+def _is_elsewhere(parts: Sequence[RequestPart], at: int) -> bool:
+    """Return true for the result of a call that an adapter records, or that the model made up."""
+    asked_at = _asked_at(parts, at)
+    name = None if asked_at is None else parts[asked_at].name or parts[at].name
+    return name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
+
+
 def _shown(
     out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], at: int, seen: SeenCall | None
 ) -> ModelCall | None:
-    """Return the call of a result if the request shows it first."""
+    """Return the call of a result if the request, or the response with a hosted call, shows it first."""
     part, asked_at = parts[at], _asked_at(parts, at)
     if asked_at is None:
         return None
     call = parts[asked_at]
     name = call.name or part.name
-    if name is None or name == semconv.CONTEXT_SUMMARIZE or tool_names.is_called(name):
-        return None
-    if _is_made_up(name, parts):
+    if name is None or name == semconv.CONTEXT_SUMMARIZE:
         return None
     name = clean(name)
     digest = digest_arguments(call.value, out.args_key)
@@ -247,23 +266,25 @@ def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, kn
         out.metrics.unmatched()
 
 
-def _show(out: Telemetry, call: ModelCall, agent: str | None, thread: str | None, turn: int) -> Exemplar | None:
+def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
+    out: Telemetry, call: ModelCall, agent: str | None, thread: str | None, turn: int, shown_at: dict[str, str]
+) -> Exemplar | None:
     """Add a span of no length below the current one, so that a query for tool calls finds the call.
 
     It has no length, because the time between two requests is that of the loop, with all it does. Attributes of the
     span around the request would hold one call, and a turn has several; what reads spans of tools would not find them.
     """
-    name, reason = call.name, call.reason
+    name, reason, seen_at = call.name, call.reason, shown_at[semconv.RESULT_SEEN_AT]
     if out.tracer is None or out.settings.spans == "enrich":
         return None
     attributes: dict[str, Any] = {
         semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
         semconv.GEN_AI_TOOL_NAME: name,
         semconv.TOOL_NAME: name,
-        semconv.TOOL_TYPE: "function",
+        semconv.TOOL_TYPE: "function" if seen_at == semconv.LAYER_MODEL_REQUEST else "extension",
         semconv.ARGS_HASH: call.digest.digest,
         semconv.ARGS_BYTES: call.digest.bytes,
-        semconv.RESULT_SEEN_AT: semconv.LAYER_MODEL_REQUEST,
+        semconv.RESULT_SEEN_AT: seen_at,
         semconv.RESULT_BYTES: call.size.bytes,
         semconv.RESULT_TRUNCATED: reason is not None and reason != semconv.SUSPECTED,
     }
@@ -272,7 +293,7 @@ def _show(out: Telemetry, call: ModelCall, agent: str | None, thread: str | None
     if not call.size.exact:
         attributes[semconv.RESULT_ESTIMATED] = True
     if reason is not None:
-        attributes[semconv.TRUNCATION_LAYER] = semconv.LAYER_MODEL_REQUEST
+        attributes[semconv.TRUNCATION_LAYER] = shown_at[semconv.TRUNCATION_LAYER]
         attributes[semconv.TRUNCATION_REASON] = reason
     named = {
         semconv.TOOL_CALL_ID: call.result.call_id,

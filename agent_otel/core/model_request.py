@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import model_tokens
 from agent_otel.core.backpressure import backpressure, sending
-from agent_otel.core.delivery import take
+from agent_otel.core.delivery import run_by_provider, take
+from agent_otel.core.names import plain_part
 from agent_otel.core.remedy_hooks import cannot_rewrite
 from agent_otel.core.types import ModelRequest
 from agent_otel.core.usage import answered_by
@@ -37,13 +38,15 @@ class ModelVisit:
 
     __slots__ = (
         *("__weakref__", "_above", "_asks", "_backpressure", "_out", "_reader", "_request", "_sending", "_token"),
-        *("_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("_taken", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
         self._out = out
         self._reader = reader
         self._request: ModelRequest | None = None
+        #: The request that was recorded, for what its response shows.
+        self._taken: ModelRequest | None = None
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
         #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
@@ -152,6 +155,9 @@ class ModelVisit:
                 self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
                 if self.sent is not None and self.sent.answered_by is None:
                     self.sent.answered_by = answered_by(value)
+            if reader.hosted is not None and self._taken is not None:
+                for call, result in reader.hosted(value):
+                    run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
             if self._usage is not None and reader.ends is not None and reader.ends(value):
                 self._tell_usage()
             if self.pending is not None and self._reader.asks is not None:
@@ -231,6 +237,7 @@ class ModelVisit:
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
         sent, pending = take(self._out, request)
+        self._taken = request._replace(parts=())
         if self._backpressure is not None:
             self._backpressure.sent(sent)
         self._asks = None

@@ -223,6 +223,8 @@ class ToolInvocation:
             why = compare(given, handed, result.value, known)
             if why is not None:
                 self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
+                if self.probe is not None:
+                    self.probe = ends(result.value, self.out.settings.probe_bytes)
 
     def add(self, result: ToolResult) -> None:
         """Add one item of a stream to the size of the result."""

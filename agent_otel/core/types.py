@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -172,10 +172,11 @@ class ToolReader:
 
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
     limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``is_alone`` is
-    true where only an outer function can be wrapped: remedies act there. ``parameters`` returns the names of a tool's
-    parameters. ``offloads_above`` returns the bytes above which the framework stores a result itself, or 0. ``inject``
-    puts arguments into the ``args`` and ``kwargs`` of the invocation, changes no object of the framework, and returns
-    false where it cannot. ``answer`` returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
+    true where only an outer function can be wrapped: remedies act there. ``is_awaited``: the function is a sync one
+    that returns a coroutine. ``parameters`` returns the names of a tool's parameters. ``offloads_above`` returns the
+    bytes above which the framework stores a result itself, or 0. ``inject`` puts arguments into the ``args`` and
+    ``kwargs`` of the invocation, changes no object of the framework, and returns false where it cannot. ``answer``
+    returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str
@@ -195,6 +196,7 @@ class ToolReader:
     inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
     answer: Callable[[Replacement, Invocation], Any] | None = None
     is_alone: bool = False
+    is_awaited: bool = False
 
 
 class RequestPart(NamedTuple):
@@ -277,14 +279,6 @@ class ResponseVisit(Protocol):
         """End the visit when the consumer abandons the stream."""
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _unchanged(item: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:  # noqa: ARG001 - the signature
-    return item
-
-
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """Functions that send a request again, with the answer to a call in its response.
@@ -301,10 +295,10 @@ class Exchange:
 
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
     put: Callable[[Invocation, dict[str, Any]], None]
-    plain: Callable[[Any], Any] = _itself
+    plain: Callable[[Any], Any] = field(default=lambda value: value)
     stream: Callable[[Any], Any] | None = None
     generator: str = ""
-    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = _unchanged
+    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = field(default=lambda item, *_: item)
     replaced: Callable[[Any, Any], Any] | None = None
     reword: Callable[[Invocation, Callable[[str], str]], None] | None = None
     apart: Callable[[Invocation, dict[str, Any], str], Invocation] | None = None
@@ -323,7 +317,8 @@ class ModelReader:
     ``request`` returns a request without parts, and the adapter reports the parts through `handler.model_announced`.
     ``rewrite`` applies a function to the list of messages and puts the returned list in its place, as objects of the
     SDK. The function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only``
-    changes the request so that the model calls no tool and reads a text in its system message.
+    changes the request so that the model calls no tool and reads a text in its system message. ``hosted`` reads from a
+    response, or an item of a stream, the calls of tools that the provider has run, with their results.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
@@ -336,6 +331,7 @@ class ModelReader:
     answer_only: Callable[[Invocation, str], None] | None = None
     exchange: Exchange | None = None
     adds_usage: bool = False
+    hosted: Callable[[Any], Iterable[tuple[RequestPart, RequestPart]]] | None = None
 
 
 class Step(NamedTuple):

@@ -52,7 +52,7 @@ def _exchanging(reader: ModelReader, exchange: Exchange, wrapped: Callable[..., 
 
 
 def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapper:
-    is_async = inspect.iscoroutinefunction(wrapped)
+    is_async = inspect.iscoroutinefunction(wrapped) or (isinstance(reader, ToolReader) and reader.is_awaited)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader | RunReader) and is_generator:
         return _stream(reader)

@@ -51,7 +51,8 @@ RESULT_STRUCTURED_BYTES: Final = _attribute(
     "tool.result.structured_bytes", "int", "when a structured copy or artifact travels beside the text",
     "compact-JSON bytes that the state carries and the model does not see")
 RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no adapter saw the call",
-    "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration")
+    "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration; "
+    "`model_response`: the provider ran the tool, and its response has the result")
 RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
     "what was handed on is known to be less than what there was")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",

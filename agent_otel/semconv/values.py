@@ -31,6 +31,7 @@ MEDIA: Final = "media"  # of a request's tokens
 LAYER_TOOL: Final = "tool"
 LAYER_FRAMEWORK: Final = "framework"
 LAYER_MODEL_REQUEST: Final = "model_request"
+SEEN_AT_MODEL_RESPONSE: Final = "model_response"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"

@@ -232,6 +232,12 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "anthropic._call": lambda value: value,
     "anthropic.member": lambda value: {"content": value, "is_error": value},
     "anthropic.run_tool": lambda value: {"content": value},
+    "browser_use.act": lambda value: _space(
+        long_term_memory=value, extracted_content=value, error=value, include_extracted_content_only_once=value
+    ),
+    "browser_use.action": lambda value: _named(
+        "ActionResult", long_term_memory=value, extracted_content=value, error=value
+    ),
     "camel.execute": lambda value: value,
     "camel.execute_streamed": lambda value: value,
     "camel.tool": lambda value: value,
@@ -340,6 +346,8 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             }
         },
     ),
+    "browser_use.act": lambda value: (None, (_space(root=_space(t=_space(a=value))),), {}),
+    "browser_use.action": lambda value: (None, (), {"action_name": value, "params": {"a": value}}),
     "camel.execute": lambda value: (
         _space(_internal_tools={"t": value}, role_name=value),
         (_space(tool_name="t", args=value, tool_call_id=value),),
@@ -616,6 +624,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "agno_runs.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
+    "browser_use.agent_run": lambda value: [Invocation(_space(session_id=value), (), {})],
     "camel.agent_run": lambda value: [Invocation(_space(role_name=value, agent_id=value), (), {})],
     "crewai.agent_run": lambda value: [Invocation(_space(role=value), (), {})],
     "claude_agent_sdk.agent_run": lambda _: [Invocation(None, (), {})],

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted
 from agent_otel.integrations.model_sdks.openai_realtime import REALTIME
 from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
+__all__ = ["ENTRY", "asks", "chat", "delay", "ends", "must_call", "refused", "request", "responses", "usage"]
+
 ENTRY = Integration(
     "openai",
     distribution="openai",
     minimum="1.40",
     tested="2.54 and 3.52",
-    uncovered="of Realtime sessions: the size of what a session holds, its tokens, texts and audio",
+    uncovered="results of the tools that OpenAI runs, except for `mcp_call`; of Realtime sessions: the size of what a "
+    "session holds, its tokens, texts and audio",
     sites=(
         base_client("openai"),
         REALTIME,
@@ -183,46 +186,6 @@ def _answer_only(invocation: Invocation, note: str) -> None:
     options.json_data = {**body, **system, **tool_fields(body)}
 
 
-_ENDED = ("response.completed", "response.incomplete")
-#: Items of a response by which the program, and not the provider, is asked to act.
-_ASKING = (
-    *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
-    "mcp_approval_request",
-)
-
-
-def asks(response: Any) -> bool | None:
-    """Return whether a response, or a chunk or event of a stream, asks for a tool call."""
-    known = fields(response)
-    if "choices" in known:
-        choices = [fields(choice) for choice in listed(known["choices"])]
-        messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
-        if not messages:
-            return None
-        if all(is_empty(message.get(key)) for message in messages for key in ("tool_calls", "function_call")):
-            return False
-        return asks_for(name for message in messages for name in _names(message))
-    if "output" in known:
-        items = [(text(item.get("type")), text(item.get("name"))) for item in map(fields, listed(known["output"]))]
-        asked = [name or kind for kind, name in items if kind in _ASKING]
-        return asks_for(asked) if asked else False if any(kind == "message" for kind, _ in items) else None
-    kind = text(known.get("type"))
-    return asks(known.get("response")) if kind in _ENDED else None
-
-
-def _names(message: Mapping[str, Any]) -> Iterator[str | None]:
-    for call in (*listed(message.get("tool_calls")), {"function": message.get("function_call")}):
-        asked = fields(call)
-        yield text((fields(asked.get("function")) or fields(asked.get("custom"))).get("name"))
-
-
-def ends(item: Any) -> bool:
-    """Return true for the last chunk or event of a stream with the reason why the response ended."""
-    known = fields(item)
-    choices = [fields(choice) for choice in listed(known.get("choices"))]
-    return text(known.get("type")) in _ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
-
-
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
     body, path = options.json_data, options.url.partition("?")[0]
@@ -236,12 +199,18 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
     """Set the place of an event, and the items of earlier responses in a last event."""
     for name, value in changes.items():
         setattr(event, name, value)
-    if text(fields(event).get("type")) in _ENDED:
+    if text(fields(event).get("type")) in ENDED:
         done = (item for item in earlier if text(fields(item).get("type")) == "response.output_item.done")
         event.response.output = [*(item.item for item in done), *event.response.output]
     return event
 
 
 exchange = exchange_of(_body, _changed)
-request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+request = ModelReader(
+    *(_request, usage, asks, watch, ends),
+    rewrite=_rewrite,
+    answer_only=_answer_only,
+    exchange=exchange,
+    hosted=hosted,
+)
 refused, delay = stainless.refused, stainless.delay

@@ -38,6 +38,11 @@ INTEGRATIONS = (
         Site(Candidate('autogen_agentchat.agents._base_chat_agent', Wrap('BaseChatAgent.run', 'agent_run'), Wrap('BaseChatAgent.run_stream', 'agent_run')), adapter='frameworks.autogen'),
         Site(Candidate('autogen_agentchat.teams._group_chat._base_group_chat', Wrap('BaseGroupChat.run', 'team_run'), Wrap('BaseGroupChat.run_stream', 'team_run')), adapter='frameworks.autogen'),
     )),
+    Integration('browser-use', distribution='browser-use', minimum='0.13.14', tested='0.13.14, with Chromium', packages=('browser_use',), sites=(
+        Site(Candidate('browser_use.tools.registry.service', Wrap('Registry.execute_action', 'action')), adapter='frameworks.browser_use'),
+        Site(Candidate('browser_use.tools.service', Wrap('Tools.act', 'act')), adapter='frameworks.browser_use'),
+        Site(Candidate('browser_use.agent.service', Wrap('Agent.run', 'agent_run')), adapter='frameworks.browser_use'),
+    )),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", packages=('camel',), sites=(
         Site(Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool')), adapter='frameworks.camel'),
         Site(Candidate('camel.agents.chat_agent', Wrap('ChatAgent._execute_tool', 'execute'), Wrap('ChatAgent._aexecute_tool', 'execute'), Wrap('ChatAgent._execute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent._aexecute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent.update_memory', 'remembering'), Wrap('ChatAgent._step_impl', 'agent_run'), Wrap('ChatAgent._astep_non_streaming_task', 'agent_run'), Wrap('ChatAgent._stream', 'agent_run'), Wrap('ChatAgent._astream', 'agent_run')), adapter='frameworks.camel'),
