@@ -122,6 +122,7 @@ MODULES = (
     "google.genai",
     "google.genai._api_client",
     "google.genai._extra_utils",
+    "google.genai.live",
     "groq",
     "groq._base_client",
     "hatchet_sdk",

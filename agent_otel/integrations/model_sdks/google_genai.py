@@ -10,13 +10,14 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
-from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.hooks import Hook, Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -30,6 +31,7 @@ ENTRY = Integration(
     distribution="google-genai",
     minimum="1.20",
     tested="1.20, 2.34 and 3.4",
+    uncovered="of Gemini Live: the size of what a session holds, its tokens, texts and audio",
     packages=("google.genai",),
     sites=(
         Candidate(
@@ -40,6 +42,8 @@ ENTRY = Integration(
             Wrap("BaseApiClient.async_request_streamed", "request"),
         ),
         Site(Candidate("google.genai._api_client", Wrap("retry_args", "retries")), minimum="1.36"),
+        # Sessions of Gemini Live, which keep the conversation.
+        Site(Candidate("google.genai.live", Wrap("AsyncSession.send_tool_response", "responded")), minimum="3.0"),
         # Automatic function calling.
         Site(
             Candidate(
@@ -207,3 +211,13 @@ def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
 retries = Revising(_retries)
 exchange = Exchange(_body, _put, _plain, _stream, apart=_apart)
 request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+
+
+def _responded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    """Report the results that a session of Gemini Live has sent."""
+    sent = invocation.kwargs.get("function_responses")
+    for answer in (listed(sent) or [sent]) if error is None else ():
+        handler.result_delivered(_result(fields(answer)), __name__)
+
+
+responded = Hook(after=_responded)

@@ -173,6 +173,7 @@ INTEGRATIONS = (
     Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), sites=(
         Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
         Site(Candidate('google.genai._api_client', Wrap('retry_args', 'retries')), adapter='model_sdks.google_genai', minimum='1.36'),
+        Site(Candidate('google.genai.live', Wrap('AsyncSession.send_tool_response', 'responded')), adapter='model_sdks.google_genai', minimum='3.0'),
         Site(Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')), adapter='frameworks.google_genai'),
     )),
     Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(

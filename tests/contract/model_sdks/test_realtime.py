@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 #: What `tests.contract.test_drift` looks for.
-integrations = {"openai": ["openai.resources.realtime.realtime:AsyncRealtimeConnection.send"]}
+integrations = {
+    "openai": ["openai.resources.realtime.realtime:AsyncRealtimeConnection.send"],
+    "google-genai": ["google.genai.live:AsyncSession.send_tool_response"],
+}
 
 _PROGRAM = """
 import asyncio, json, sys, threading
@@ -74,13 +77,70 @@ print(json.dumps([sent, telemetry.metrics(), dict(errors.errors)]))
 """
 
 
+#: The session's own class on a socket without TLS, which `connect` of the SDK does not allow.
+_LIVE = """
+import asyncio, json, sys, threading
+sys.path.insert(0, {root!r})
+from tests.contract import toolbox
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+import agent_otel
+from google import genai
+from google.genai import live, types
+from websockets.asyncio.client import connect
+from websockets.sync.server import serve
+
+received = []
+
+def answer(socket):
+    for message in socket:
+        received.append(json.loads(message))
+        call = {{"id": "call_1", "name": "lookup", "args": {{}}}}
+        content = {{"serverContent": {{"modelTurn": {{"parts": [{{"text": "done"}}]}}, "turnComplete": True}}}}
+        asks = "client_content" in received[-1]
+        socket.send(json.dumps({{"toolCall": {{"functionCalls": [call]}}}} if asks else content))
+
+async def talk(url):
+    client = genai.Client(api_key="scripted")
+    async with connect(url) as socket:
+        session = live.AsyncSession(api_client=client._api_client, websocket=socket)
+        with agent_otel.execution("live"):
+            await session.send_client_content(turns={{"parts": [{{"text": "go"}}]}})
+            async for chunk in session.receive():
+                for call in chunk.tool_call.function_calls if chunk.tool_call else ():
+                    with agent_otel.tool_call(call.name, call.args, call_id=call.id) as measured:
+                        text = measured.result(toolbox.lookup("größe"))
+                    response = types.FunctionResponse(id=call.id, name=call.name, response={{"result": text[:{cut}]}})
+                    await session.send_tool_response(function_responses=response)
+
+with serve(answer, "127.0.0.1", 0) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    asyncio.run(talk("ws://127.0.0.1:%d" % server.socket.getsockname()[1]))
+    server.shutdown()
+sent = [message["tool_response"]["functionResponses"][0]["response"]["result"] for message in received[1:]]
+from agent_otel._internal import errors
+print(json.dumps([sent, telemetry.metrics(), dict(errors.errors)]))
+"""
+
+
+@pytest.mark.parametrize("cut", [None, 500])
+def test_what_a_session_of_gemini_live_sends_of_a_result_is_delivered(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, cut: int | None
+) -> None:
+    code = _LIVE.format(root=str(request.config.rootpath), cut=cut)
+    _check(environment("google-genai").run(code, env={"AGENT_OTEL": "1"}, check=True).stdout, cut)
+
+
 @pytest.mark.parametrize(("mode", "cut"), [("sync", None), ("async", 500)])
 def test_what_a_realtime_session_sends_of_a_result_is_delivered(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, mode: str, cut: int | None
 ) -> None:
     code = _PROGRAM.format(root=str(request.config.rootpath), mode=mode, cut=cut)
-    child = environment("openai-agents").run(code, env={"AGENT_OTEL": "1"}, check=True)
-    sent, metrics, errors = json.loads(child.stdout.splitlines()[-1])
+    _check(environment("openai-agents").run(code, env={"AGENT_OTEL": "1"}, check=True).stdout, cut)
+
+
+def _check(printed: str, cut: int | None) -> None:
+    sent, metrics, errors = json.loads(printed.splitlines()[-1])
 
     assert errors == {}
     assert len(sent) == 1
