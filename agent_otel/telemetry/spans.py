@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _INVALID = trace.INVALID_SPAN
 DESCRIPTION_CHARACTERS = 8 * 1024
+#: Classes of asyncio, concurrent.futures, anyio and trio.
+_CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})
 
 # The SDK validates each attribute at 1 µs, twelve for a tool call. Ours are texts, numbers and truth values of plain
 # types, so that `put` writes them as they are. Where anything about the span, the provider or the attributes is not as
@@ -102,12 +104,18 @@ class OpenSpan:
             self.let_go(before)
 
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
-        """Set attributes and, on failure, the status. ``description`` is content, None unless content capture is on."""
-        if error_type is not None:
-            attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
+        """Set attributes and, on failure, the type of the error and the status.
+
+        ``description`` is content, None unless content capture is on. A foreign span keeps the type and the status that
+        its owner sets, and gets no type for a call that was cancelled: to most owners that is no failure.
+        """
         if self.foreign:
+            if error_type is not None and error_type.rpartition(".")[2] not in _CANCELLED:
+                attributes = {**attributes, **_beside(self.span, {semconv.ERROR_TYPE: clean(error_type)})}
             self.span.set_attributes(attributes)
             return
+        if error_type is not None:
+            attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
         put(self.span, attributes)
         if error_type is not None:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
@@ -156,7 +164,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
             attributes[key] = clean(value)
     if mode != "own":
         if current is not _INVALID and (_is_free(current) if is_held else _is_span_of(current, name)):
-            current.set_attributes(attributes)
+            current.set_attributes(_beside(current, attributes))
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
@@ -258,6 +266,12 @@ def _is_span_of(span: Span, name: str) -> bool:
         return False
     named = next(filter(None, map(attributes.get, foreign_spans.TOOL_NAMES)), None)
     return named == name if named else name in getattr(span, "name", "")
+
+
+def _beside(span: Span, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
+    own = getattr(span, "attributes", None) or {}
+    return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
 
 
 class _Way(NamedTuple):

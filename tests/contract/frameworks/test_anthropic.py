@@ -108,7 +108,8 @@ class TestRunner(Delivery):
     }
 
     def on_span(self, record: Record) -> Record:
-        return record if record.error in (None, CANCELLED) else replace(record, error="tool_error")
+        error = None if record.error in (None, CANCELLED) else "tool_error"
+        return replace(record, error=error)
 
 
 class TestRunnerOld(TestRunner):

@@ -63,7 +63,9 @@ class TestAutoGen(Delivery):
 
     def on_span(self, record: Record) -> Record:
         """Return the words of the framework about an exception, at whose end of the span nothing is handed back yet."""
-        return replace(record, error="BrokenError", handed_back=None) if record.error == BROKEN else record
+        if record.error == BROKEN:
+            return replace(record, error="BrokenError", handed_back=None)
+        return super().on_span(record)
 
 
 def test_classes_that_a_program_makes_in_functions_are_freed(environment: Callable[[str], Environment]) -> None:

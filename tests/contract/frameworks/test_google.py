@@ -219,7 +219,7 @@ class TestAdk(Delivery):
 
     def on_span(self, record: Record) -> Record:
         unanswered = record.error in ("BrokenError", CANCELLED) or record.tool == "pending"
-        return replace(record, call_id=None) if unanswered else record
+        return super().on_span(replace(record, call_id=None) if unanswered else record)
 
     def test_each_call_is_timed_once(self, runs: Runs, case_name: str) -> None:
         """By the kit itself, which times what a human is asked about and what there is no tool for as well."""

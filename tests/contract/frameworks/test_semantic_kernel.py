@@ -78,7 +78,9 @@ class TestSemanticKernel(Delivery):
 
     def on_span(self, record: Record) -> Record:
         """Return the words of the framework about an exception, at whose end of the span nothing is handed back yet."""
-        return replace(record, error="BrokenError", handed_back=None) if record.error == BROKEN else record
+        if record.error == BROKEN:
+            return replace(record, error="BrokenError", handed_back=None)
+        return super().on_span(record)
 
 
 del Delivery

@@ -93,6 +93,38 @@ def test_auto_takes_the_span_that_is_open_for_this_call(both_ends: Environment) 
     ]
 
 
+_OWNED = """
+import asyncio
+provide()
+tracer = trace.get_tracer("theirs")
+mark = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+
+def fail(error, **theirs):
+    with tracer.start_as_current_span("execute_tool search", attributes={**mark, **theirs}):
+        try:
+            with agent_otel.tool_call("search", {}):
+                raise error
+        except BaseException:
+            pass
+
+fail(ValueError())
+fail(ValueError(), **{"gen_ai.tool.type": "extension", "error.type": "tool_error"})
+fail(asyncio.CancelledError())
+print(json.dumps(spans()))
+"""
+
+
+def test_what_the_owner_of_a_span_says_stays(both_ends: Environment) -> None:
+    """A cancellation is not called an error, which it is to few owners."""
+    names = ("tool.name", "gen_ai.tool.type", "error.type")
+
+    assert [
+        ("search", "function", "ValueError"),
+        ("search", "extension", "tool_error"),
+        ("search", "function", None),
+    ] == [tuple(map(attributes.get, names)) for _, _, attributes, _ in _run(both_ends, _OWNED)]
+
+
 @pytest.mark.parametrize(
     ("mode", "enriched", "own"),
     [("own", (), 6), ("enrich", _TOOL_SPANS, 0), ("off", (), 0)],
