@@ -23,6 +23,7 @@ ENTRY = Integration(
     distribution="claude-agent-sdk",
     minimum="0.2",
     tested="0.2.186 with the program that comes with it",
+    uncovered="the built-in tools (Bash, Read, …), which run in its Node.js program",
     sites=(
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._read_messages", "agent_run")),

@@ -23,6 +23,7 @@ ENTRY = Integration(
     distribution="dapr-agents",
     minimum="1.0",
     tested="1.0.9, the agent against a stand-in for daprd",
+    uncovered="tools that are handed the workflow itself: they run in workflow code",
     sites=(
         Candidate("dapr_agents.agents.durable", Wrap("DurableAgent.run_tool", "activity")),
         Candidate(

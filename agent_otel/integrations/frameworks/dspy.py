@@ -44,6 +44,7 @@ ENTRY = Integration(
     distribution="dspy",
     minimum="3.4",
     tested="3.4.1",
+    uncovered="ids of calls; the calls of an agent that a plain function runs (they are part of the function's call)",
     sites=(
         Candidate("dspy.adapters.types.tool", Wrap("Tool.__call__", "tool"), Wrap("Tool.acall", "tool")),
         Candidate(

@@ -36,6 +36,7 @@ ENTRY = Integration(
     distribution="llama-index-core",
     minimum="0.14",
     tested="0.14.25",
+    uncovered="the agent's name on calls in a workflow of agents",
     packages=("llama_index.core",),
     sites=(
         Candidate(

@@ -31,6 +31,7 @@ ENTRY = Integration(
     distribution="langgraph",
     minimum="0.2.76",
     tested="0.2.76 to 1.2",
+    uncovered="`RemoteGraph`: its tools run in another process, which measures them where it has the switch on",
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
         Site(  # the second one up to 0.4
