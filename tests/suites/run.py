@@ -167,7 +167,7 @@ def run(suite: Suite, modes: Sequence[str], kept: Path) -> page.Line:
     runner = Runner(suite, _environment(suite, source), source.folder, kept / suite.name)
     first, differing = compare(runner, suite, modes)
     ours = {item for item in differing if item.mode != "provider" and not comparison.is_known(item, suite.known)}
-    for item in sorted(differing, key=str):
+    for item in sorted((item for item in differing if item.mode != "provider"), key=str):
         print(f"  {'OURS' if item in ours else 'with a reason'}: {item}")
     for mode, counts in runner.counts.items():
         for text in (*sorted(counts.warnings), *counts.seen.values()):
