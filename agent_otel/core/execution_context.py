@@ -241,6 +241,8 @@ def mcp_attributes(call: McpCall) -> dict[str, Any]:
         attributes[semconv.MCP_SESSION_ID] = short(call.session)
     if call.transport is not None:
         attributes[semconv.NETWORK_TRANSPORT] = call.transport
+    if call.server is not None:
+        attributes[semconv.MCP_SERVER_NAME] = short(call.server)
     return attributes
 
 

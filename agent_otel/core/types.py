@@ -46,10 +46,11 @@ class Invocation:
 
 
 class McpCall(NamedTuple):
-    """A call over the Model Context Protocol: the id of the session, and the network transport, where available."""
+    """A call over the Model Context Protocol: the session's id, the transport, and what the server calls itself."""
 
     session: str | None = None
     transport: str | None = None
+    server: str | None = None
 
 
 class ToolCall(NamedTuple):
@@ -161,22 +162,21 @@ NOT_HERE: Final = object()
 class ToolReader:
     """Functions that read one wrapped function of a tool call.
 
-    ``call`` returns None when the function call is not a tool call. ``result`` returns None when the framework has not
-    called the handler yet, or has no result of it yet. ``awaits`` is the reader of the inner function that an outer
-    function calls. ``opened_by`` names the integration whose hooks mark the start of the handler more exactly; when
-    those hooks are applied, they open the span. ``is_control_flow`` returns true for exceptions that are no errors.
-    ``is_refusal`` returns true for one by which the framework refuses the arguments before the handler.
-    ``also_timed_by`` (the inner reader's) names instrumentors and histograms, ``module:name``, that emit the duration.
-    ``events`` is true for a generator of events, whose last readable one is the result. ``failure_text`` returns the
-    text for the model that an exception carries, or None. ``cause`` returns the tool's own exception.
+    ``call`` returns None when the function call is not a tool call. ``result`` returns None while the handler has not
+    returned. ``awaits`` is the reader of the inner function that an outer function calls. ``opened_by`` names the
+    integration whose hooks mark the start of the handler more exactly; applied, they open the span. ``is_control_flow``
+    is true for exceptions that are no errors. ``is_refusal`` for one by which the framework refuses the arguments.
+    ``also_timed_by`` (the inner reader's) names instrumentors or histograms, ``module:name``, that emit the duration.
+    ``events`` is true for a generator of events; the last readable one is the result. ``failure_text`` returns an
+    exception's text for the model or None, ``cause`` the tool's own exception.
 
-    ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None when a
-    limit skips the handler, the exception that ``failure_text`` reads), the replacement, and the call. ``is_alone`` is
-    true where only an outer function can be wrapped: remedies act there. ``is_awaited``: the function is a sync one
-    that returns a coroutine. ``parameters`` returns the names of a tool's parameters. ``offloads_above`` returns the
-    bytes above which the framework stores a result itself, or 0. ``inject`` puts arguments into the ``args`` and
-    ``kwargs`` of the invocation, changes no object of the framework, and returns false where it cannot. ``answer``
-    returns a denied call's answer, or an awaitable of it, where ``replace`` has none.
+    ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None for a
+    skipped handler, the exception that ``failure_text`` reads), the replacement and the call. ``is_alone`` is true
+    where only an outer function is wrapped. ``is_awaited``: the function is a sync one that returns a coroutine.
+    ``parameters`` returns the names of a tool's parameters. ``offloads_above`` returns the bytes above which the
+    framework stores a result itself, or 0. ``inject`` puts arguments into the ``args`` and ``kwargs`` of the
+    invocation, changes no object of the framework, and returns false where it cannot. ``answer`` returns a denied
+    call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str

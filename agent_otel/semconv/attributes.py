@@ -30,6 +30,9 @@ _MCP = "on calls over the Model Context Protocol"
 MCP_METHOD_NAME: Final = _attribute("mcp.method.name", "string", _MCP, "`tools/call`")
 MCP_SESSION_ID: Final = _attribute("mcp.session.id", "string", f"{_MCP}, with a session over HTTP",
     "the id that the server gave the session")
+MCP_SERVER_NAME: Final = _attribute("agent_otel.mcp.server.name", "string",
+    "on calls of a client over the Model Context Protocol, where the server has introduced itself",
+    "the name that the server gives itself (`serverInfo`)")
 NETWORK_TRANSPORT: Final = _attribute("network.transport", "string", f"{_MCP}, where the transport is available",
     "`pipe` for standard input and output, `tcp` for HTTP")
 TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",

@@ -39,7 +39,11 @@ ENTRY = Integration(
             Wrap("ClientSession.list_tools", "listing"),
         ),
         Site(
-            Candidate("mcp.client.session", Wrap("ClientSession.__init__", "beginning")),
+            Candidate(
+                "mcp.client.session",
+                Wrap("ClientSession.__init__", "beginning"),
+                Wrap("ClientSession.initialize", "introduced"),
+            ),
             adapter="frameworks.mcp_connections",
         ),
         Site(

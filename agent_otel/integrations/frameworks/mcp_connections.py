@@ -37,6 +37,8 @@ class _Connection(NamedTuple):
 _opened: ContextVar[_Connection | None] = ContextVar("agent_otel_mcp_connection", default=None)
 _sessions: WeakKeyDictionary[Any, _Connection] = WeakKeyDictionary()
 _UNKNOWN = _Connection()
+#: What the servers of sessions call themselves.
+_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 #: Holds an element when this process serves over its standard input and output.
 _served: list[str] = []
 
@@ -69,6 +71,19 @@ def _beginning(invocation: Invocation) -> None:
         _sessions[invocation.instance] = connection
 
 
+def _introduced(invocation: Invocation, answer: Any, error: BaseException | None) -> None:
+    """Keep the name that a server gives itself in its answer to ``initialize``."""
+    known = fields(answer)
+    name = text(fields(known.get("serverInfo", known.get("server_info"))).get("name"))
+    if error is None and name is not None:
+        _names[invocation.instance] = name
+
+
+def _server_name(session: Any) -> str | None:
+    """Return what a session's server calls itself; one of mcp 2 may have asked for that in another way."""
+    return _names.get(session) or text(fields(fields(session).get("_discover_server_info")).get("name"))
+
+
 def _serving(_: Invocation) -> None:
     if not _served:
         _served.append(PIPE)
@@ -80,7 +95,8 @@ def of_client(client: Any) -> McpCall:
     session = known.get("_session", fields(known.get("_session_state")).get("session", client))
     connection = _UNKNOWN if session is None else _sessions.get(session, _UNKNOWN)
     owner = None if connection.owner is None else connection.owner()
-    return McpCall(text(fields(owner).get("session_id")), connection.transport)
+    server = None if session is None else _server_name(session)
+    return McpCall(text(fields(owner).get("session_id")), connection.transport, server)
 
 
 def of_server(message: Any) -> McpCall:
@@ -95,4 +111,5 @@ piping = Hook(_piping)
 requesting = Hook(_requesting)
 subscribing = Hook(_subscribing)
 beginning = Hook(_beginning)
+introduced = Hook(after=_introduced)
 serving = Hook(_serving)

@@ -23,7 +23,7 @@ class Client(Contract):
     """What is the same in all of them: async only, no ids from a model, errors as flagged results."""
 
     agent = "mcp_client"
-    attributes: ClassVar = {"gen_ai.tool.type": "extension"}
+    attributes: ClassVar = {"gen_ai.tool.type": "extension", "agent_otel.mcp.server.name": "toolbox"}
     modes = ("async",)
     origin = None
     outer = False
