@@ -9,11 +9,8 @@ from tests.contract.frameworks import (
     test_agno,
     test_anthropic,
     test_autogen,
-    test_crewai,
-    test_dspy,
     test_google,
     test_langchain,
-    test_llama_index,
     test_mcp,
     test_openai_agents,
     test_pydantic_ai,
@@ -117,9 +114,8 @@ _OPENAI_AGENTS, _AGNO = test_openai_agents.TestNewest, test_agno.TestAgno
 _SMOLAGENTS, _ANTHROPIC = test_smolagents.TestSmolagents, test_anthropic.TestAnthropic
 _RUNNER, _MCP, _OPENAI = test_anthropic.TestRunner, test_mcp.TestMcp2, test_openai.TestOpenAI
 _PYDANTIC_AI = test_pydantic_ai.TestPydanticAI
-#: Those of frameworks that do not.
-_CREWAI, _DSPY = test_crewai.TestCrewAI, test_dspy.TestDSPy
-_LLAMA_INDEX, _AUTOGEN = test_llama_index.TestLlamaIndex, test_autogen.TestAutoGen
+#: One that does not.
+_AUTOGEN = test_autogen.TestAutoGen
 _GOOGLE, _FUNCTIONS = test_google.TestGoogle, test_google.TestFunctions
 
 
@@ -172,7 +168,8 @@ _TRACELOOP = {"TRACELOOP_BASE_URL": "{receiver}", "TRACELOOP_TELEMETRY": "false"
 _DATADOG = {"DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false", "DD_REMOTE_CONFIGURATION_ENABLED": "false"}
 _CHAT = "openai:OpenAIInstrumentor"
 
-_OURS_LAST, _OURS_EARLIER = ("framework, peer, ours",), tuple(ORDERS)[:3]
+#: The other wraps the same function: where it is first, its span is inside of this package's.
+_OURS_FIRST, _OURS_EARLIER = tuple(ORDERS)[1:3], tuple(ORDERS)[:3]
 _CANCELLED = ("cancelled",)
 _OWN = "execute_tool {tool}"
 
@@ -180,8 +177,10 @@ ROWS = (
     _openinference(_LANGGRAPH, "langchain:LangChainInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
     _openinference(_LANGCHAIN, "langchain:LangChainInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
     _openinference(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span="{tool}"),
-    _openinference(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
-    _openinference(_SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT, span="Native", is_inner=True),
+    _openinference(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED, orders=_OURS_FIRST),
+    _openinference(
+        _SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT, span="Native", is_inner=True, orders=_OURS_FIRST
+    ),
     _openinference(_OPENAI, _CHAT),
     _openinference(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _openinference(_RUNNER, "anthropic:AnthropicInstrumentor"),
@@ -191,34 +190,22 @@ ROWS = (
     _openllmetry(_LANGGRAPH, "langchain:LangchainInstrumentor", _CHAT, span=_OWN, error="BrokenError"),
     _openllmetry(_LANGCHAIN, "langchain:LangchainInstrumentor", _CHAT, span=_OWN, error="BrokenError", lost=_CANCELLED),
     _openllmetry(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span="{tool}.tool"),
-    _openllmetry(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}.tool"),
+    _openllmetry(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}.tool", orders=_OURS_FIRST),
     _openllmetry(_OPENAI, _CHAT),
     _openllmetry(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _openllmetry(_RUNNER, "anthropic:AnthropicInstrumentor"),
     _genai(_LANGGRAPH, "langchain:LangChainInstrumentor", _CHAT, span=_OWN, timed=True),
     _genai(_LANGCHAIN, "langchain:LangChainInstrumentor", _CHAT, span=_OWN, timed=True),
     _genai(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span=_OWN, error="_OTHER", timed=True),
-    # This instrumentor leaves a function alone that anyone has wrapped before.
-    _genai(_AGNO, "agno:AgnoInstrumentor", _CHAT, span=_OWN, timed=True, orders=_OURS_LAST),
+    # This instrumentor leaves functions alone that anyone has wrapped before.
     _genai(_AGNO, _CHAT, "agno:AgnoInstrumentor", root="invoke_agent clerk", orders=_OURS_EARLIER),
     _genai(_SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT),
     _genai(_OPENAI, _CHAT),
     _genai(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _genai(_RUNNER, "anthropic:AnthropicInstrumentor"),
-    _openinference(_CREWAI, "crewai:CrewAIInstrumentor", _CHAT, environment="peers-openinference-openai-2"),
-    _openinference(
-        _DSPY, "dspy:DSPyInstrumentor", "litellm:LiteLLMInstrumentor", environment="peers-openinference-openai-2"
-    ),
-    _openinference(
-        _LLAMA_INDEX, "llama_index:LlamaIndexInstrumentor", _CHAT, environment="peers-openinference-openai-2"
-    ),
     _openinference(
         _AUTOGEN, "autogen_agentchat:AutogenAgentChatInstrumentor", _CHAT, environment="peers-openinference-openai-2"
     ),
-    _openllmetry(_CREWAI, "crewai:CrewAIInstrumentor", _CHAT, environment="peers-openllmetry-openai-2"),
-    _openllmetry(_LLAMA_INDEX, "llamaindex:LlamaIndexInstrumentor", _CHAT, environment="peers-openllmetry-openai-2"),
-    _genai(_DSPY, "dspy:DSPyInstrumentor", environment="peers-genai-openai-2"),
-    _genai(_LLAMA_INDEX, "llama_index:LlamaIndexInstrumentor", _CHAT, environment="peers-genai-openai-2"),
     *(
         Row(
             "Langfuse",
