@@ -37,7 +37,7 @@ class _Connection(NamedTuple):
 _opened: ContextVar[_Connection | None] = ContextVar("agent_otel_mcp_connection", default=None)
 _sessions: WeakKeyDictionary[Any, _Connection] = WeakKeyDictionary()
 _UNKNOWN = _Connection()
-#: What the servers of sessions call themselves.
+#: Names that the servers of sessions give themselves.
 _names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 #: Holds an element when this process serves over its standard input and output.
 _served: list[str] = []
