@@ -537,6 +537,13 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "langchain_callbacks.ending": lambda value: (None, (value,), {}),
     "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
     "mcp_connections.beginning": lambda _: (_WithoutCode(), (), {}),
+    "mcp_connections.introduced": lambda value: (
+        _WithoutCode(),
+        (),
+        {},
+        _space(serverInfo=_space(name=value)),
+        None,
+    ),
     "mcp_connections.piping": lambda _: (None, (), {}),
     "mcp_connections.requesting": lambda _: (_WithoutCode(), (), {}),
     "mcp_connections.serving": lambda _: (None, (), {}),
