@@ -232,9 +232,7 @@ OPTIONAL = {
 }
 
 
-def watched(variables: Mapping[str, str]) -> Iterator[str]:
-    """Yield the modules to watch: of the integrations that are on by default, or by their setting."""
-    yield from MODULES
-    for setting, modules in OPTIONAL.items():
-        if variables.get(setting, "").strip().lower() in env.ON:
-            yield from modules
+def watched(variables: Mapping[str, str]) -> list[str]:
+    """Return the modules to watch: of the integrations that are on by default, or by their setting."""
+    chosen = [name for name in OPTIONAL if variables.get(name, "").strip().lower() in env.ON]
+    return [*MODULES, *(module for name in chosen for module in OPTIONAL[name])]

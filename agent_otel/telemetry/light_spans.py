@@ -39,19 +39,7 @@ class Light:
 
     _tracer: Any
     _light: dict[str, Any]
-
-    def __new__(cls, *_: object) -> Any:
-        """Make a span, which the SDK's class refuses to all but its tracer."""
-        return object.__new__(cls)
-
-    def __init__(self, tracer: Any, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int) -> None:
-        self._tracer = tracer
-        self._name = name
-        self._context = spot
-        self._parent = parent
-        self._start_time = start_ns
-        self._end_time: int | None = None
-        self._light = {}
+    _end_time: int | None
 
     def __getattr__(self, name: str) -> Any:
         """Fill the span before a field is read that a light one does not have."""
@@ -69,11 +57,11 @@ class Light:
         """Set attributes of plain types; return false where the SDK has to set them."""
         with recording.held:
             light = self.__dict__.get("_light")
-            if (
-                light is None
-                or self._end_time is not None
-                or not _fits(self._tracer, len(light) + len(attributes))
-                or not _PLAIN.issuperset(map(type, attributes.values()))
+            if light is None or self._end_time is not None:
+                return False
+            most = self._tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
+            if (most is not None and len(light) + len(attributes) > most) or (
+                not _PLAIN.issuperset(map(type, attributes.values()))
             ):
                 return False
             light.update(attributes)
@@ -91,9 +79,19 @@ class Light:
             self._tracer.span_processor.on_end(_ended(self, light))
 
 
-def _fits(tracer: Any, count: int) -> bool:
-    most = tracer._span_limits.max_span_attributes  # noqa: SLF001 - the fields of the SDK since 1.10
-    return most is None or count <= most
+def _made(tracer: Any, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int) -> Any:
+    """Make a light span; the SDK's class refuses to be called by all but its tracer."""
+    span: Any = object.__new__(_light_class(sys.modules[SDK].Span))
+    span.__dict__ = {
+        "_tracer": tracer,
+        "_name": name,
+        "_context": spot,
+        "_parent": parent,
+        "_start_time": start_ns,
+        "_end_time": None,
+        "_light": {},
+    }
+    return span
 
 
 def _ended(span: Any, attributes: dict[str, Any]) -> Any:
@@ -148,14 +146,13 @@ def _light_class(base: type) -> type:
 class LightTracer:
     """Makes light spans for one tracer of the SDK, with the sampler and the id generator that it had at first."""
 
-    __slots__ = ("_every_root", "_ids", "_is_random", "_kind", "_sampler", "_tracer")
+    __slots__ = ("_every_root", "_ids", "_is_random", "_sampler", "_tracer")
 
     def __init__(self, tracer: Any, *, every_root: bool) -> None:
         self._tracer = tracer
         self._sampler = tracer.sampler
         self._every_root = every_root
         self._ids = tracer.id_generator
-        self._kind = _light_class(sys.modules[SDK].Span)
         self._is_random = getattr(self._ids, "is_trace_id_random", None) if _RANDOM else None
 
     def start(self, title: str, start_ns: int | None, within: Span) -> Any:
@@ -171,7 +168,7 @@ class LightTracer:
         trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
         state = None if parent is None else parent.trace_state
         spot = SpanContext(trace_id, self._ids.generate_span_id(), False, self.flags(parent), state)
-        return self._kind(tracer, title, spot, parent, time.time_ns() if start_ns is None else start_ns)
+        return _made(tracer, title, spot, parent, time.time_ns() if start_ns is None else start_ns)
 
     def flags(self, parent: SpanContext | None) -> TraceFlags:
         """Return the flags of a recorded span: whether its trace id is random is known of a root, else inherited."""
@@ -203,7 +200,7 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
 def _is_alike(made: LightTracer, tracer: Any, first: Any) -> bool:
     """Return true when a light span like ``first``, once it is filled, has the flags and the fields of it."""
     spot = first.get_span_context()
-    light = _light_class(sys.modules[SDK].Span)(tracer, first.name, spot, first.parent, first.start_time)
+    light = _made(tracer, first.name, spot, first.parent, first.start_time)
     ended = vars(_ended(light, {})).keys()
     with recording.held:
         fill(light)

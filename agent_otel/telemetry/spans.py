@@ -327,12 +327,14 @@ def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_
     way = _way_of(tracer)
     if way.reads_at_start:
         return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)
-    span: Span | None = None if way.light is None else way.light.start(title, start_ns, within)
-    if span is None:
-        # Without the context, the SDK looks it up three times.
-        span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
-        if not way.is_tried and span.is_recording():
-            _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
+    if way.light is not None and (light := way.light.start(title, start_ns, within)) is not None:
+        if not light.put(attributes):
+            light.set_attributes(attributes)
+        return light  # type: ignore[no-any-return]
+    # Without the context, the SDK looks it up three times.
+    span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+    if not way.is_tried and span.is_recording():
+        _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
     put(span, attributes)
     return span
 
