@@ -7,7 +7,7 @@ from agent_otel._internal import env
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 MODULES = (
     "ag2",

@@ -31,7 +31,15 @@ from tests.contract.frameworks import (
     test_smolagents,
     test_strands,
 )
-from tests.contract.model_sdks import test_bedrock, test_chat_sdks, test_litellm, test_mistral, test_ollama, test_openai
+from tests.contract.model_sdks import (
+    test_bedrock,
+    test_chat_sdks,
+    test_httpx,
+    test_litellm,
+    test_mistral,
+    test_ollama,
+    test_openai,
+)
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply
@@ -146,6 +154,7 @@ ROWS = (
     Row("own loop over Azure AI Inference's client", test_chat_sdks.TestAzure, ("azure-ai-inference",)),
     Row("own loop over Cohere's client", test_chat_sdks.TestCohere, ("cohere",)),
     Row("own loop over Ollama's client", test_ollama.TestOllama, ("ollama",)),
+    Row("own loop over httpx, with `AGENT_OTEL_HTTPX`", test_httpx.TestHttpx, ("httpx",)),
     Row("own loop over plain HTTP", test_handwritten.TestHandwritten, ()),
     Row("MCP's client", test_mcp.TestMcp2, ("mcp",)),
     Row("FastMCP's client", test_mcp.TestFastMcp, ("fastmcp",)),

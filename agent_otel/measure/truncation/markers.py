@@ -170,8 +170,9 @@ _UNIT: Final = r"(?:chars|characters|bytes|lines|tokens|[kKM]i?B)"
 _OUTPUT: Final = r"(?:[Oo]utput|[Rr]esult|[Rr]esponse|[Cc]ontent|[Tt]ool output)s?"
 _INSIDE: Final = r"[^\[\]()<>\n]{0,60}"
 
-# The same habits in projects that are not listed: a bracket beside or around an ellipsis, a count, an output or
-# nothing else in a bracket. Every alternative starts with a literal, so that the engine skips quickly to where one may start.
+# The same habits in projects that are not listed: a bracket beside or around an ellipsis, a count, an output, or only
+# "truncated" in a bracket. Every alternative starts with a literal, so that the engine skips quickly to where one may
+# start.
 _HABITS: Final = (
     *(rf"{dots} ?[\[(<]{_INSIDE}{_CUT}{_INSIDE}[\])>]" for dots in (r"\.\.\.", "…")),
     *(rf"{dots} ?{_NUMBER} ?{_UNIT} {_CUT}" for dots in (r"\.\.\.", "…")),
