@@ -168,6 +168,8 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
+    if current is _INVALID and foreign_spans.refuses_roots():
+        return None
     span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
 
@@ -200,6 +202,8 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
             return OpenSpan(current, foreign=True)
         if mode == "enrich":
             return None
+    if current is _INVALID and foreign_spans.refuses_roots():
+        return None
     title = f"{semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     parent, links = (None, ()) if current.get_span_context().is_valid else around()
     within = None if parent is None else trace.set_span_in_context(parent)
@@ -217,7 +221,7 @@ def open_run_span(  # noqa: PLR0913 - the fields of a span
     within: Context | None = None,
 ) -> OpenSpan | None:
     """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
-    if mode == "enrich":
+    if mode == "enrich" or foreign_spans.refuses_roots():
         return None
     for key, value in attributes.items():
         attributes[key] = clean(value)

@@ -100,7 +100,7 @@ def _context() -> Any:
 
 def _workflow_id() -> str | None:
     """Return the id of the workflow that runs here, for tool calls of agents in its own code."""
-    return getattr(_context(), "workflow_id", None) or None
+    return (getattr(_context(), "workflow_id", None) or None) if "dbos._context" in sys.modules else None
 
 
 execution_context.workflows.append(_workflow_id)  # agents' requests are steps, their tools may be none
