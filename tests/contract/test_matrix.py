@@ -11,7 +11,7 @@ _OLD = Row("strands-1.9", {"requirements": ["strands-agents[openai]==1.9.0"]}, (
 
 def test_versions_are_compared_as_such() -> None:
     assert [_NEW] == matrix.newest([_OLD, _NEW])
-    assert {"strands-agents": "1.62.0", "openai": "3.52.0"} == _NEW.pins
+    assert {"strands-agents": "1.62.0", "openai": "3.52.0", "httpx": "0.28.1"} == _NEW.pins
 
 
 def test_a_version_is_changed_alone_or_all_pins_go() -> None:

@@ -20,6 +20,7 @@ from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepRe
 from agent_otel.integrations import runtimes, stores
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.runtimes import (
+    agno_sessions,
     celery,
     hatchet,
     inngest,
@@ -63,6 +64,20 @@ def _before(hook: Hook, invocation: Invocation) -> Any:
 def _after(hook: Hook, invocation: Invocation, value: Any, error: BaseException | None) -> None:
     assert hook.after is not None
     hook.after(invocation, value, error)
+
+
+def _agno_saved(value: Any) -> None:
+    run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
+    transfer.bytes = 10**9
+    for given in (run, value):
+        _after(agno_sessions.saved, Invocation(None, (given, value), {}, transfer), None, _error())
+
+
+def _agno_read(value: Any) -> None:
+    run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
+    transfer.bytes = 10**9
+    for session in (_space(runs=[run, value]), value):
+        _after(agno_sessions.read, Invocation(None, (value,), {}, transfer), session, None)
 
 
 def _celery_encoded(value: Any) -> None:
@@ -186,6 +201,8 @@ def _restate_run(_: Any) -> None:
 
 #: Function of an adapter -> its run with the value at each place where it gets one of the program's.
 ROWS: dict[str, Callable[[Any], None]] = {
+    "agno_sessions.read": _agno_read,
+    "agno_sessions.saved": _agno_saved,
     "celery.decoded": _celery_decoded,
     "celery.encoded": _celery_encoded,
     "hatchet.serialised": _hatchet_serialised,
@@ -207,13 +224,14 @@ ROWS: dict[str, Callable[[Any], None]] = {
 }
 #: Those that get texts, bytes, numbers and objects of the runtime alone, by adapter.
 SERIALISED = {
+    "agno_sessions": {"encoded", "rows", "runs"},
     "aws_durable": {"checkpoint", "collected", "invocation"},
     "celery": {"published", "starting", "tracer"},
     "dapr": {"activity", "stub", "workflow"},
     "dapr_agents": {"saved"},
     "dbos": {
         *("asked", "asynchronous_step", "dequeued", "ended", "entered"),
-        *("recorded", "resumes", "started", "step"),
+        *("recorded", "resumes", "started", "step", "tried"),
     },
     "durabletask": {"activity", "externalized", "orchestrator", "stub", "worker"},
     "google_adk_sessions": {"appended", "bound", "read", "result"},
@@ -221,10 +239,11 @@ SERIALISED = {
     "inngest": {"received"},
     "langgraph": {"savers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
+    "llama_index_contexts": {"restored", "saved"},  # JSON that the context's serializer has made
     "openai_agents_sessions": {"deserialized", "inserting", "read_rows", "serialized"},
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
-    "strands_sessions": {"appended", "loaded", "read", "written"},
+    "strands_sessions": {"appended", "loaded", "messages", "put", "read", "written"},
     "temporal": {
         *("activating", "activity", "completing_activity", "completing_workflow", "encoded", "handler"),
         *("validated", "workflow_code", "workflow_worker"),

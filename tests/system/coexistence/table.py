@@ -52,8 +52,8 @@ _NOTES = """
 - CrewAI, DSPy and LlamaIndex have no row yet. Beside OpenTelemetry's instrumentor of LlamaIndex each call has two
   durations.
 - MLflow ran with a provider of its own, which is its default. With `MLFLOW_USE_DEFAULT_TRACER_PROVIDER=false` its span
-  processors raise `KeyError` below any span that is open before MLflow's first. This package's span of a run is such
-  a span, so that an agent's first run fails. Leave MLflow its default.
+  processors raise `KeyError` below any span that is open before MLflow's first. This package opens no root span there:
+  runs have none, and calls have one only inside a span of MLflow. Metrics have all of them.
 - LangSmith makes its spans after a run, in the background: the numbers are on spans of this package beside them.
 - `ddtrace` and MLflow have traces of their own formats, in which the numbers are not. Metrics have them.
 - OpenInference's instrumentor of MCP passes the context on and has no spans.
