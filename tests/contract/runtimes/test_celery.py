@@ -307,7 +307,8 @@ def test_the_root_of_another_process_is_linked_to_the_run_s_first_span(
     folder.mkdir()
 
     def run(*arguments: str) -> list[str]:
-        done = environment("celery").run(script, str(folder), *arguments, env={"AGENT_OTEL": "1"}, check=True)
+        variables = {"AGENT_OTEL": "1"}
+        done = environment("celery").run(script, str(folder), *arguments, env=variables, timeout=300, check=True)
         return done.stdout.splitlines()
 
     *_, inner_id, first = run("first")
