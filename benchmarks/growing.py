@@ -67,9 +67,10 @@ def series(count: int, agents: int) -> dict[str, Any]:
 
 def spans(rate: int, seconds: int, collector: str = "") -> dict[str, Any]:
     """Call a tool at a rate, and count the spans that arrive, where the program ``collector`` passes them on."""
-    with _receiver() as (endpoint, ended), _passing_on(collector, endpoint) as (taking, spent):
-        found = send(taking, _at(rate, seconds))
-        return {**found, "collector_cpu": spent(), **ended()}
+    with _receiver() as (endpoint, ended):
+        with _passing_on(collector, endpoint) as (taking, spent):  # which ends first, and passes on what it has
+            found = {**send(taking, _at(rate, seconds)), "collector_cpu": spent()}
+        return {**found, **ended()}
 
 
 @contextlib.contextmanager
@@ -81,7 +82,7 @@ def _passing_on(program: str, onward: str) -> Iterator[tuple[str, Callable[[], f
     endpoint = f"127.0.0.1:{free_port()}"
     config = {
         "receivers": {"otlp": {"protocols": {"http": {"endpoint": endpoint}}}},
-        "exporters": {"otlp_http": {"endpoint": onward}},
+        "exporters": {"otlp_http": {"endpoint": onward, "compression": "none"}},
         "service": {
             "telemetry": {"metrics": {"level": "none"}},
             "pipelines": {"traces": {"receivers": ["otlp"], "exporters": ["otlp_http"]}},
@@ -91,12 +92,14 @@ def _passing_on(program: str, onward: str) -> Iterator[tuple[str, Callable[[], f
         Path(folder, "config.yaml").write_text(json.dumps(config))
         command = [program, f"--config={folder}/config.yaml"]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            with socket.socket() as probe:
-                while probe.connect_ex(("127.0.0.1", int(endpoint.rpartition(":")[2]))):
-                    time.sleep(0.2)
-            before = _processor_seconds(process.pid)
-            yield f"http://{endpoint}", lambda: _processor_seconds(process.pid) - before
-            process.terminate()
+            try:
+                with socket.socket() as probe:
+                    while probe.connect_ex(("127.0.0.1", int(endpoint.rpartition(":")[2]))):
+                        time.sleep(0.2)
+                before = _processor_seconds(process.pid)
+                yield f"http://{endpoint}", lambda: _processor_seconds(process.pid) - before
+            finally:
+                process.terminate()
 
 
 def _processor_seconds(pid: int) -> float:

@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: (tools, agents) of a process.
 SHAPES = ((1, 1), (10, 1), (25, 4), (200, 1), (100, 10))
 #: Calls of a process per second.
-RATES = (200, 1_000, 2_000, 4_000, 8_000)
+RATES = (200, 1_000, 4_000, 8_000, 16_000)
 SECONDS = 8
 WORKERS = 10_000
 CALLS_PER_MINUTE = 6
