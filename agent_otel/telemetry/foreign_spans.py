@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Final
 
 from agent_otel import semconv
@@ -31,13 +29,7 @@ STEP_SPANS: Final = (
     "operationUUID",  # DBOS
     "dbos.operation.workflow_id",
 )
-_SHARES: Final = "MLFLOW_USE_DEFAULT_TRACER_PROVIDER"
-
-
-def refuses_roots() -> bool:
-    """Return true where a root span of this package would make the program fail.
-
-    MLflow can share the program's provider. Its processors then raise ``KeyError`` when a span of MLflow starts below a
-    span that is open since before MLflow's first, and so does the agent.
-    """
-    return "mlflow.tracing" in sys.modules and os.environ.get(_SHARES, "").strip().lower() in ("false", "0")
+# MLflow can share the program's provider: its module, and the variable that is false then. Its processors raise
+# ``KeyError`` when a span of MLflow starts below one that is open since before MLflow's first, and the agent fails.
+SHARING: Final = "mlflow.tracing"
+SHARES_UNLESS: Final = "MLFLOW_USE_DEFAULT_TRACER_PROVIDER"

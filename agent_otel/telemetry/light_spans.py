@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
 SDK: Final = "opentelemetry.sdk.trace"
-_PLAIN: Final = frozenset({str, int, float, bool})
+#: Types of values that a span may take without the SDK's validation.
+PLAIN: Final = frozenset({str, int, float, bool})
 _RANDOM: Final = int(getattr(TraceFlags, "RANDOM_TRACE_ID", 0))
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SAMPLED_AND_RANDOM: Final = TraceFlags(TraceFlags.SAMPLED | _RANDOM)
@@ -61,7 +62,7 @@ class Light:
                 return False
             most = self._tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
             if (most is not None and len(light) + len(attributes) > most) or (
-                not _PLAIN.issuperset(map(type, attributes.values()))
+                not PLAIN.issuperset(map(type, attributes.values()))
             ):
                 return False
             light.update(attributes)

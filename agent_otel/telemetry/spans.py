@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,7 +14,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 from agent_otel import semconv
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.light_spans import SDK, Light, LightTracer, light_tracer
+from agent_otel.telemetry.light_spans import PLAIN, SDK, Light, LightTracer, light_tracer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +31,6 @@ _CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})
 # The SDK validates each attribute at 1 µs, twelve for a tool call. Ours are texts, numbers and truth values of plain
 # types, so that `put` writes them as they are. Where anything about the span, the provider or the attributes is not as
 # expected, the attributes go the SDK's own way.
-_PLAIN: Final = frozenset({str, int, float, bool})
 #: Samplers that decide without attributes, and processors that do nothing when a span starts.
 _SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
 _BY_PARENT: Final = "ParentBased"
@@ -111,7 +112,8 @@ class OpenSpan:
         """
         if self.foreign:
             if error_type is not None and error_type.rpartition(".")[2] not in _CANCELLED:
-                attributes = {**attributes, **_beside(self.span, {semconv.ERROR_TYPE: clean(error_type)})}
+                own = getattr(self.span, "attributes", None) or {}
+                attributes = {**attributes, **_beside(own, {semconv.ERROR_TYPE: clean(error_type)})}
             self.span.set_attributes(attributes)
             return
         if error_type is not None:
@@ -162,13 +164,12 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     for key, value in attributes.items():
         if type(value) is str and not (len(value) <= LONGEST_NAME and value.isascii()):
             attributes[key] = clean(value)
-    if mode != "own":
-        if current is not _INVALID and (_is_free(current) if is_held else _is_span_of(current, name)):
-            current.set_attributes(_beside(current, attributes))
+    if mode != "own" and current is not _INVALID:
+        own = _free_attributes(current)
+        if own is not None and (is_held or _is_span_of(current, own, name)):
+            current.set_attributes(_beside(own, attributes))
             return OpenSpan(current, foreign=True)
-        if mode == "enrich":
-            return None
-    if current is _INVALID and foreign_spans.refuses_roots():
+    if _opens_none(mode, current):
         return None
     span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
@@ -196,13 +197,10 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
 
     ``around`` returns the parent and the links of the span where none is current.
     """
-    if mode != "own":
-        if current is not _INVALID and _is_step_span(current, name):
-            current.set_attributes(attributes)
-            return OpenSpan(current, foreign=True)
-        if mode == "enrich":
-            return None
-    if current is _INVALID and foreign_spans.refuses_roots():
+    if mode != "own" and current is not _INVALID and _is_step_span(current, name):
+        current.set_attributes(attributes)
+        return OpenSpan(current, foreign=True)
+    if _opens_none(mode, current):
         return None
     title = f"{semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
     parent, links = (None, ()) if current.get_span_context().is_valid else around()
@@ -221,7 +219,7 @@ def open_run_span(  # noqa: PLR0913 - the fields of a span
     within: Context | None = None,
 ) -> OpenSpan | None:
     """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
-    if mode == "enrich" or foreign_spans.refuses_roots():
+    if _opens_none(mode):
         return None
     for key, value in attributes.items():
         attributes[key] = clean(value)
@@ -244,6 +242,13 @@ def open_payload_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
 
 
+def _opens_none(mode: str, current: Span = _INVALID) -> bool:
+    """Return true where spans of others are enriched only, or a root would make the program fail."""
+    if mode == "enrich" or current is not _INVALID or foreign_spans.SHARING not in sys.modules:
+        return mode == "enrich"
+    return os.environ.get(foreign_spans.SHARES_UNLESS, "").strip().lower() in ("false", "0")
+
+
 def _is_step_span(span: Span, name: str) -> bool:
     """Return true when the runtime's own instrumentation opened this span for the step."""
     attributes = getattr(span, "attributes", None)
@@ -254,16 +259,19 @@ def _is_step_span(span: Span, name: str) -> bool:
     return name in getattr(span, "name", "") or name in attributes.values()
 
 
-def _is_free(span: Span) -> bool:
-    """Return true when a span is recording and has the numbers of no other call."""
-    return span.is_recording() and semconv.ARGS_HASH not in (getattr(span, "attributes", None) or {})
+def _free_attributes(span: Span) -> Mapping[str, Any] | None:
+    """Return the attributes of a span of another instrumentation that records and has the numbers of no call, or None.
 
-
-def _is_span_of(span: Span, name: str) -> bool:
-    """Return true when another instrumentation opened this span for a call of this tool."""
-    if isinstance(span, Light) or not _is_free(span):
-        return False
+    Our own light spans are not asked: to read their attributes fills them.
+    """
+    if isinstance(span, Light) or not span.is_recording():
+        return None
     attributes = getattr(span, "attributes", None) or {}
+    return None if semconv.ARGS_HASH in attributes else attributes
+
+
+def _is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
+    """Return true when another instrumentation opened this span for a call of this tool."""
     if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
         return True  # some instrumentations set the attributes only when the span ends
     if not any(attributes.get(key) in values for key, values in foreign_spans.TOOL_SPANS.items()):
@@ -272,9 +280,8 @@ def _is_span_of(span: Span, name: str) -> bool:
     return named == name if named else name in getattr(span, "name", "")
 
 
-def _beside(span: Span, attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
-    own = getattr(span, "attributes", None) or {}
     return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
 
 
@@ -305,7 +312,7 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
         and span.is_recording()
         and kept.max_value_len is None
         and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
-        and _PLAIN.issuperset(map(type, attributes.values()))
+        and PLAIN.issuperset(map(type, attributes.values()))
     ):
         with kept._lock:  # noqa: SLF001 - the lock and the dictionary have had these names since 1.10
             kept._dict.update(attributes)  # noqa: SLF001
