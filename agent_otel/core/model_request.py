@@ -45,7 +45,7 @@ class ModelVisit:
         self._out = out
         self._reader = reader
         self._request: ModelRequest | None = None
-        #: The request that was recorded, for what its response shows.
+        #: The request that was recorded, for the calls that its response shows.
         self._taken: ModelRequest | None = None
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
@@ -155,7 +155,7 @@ class ModelVisit:
                 self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
                 if self.sent is not None and self.sent.answered_by is None:
                     self.sent.answered_by = answered_by(value)
-            if reader.hosted is not None and self._taken is not None:
+            if self._taken is not None and reader.hosted is not None:
                 for call, result in reader.hosted(value):
                     run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
             if self._usage is not None and reader.ends is not None and reader.ends(value):
@@ -237,7 +237,8 @@ class ModelVisit:
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
         sent, pending = take(self._out, request)
-        self._taken = request._replace(parts=())
+        if self._reader.hosted is not None:
+            self._taken = request._replace(parts=())
         if self._backpressure is not None:
             self._backpressure.sent(sent)
         self._asks = None
