@@ -95,15 +95,12 @@ _known: dict[str, str] = {}
 
 
 def _context() -> Any:
-    return sys.modules["dbos._context"].get_local_dbos_context()
+    module = sys.modules.get("dbos._context")
+    return None if module is None else module.get_local_dbos_context()
 
 
-def _workflow_id() -> str | None:
-    """Return the id of the workflow that runs here, for tool calls of agents in its own code."""
-    return (getattr(_context(), "workflow_id", None) or None) if "dbos._context" in sys.modules else None
-
-
-execution_context.workflows.append(_workflow_id)  # agents' requests are steps, their tools may be none
+# The workflow that runs here, for agents in its own code: their requests are steps, their tools may be none.
+execution_context.workflows.append(lambda: getattr(_context(), "workflow_id", None) or None)
 
 
 def _current() -> _Running | None:
