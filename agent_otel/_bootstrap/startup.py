@@ -42,7 +42,7 @@ def activate() -> None:
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
         import_hook.install(dict.fromkeys(trigger_modules.watched(os.environ), _imported))
-        if os.environ.get("AGENT_OTEL_FLUSH_ON_SIGTERM", "").strip().lower() in env.ON:
+        if env.is_on(os.environ, "AGENT_OTEL_FLUSH_ON_SIGTERM"):
             from agent_otel._bootstrap import sigterm  # noqa: PLC0415
 
             sigterm.install()

@@ -234,5 +234,5 @@ OPTIONAL = {
 
 def watched(variables: Mapping[str, str]) -> list[str]:
     """Return the modules to watch: of the integrations that are on by default, or by their setting."""
-    chosen = [name for name in OPTIONAL if variables.get(name, "").strip().lower() in env.ON]
+    chosen = [name for name in OPTIONAL if env.is_on(variables, name)]
     return [*MODULES, *(module for name in chosen for module in OPTIONAL[name])]

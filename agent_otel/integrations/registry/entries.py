@@ -90,4 +90,4 @@ class Integration:
 
     def is_chosen(self, variables: Mapping[str, str]) -> bool:
         """Return true for an integration that is on by default, or by its setting."""
-        return not self.setting or variables.get(self.setting, "").strip().lower() in env.ON
+        return not self.setting or env.is_on(variables, self.setting)
