@@ -53,6 +53,12 @@ def add(serialized: Any, *, is_read: bool = False) -> None:
         transfer.bytes += handler.text_bytes(serialized) if is_text(serialized) else len(serialized)
 
 
+def is_reading() -> bool:
+    """Return true while a transfer of what a store returns is open."""
+    transfer = open_transfer.get()
+    return transfer is not None and transfer.is_read
+
+
 def in_run() -> bool:
     """Return true in the run of an agent."""
     return execution_context.open_run() is not None

@@ -74,9 +74,8 @@ def _rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
 
 def _runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
     """Add the bytes of runs that come from `json.loads`, and were written as `json.dumps` writes by default."""
-    transfer = stores.open_transfer.get()
-    if transfer is not None and transfer.is_read and error is None:
-        transfer.bytes += sum(len(json.dumps(run)) for run in listed(runs))
+    for run in listed(runs) if error is None and stores.is_reading() else ():
+        stores.add(json.dumps(run), is_read=True)
 
 
 saved = Hook(stores.begin, _saved, within=stores.open_transfer)

@@ -10,7 +10,6 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
 from agent_otel.core.plain import listed, text
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook
@@ -92,9 +91,8 @@ def _put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
 
 def _messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
     """Add the objects of messages; threads of the framework's own have read them."""
-    transfer = stores.open_transfer.get()
-    if error is None and transfer is not None and transfer.is_read:
-        transfer.bytes += sum(handler.text_bytes(_object(message.to_dict())) for message in listed(messages))
+    for message in listed(messages) if error is None and stores.is_reading() else ():
+        stores.add(_object(message.to_dict()), is_read=True)
 
 
 def _object(message: Any) -> str:
