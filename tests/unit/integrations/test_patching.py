@@ -7,6 +7,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import switches
 from agent_otel.integrations import patching
 from agent_otel.integrations.hooks import Hook
 
@@ -33,6 +34,7 @@ class Loud(Base):
 
 def test_a_wrapper_that_stands_on_a_subclass_is_wrapped_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It calls the method as it was: what is put onto the base class only, it never passes."""
+    monkeypatch.setattr(switches, "enabled", True)  # `restore` switches the process off
     (tmp_path / "sender_of_test.py").write_text(textwrap.dedent(_MODULE))
     monkeypatch.syspath_prepend(tmp_path)
     module: Any = __import__("sender_of_test")
