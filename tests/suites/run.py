@@ -25,7 +25,7 @@ from tests.environments import FOLDER, ROOT
 from tests.suites import comparison, page, sources
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tests.environments import Environment
     from tests.suites.comparison import Difference
@@ -132,22 +132,35 @@ def _wait(command: list[str], env: dict[str, str], cwd: Path, output: Any) -> No
                 os.killpg(child.pid, signal.SIGKILL)
 
 
-def compare(runner: Runner, suite: Suite, modes: Sequence[str]) -> tuple[dict[str, dict[str, str]], set[Difference]]:
-    """Run a suite in these modes; return the outcomes of the first pass, and the differences of all passes."""
+@dataclass(frozen=True)
+class Comparison:
+    """What a suite's runs were."""
+
+    #: The outcomes of the first pass, by mode.
+    first: dict[str, dict[str, str]]
+    #: The differences of each pass.
+    repeated: set[Difference]
+    #: The differences of the first pass that another pass of the same files did not have.
+    unstable: set[Difference]
+
+
+def compare(runner: Runner, suite: Suite, modes: Sequence[str]) -> Comparison:
+    """Run a suite in these modes, and again the files in which they differ."""
     first = {}
     for mode in modes:
         first[mode] = runner.run(mode, suite.paths)
         print(f"  {mode}: {dict(Counter(first[mode].values()))}", flush=True)
-    remaining = _differences(first)
+    differing = _differences(first)
+    remaining = set(differing)
     for _ in range(_PASSES - 1):
         if not remaining:
             break
         files = sorted({difference.file for difference in remaining})
         again = {difference.mode for difference in remaining}
         again |= {_BASELINES[mode] for mode in again}
-        repeated = {mode: runner.run(mode, files) for mode in modes if mode in again}
-        remaining &= _differences(repeated)
-    return first, remaining
+        outcomes = {mode: runner.run(mode, files) for mode in modes if mode in again}
+        remaining &= _differences(outcomes)
+    return Comparison(first, remaining, differing - remaining)
 
 
 def _differences(runs: dict[str, dict[str, str]]) -> set[Difference]:
@@ -165,16 +178,19 @@ def run(suite: Suite, modes: Sequence[str], kept: Path) -> page.Line:
     print(f"scripts/suites: {suite.name}", flush=True)
     source = sources.fetch(suite)
     runner = Runner(suite, _environment(suite, source), source.folder, kept / suite.name)
-    first, differing = compare(runner, suite, modes)
-    ours = {item for item in differing if item.mode != "provider" and not comparison.is_known(item, suite.known)}
-    for item in sorted((item for item in differing if item.mode != "provider"), key=str):
-        print(f"  {'OURS' if item in ours else 'with a reason'}: {item}")
+    found = compare(runner, suite, modes)
+    repeated = _with_us(found.repeated)
+    ours = {item for item in repeated if not comparison.is_known(item, suite.known)}
+    unstable = _with_us(found.unstable)
+    for label, items in (("OURS", ours), ("with a reason", repeated - ours), ("not repeated", unstable)):
+        for item in sorted(items, key=str):
+            print(f"  {label}: {item}")
     for mode, counts in runner.counts.items():
         for text in (*sorted(counts.warnings), *counts.seen.values()):
             print(f"  {mode}: {text}")
     with_us = [runner.counts[mode] for mode in reversed(modes) if "AGENT_OTEL" in MODES[mode]] or [Counts()]
     print(f"  measured: {dict(with_us[-1].measured)}", flush=True)
-    passed = {mode: sum(outcome == "passed" for outcome in found.values()) for mode, found in first.items()}
+    passed = {mode: sum(outcome == "passed" for outcome in tests.values()) for mode, tests in found.first.items()}
     return page.Line(
         suite.name,
         source.version,
@@ -183,9 +199,14 @@ def run(suite: Suite, modes: Sequence[str], kept: Path) -> page.Line:
         **{mode: str(passed.get(mode, page.NOT_RUN)) for mode in MODES},
         calls=str(int(with_us[-1].measured[_CALLS])),
         differences=str(len(ours)),
-        listed=str(sum(item.mode != "provider" for item in differing) - len(ours)),
+        listed=str(len(repeated) - len(ours)),
+        unstable=str(len(unstable)),
         errors=str(sum(counts.errors.total() for counts in runner.counts.values())),
     )
+
+
+def _with_us(differences: Iterable[Difference]) -> set[Difference]:
+    return {item for item in differences if item.mode != "provider"}
 
 
 def _environment(suite: Suite, source: Source) -> Environment:

@@ -1,16 +1,18 @@
-"""Reports of two real runs are compared test by test; the page keeps the lines of suites that did not run."""
+"""Reports of real runs are compared test by test; the page keeps the lines of suites that did not run."""
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.suites import comparison, page, sources
+from tests.environments import Environment
+from tests.suites import comparison, page, run, sources
 from tests.suites.comparison import Difference
 from tests.suites.page import Line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 _TESTS = """
@@ -71,6 +73,38 @@ def test_two_runs_differ_in_these_tests(
     } == comparison.differences("on", off, on)
 
 
+_UNSTABLE = """
+import os
+from pathlib import Path
+
+ON = os.environ.get("AGENT_OTEL")
+MARK = Path(__file__).with_name("once")
+
+def test_differs(): assert not ON
+def test_differs_once():
+    if ON and not MARK.exists():
+        MARK.touch()
+        raise AssertionError
+def test_passes(): pass
+"""
+
+
+def test_a_difference_that_another_pass_does_not_have_is_counted_apart(tmp_path: Path) -> None:
+    root = tmp_path / "suite"
+    root.mkdir()
+    (root / "test_some.py").write_text(_UNSTABLE)
+    suite = sources.Suite("some", "some", "1", "3.12", (), ("*.py",), (), {}, [], "")
+    environment = Environment("test", Path(sys.executable).parent.parent)
+
+    found = run.compare(run.Runner(suite, environment, root, tmp_path / "kept"), suite, ["off", "on"])
+
+    one = "test_some.py::test_some::test_differs"
+    assert {Difference(one, "on", "passed", "failed")} == found.repeated
+    assert {Difference(f"{one}_once", "on", "passed", "failed")} == found.unstable
+    assert Counter(passed=3) == Counter(found.first["off"].values())
+    assert Counter(passed=1, failed=2) == Counter(found.first["on"].values())
+
+
 def test_a_difference_is_known_by_its_mode_and_its_test() -> None:
     rows = [{"tests": ["*::test_benchmark[[]*"], "modes": ["spans"], "reason": "measures time"}]
 
@@ -80,13 +114,14 @@ def test_a_difference_is_known_by_its_mode_and_its_test() -> None:
 
 
 def test_lines_of_suites_that_did_not_run_stay() -> None:
-    older = Line("openai-agents", "0.24.0", "3.12", "2026-01-01", "9", "8", "9", "8", "8", "7", "0", "1", "0")
+    older = Line("openai-agents", "0.24.0", "3.12", "2026-01-01", "9", "8", "9", "8", "8", "7", "0", "1", "3", "0")
     newer = older._replace(date="2026-02-01", spans="7", differences="1")
     other = older._replace(suite="strands", version="1.62.0")
     gone = older._replace(suite="no longer in the table")
 
     before = page.text("", [older, gone])
-    assert "| `openai-agents` | 0.24.0 | 3.12 | 2026-01-01 | 9 | 8 | 9 | 8 | 8 | 7 | 0 | 1 | 0 |" in before.splitlines()
+    line = "| `openai-agents` | 0.24.0 | 3.12 | 2026-01-01 | 9 | 8 | 9 | 8 | 8 | 7 | 0 | 1 | 3 | 0 |"
+    assert line in before.splitlines()
     after = page.text(before, [other])
     assert page.text("", [older, other]) == after
     assert page.text("", [newer, other]) == page.text(after, [newer])
