@@ -29,7 +29,7 @@ def references(content: Any, pattern: re.Pattern[str] | None = None, places: int
     is_text = type(content) is str
     hits = in_text(content, pattern, places) if is_text else _references(content, pattern, places)
     found = list(dict.fromkeys(hits))
-    claims = [reference for reference in found if is_claim(reference)]
+    claims = [reference for reference in found if "claim:" in reference and is_claim(reference)]
     if not claims:
         return found
     # The path inside a claim check is no reference of its own.

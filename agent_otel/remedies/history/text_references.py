@@ -17,9 +17,10 @@ MOST_PLACES: Final = 16
 """URLs and paths: a listing has thousands, and its first ones say what it lists. There are twice as many ids."""
 
 _FEW: Final = 8
+_LONGEST_CLAIM: Final = 512
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _SHORTEST: Final = len("ref=1")
 _CAPITAL: Final = re.compile("R(?:ef|EF)")
-_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STEMS: Final = {
     stem: re.compile(stem + rest)
     for stem, rest in (
@@ -85,20 +86,20 @@ def in_text(text: str, pattern: re.Pattern[str] | None, places: int = MOST_PLACE
     """Return the references in a text and the matches of ``pattern``, in the order of their kinds."""
     if len(text) < _SHORTEST:
         return []
-    has_slash = "/" in text
-    found = list(_ids(text, 2 * places, has_slash=has_slash))
+    slashes = _few(text, "/")
+    found = list(_ids(text, 2 * places, slashes))
     if pattern is not None:
         found += [hit[0] for hit in islice(pattern.finditer(text), 2 * places) if hit[0]]
-    if has_slash:
-        found += _urls(text, places)
+    if slashes != []:
+        found += _urls(text, places, slashes)
         found += _paths(text, places)
     return found
 
 
-def _ids(text: str, most: int, *, has_slash: bool) -> Iterator[str]:
+def _ids(text: str, most: int, slashes: list[int] | None) -> Iterator[str]:
     named: set[int] = set()
     written: list[re.Match[str]] = []
-    for stem in _stems(text, has_slash=has_slash):
+    for stem in _stems(text, slashes):
         _collect(text, stem, most, named, written)
     for start in sorted(named):
         said = _named(text, start)
@@ -108,7 +109,7 @@ def _ids(text: str, most: int, *, has_slash: bool) -> Iterator[str]:
         yield from _written(text, hit, most)
 
 
-def _stems(text: str, *, has_slash: bool) -> Iterator[str]:
+def _stems(text: str, slashes: list[int] | None) -> Iterator[str]:
     """Yield the stems that a text may have. To look for a letter costs a fortieth of looking for a word."""
     if "f" in text:
         yield "ref"
@@ -118,7 +119,8 @@ def _stems(text: str, *, has_slash: bool) -> Iterator[str]:
         yield from set(_CAPITAL.findall(text)) if few is None else {text[at : at + 3] for at in few} & _WRITTEN.keys()
     if "y" in text:
         yield "ayload"
-    if has_slash:  # a claim check's key is a path
+    # A claim check's key is a path, so that one is looked for before each of a few slashes.
+    if slashes is None or any("claim:" in text[max(at - _LONGEST_CLAIM, 0) : at] for at in slashes):
         yield "claim:"
 
 
@@ -158,10 +160,11 @@ def _collect(text: str, stem: str, most: int, named: set[int], written: list[re.
 
 def _named(text: str, start: int) -> str | None:
     """Return the reference that begins at a place of a text."""
-    claim = _CLAIM.match(text, start)
+    first = text[start]
+    claim = _CLAIM.match(text, start) if first == "c" else None
     if claim is not None:
         return claim[0].rstrip(".:")
-    ticket = _TICKET.match(text, start)
+    ticket = _TICKET.match(text, start) if first == "R" else None
     if ticket is not None:
         return ticket[0]
     named = _NAMED.match(text, start)
@@ -189,8 +192,8 @@ def _written(text: str, hit: re.Match[str], most: int) -> Iterator[str]:
             following = _NEXT.match(text, following.end())
 
 
-def _urls(text: str, places: int) -> Iterator[str]:
-    at = _first_url(text)
+def _urls(text: str, places: int, slashes: list[int] | None) -> Iterator[str]:
+    at = _first_url(text, slashes)
     for _ in range(places):
         if at < 0:
             return
@@ -200,16 +203,17 @@ def _urls(text: str, places: int) -> Iterator[str]:
         at = text.find("://", url.end() if url is not None else at + 3)
 
 
-def _first_url(text: str) -> int:
+def _first_url(text: str, slashes: list[int] | None) -> int:
     """Return the place of the first ``://``; -1 without one."""
-    few = _few(text, "/")
-    if few is None:
+    if slashes is None:
         return text.find("://")
-    return next((at - 1 for at in few if at and text[at - 1 : at + 2] == "://"), -1)
+    return next((at - 1 for at in slashes if at and text[at - 1 : at + 2] == "://"), -1)
 
 
 def _start(text: str, at: int) -> int:
     earliest = max(at - 80, 0)
+    if text.endswith("https", earliest, at):
+        at -= len("https")
     while at > earliest and (text[at - 1].isalnum() or text[at - 1] in _URL_SIGNS):
         at -= 1
     return at
