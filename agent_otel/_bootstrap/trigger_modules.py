@@ -195,6 +195,8 @@ MODULES = (
     "prefect.task_engine",
     "pydantic_ai",
     "pydantic_ai.agent",
+    "pydantic_ai.durable_exec.temporal._toolset",
+    "pydantic_ai.mcp",
     "pydantic_ai.tool_manager",
     "restate",
     "restate.server_context",

@@ -273,6 +273,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "openai_agents._unguarded": lambda value: value,
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
+    "pydantic_ai.activity": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,
     "pydantic_ai.raw_execute": lambda value: value,
     "semantic_kernel._function": lambda value: _space(value=value),
@@ -480,6 +481,19 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         _space(public_agent=_space(name=value), config=_space(group_id=value)),
         (),
         {"tool_call": _space(arguments=value, call_id=value), "func_tool": _space(name=value)},
+    ),
+    "pydantic_ai.activity": lambda value: (
+        None,
+        (value, value),
+        {
+            "ctx": _named(
+                "TemporalRunContext",
+                agent=_space(name=value),
+                conversation_id=value,
+                run_id=value,
+                tool_call_id=value,
+            )
+        },
     ),
     "pydantic_ai.execute_tool_call": lambda value: (None, (_validated(value),), {}),
     "pydantic_ai.raw_execute": lambda value: (None, (), {"validated": _validated(value)}),

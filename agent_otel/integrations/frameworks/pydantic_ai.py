@@ -2,6 +2,9 @@
 
 Produced is read at ``ToolManager._raw_execute``, handed back at ``execute_tool_call``, outside of the hooks of
 capabilities. Output tools, with which the model gives its final answer, pass neither.
+
+On Temporal both run in workflow code, which runs again whenever it is replayed and is not measured. The tool itself
+runs in an activity, where the framework calls its toolset without them: produced is read there.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ ENTRY = Integration(
     "pydantic-ai",
     distribution="pydantic-ai-slim",
     minimum="2.0",
-    tested="2.0 and 2.68",
+    tested="2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59",
+    uncovered="on Temporal, what hooks of capabilities make of a result: they run in workflow code",
     sites=(
         Candidate(
             "pydantic_ai.tool_manager",
@@ -39,6 +43,9 @@ ENTRY = Integration(
             Wrap("ToolManager.execute_tool_call", "execute_tool_call"),
         ),
         Candidate("pydantic_ai.agent", Wrap("Agent.iter", "agent_run")),  # all ways to run an agent pass it
+        # The module imports the class from elsewhere: it is wrapped only on Temporal.
+        Candidate("pydantic_ai.durable_exec.temporal._toolset", Wrap("FunctionToolset.call_tool", "activity")),
+        Candidate("pydantic_ai.mcp", Wrap("MCPToolset.call_tool", "activity")),
     ),
 )
 
@@ -127,8 +134,11 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    schema = _validated(invocation).tool.tool_def.parameters_json_schema
-    return fields(fields(schema).get("properties"))
+    return _properties(_validated(invocation).tool)
+
+
+def _properties(tool: Any) -> Iterable[str]:
+    return fields(fields(tool.tool_def.parameters_json_schema).get("properties"))
 
 
 raw_execute = ToolReader(
@@ -150,6 +160,41 @@ execute_tool_call = ToolReader(
     failure_text=_told,
     replace=_replace_told,
     parameters=_parameters,
+)
+
+
+def _activity_call(invocation: Invocation) -> ToolCall | None:
+    """Read a call in an activity of Temporal; return None elsewhere, where the tool manager's functions enclose it."""
+    context = invocation.arg(2, "ctx")
+    if not is_named(context, "TemporalRunContext"):
+        return None
+    known = fields(context)
+    return ToolCall(
+        name=invocation.arg(0, "name"),
+        arguments=invocation.arg(1, "tool_args"),
+        call_id=known["tool_call_id"],
+        agent=getattr(known["agent"], "name", None),
+        execution=text(known.get("conversation_id")) or known["run_id"],
+    )
+
+
+def _activity_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.put(1, "tool_args", {**invocation.arg(1, "tool_args"), **values})
+    return True
+
+
+def _activity_parameters(invocation: Invocation) -> Iterable[str]:
+    return _properties(invocation.arg(3, "tool"))
+
+
+activity = ToolReader(
+    PRODUCED,
+    _activity_call,
+    _result,
+    is_control_flow=_is_control_flow,
+    replace=_replace,
+    parameters=_activity_parameters,
+    inject=_activity_inject,
 )
 
 

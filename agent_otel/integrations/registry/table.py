@@ -127,9 +127,11 @@ INTEGRATIONS = (
         Site(Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
         Site(Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
     )),
-    Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68', packages=('pydantic_ai',), sites=(
+    Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', packages=('pydantic_ai',), sites=(
         Site(Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')), adapter='frameworks.pydantic_ai'),
         Site(Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')), adapter='frameworks.pydantic_ai'),
+        Site(Candidate('pydantic_ai.durable_exec.temporal._toolset', Wrap('FunctionToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
+        Site(Candidate('pydantic_ai.mcp', Wrap('MCPToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
     )),
     Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45', packages=('semantic_kernel',), sites=(
         Site(Candidate('semantic_kernel.functions.kernel_function_from_method', Wrap('KernelFunctionFromMethod._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),

@@ -3,15 +3,18 @@
 What a task returned is stored when its transaction ends, which is after the task and may be after others; a result
 that is not to be persisted is never serialised. Parameters are Python's own references but for those of a flow, which
 the server keeps as compact JSON: they are measured as such, and the server refuses them where a run is created.
+
+An agent in a flow's own code may send its requests to the model in tasks: what it does in between is of the same run.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
@@ -118,6 +121,17 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
             _unstored.popitem(last=False)[1].finish()
         return
     visit.finish(error_type=None if error is None else class_of(error))
+
+
+def _flow_run() -> str | None:
+    """Return the id of the flow run whose code runs here."""
+    module = sys.modules.get("prefect.context")
+    context = None if module is None else module.FlowRunContext.get()
+    run = None if context is None else context.flow_run
+    return None if run is None else identity(run.id)
+
+
+execution_context.workflows.append(_flow_run)
 
 
 # --- flows ------------------------------------------------------------------------------------------------------------

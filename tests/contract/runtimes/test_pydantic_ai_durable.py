@@ -1,4 +1,4 @@
-"""Agents of Pydantic AI that a durable runtime carries: DBOS, on SQLite."""
+"""Agents of Pydantic AI that a durable runtime carries: DBOS on SQLite, Temporal and Prefect on their servers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+from tests.contract.runtimes.test_prefect import TestPrefect as Prefect
+from tests.system.engines import starting, temporal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,7 +18,15 @@ if TYPE_CHECKING:
 
     from tests.environments import Environment
 
+#: What `tests.contract.test_drift` looks for.
+integrations = {
+    "pydantic-ai": [
+        "pydantic_ai.durable_exec.temporal._toolset:FunctionToolset.call_tool",
+        "pydantic_ai.mcp:MCPToolset.call_tool",
+    ],
+}
 LETTERS = 50_000
+FLAKY, FETCHED = 700, 300
 _PROGRAM = """
 import asyncio, contextlib, json, sqlite3, sys, tempfile
 sys.path.insert(0, {root!r})
@@ -79,11 +89,157 @@ def test_dbos_carries_an_agent_and_each_number_is_right_once(
     assert sum(size for _, size in steps) + answer == _sum(case["metrics"], payloads, direction="output")
 
 
-def _sum(metrics: list[dict[str, Any]], name: str, **attributes: str) -> float:
+def test_temporal_carries_an_agent_and_each_number_is_right_once(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    """Tools run in activities, also those of an MCP server; the workflow is replayed at each of its tasks."""
+    asked = (
+        ToolCall("call_1", "search", {"n": LETTERS}),
+        ToolCall("call_2", "flaky", {"n": FLAKY}),
+        ToolCall("call_3", "fetch", {"n": FETCHED}),
+    )
+    made = environment("pydantic-ai-temporal")
+    with OpenAIServer(call_once(asked)) as model, starting.or_skip(temporal.server()) as server:
+        child = made.run(
+            "from tests.contract.runtimes.programs.pydantic_ai_temporal import main; main()",
+            server.address,
+            env={"AGENT_OTEL": "1", "MODEL_URL": model.base_url},
+            cwd=request.config.rootpath,
+            timeout=240,
+            check=True,
+        )
+        sent, wire = len(model.requests), model.tool_results()
+    said, sizes, case, matched, errors = json.loads(child.stdout.splitlines()[-1])
+
+    assert ("done", 2, {}) == (said, sent, errors)
+    assert set(integrations["pydantic-ai"]) <= set(matched["pydantic-ai"])
+    assert {"call_1": LETTERS, "call_2": FLAKY, "call_3": FETCHED} == {key: len(text) for key, text in wire.items()}
+    calls = [span for span in case["spans"] if "tool.args_hash" in span["attributes"]]
+    assert _CALLS == sorted((_call(span) for span in calls), key=str)
+    assert {"execute_activity"} == {span["parent"].partition(" ")[0] for span in calls}
+    assert {"clerk"} == {span["attributes"]["gen_ai.agent.name"] for span in calls}
+    assert 1 == len({span["attributes"]["gen_ai.conversation.id"] for span in calls})
+    steps = [span["attributes"] for span in case["spans"] if span["name"].startswith("execute_activity ")]
+    # The server has the tools' list, two requests to the model, and the calls: one of them at its second attempt.
+    assert 7 == len(steps)
+    assert [2] == [step["workflow.activity.attempt"] for step in steps if "workflow.activity.attempt" in step]
+    assert 1 == len(
+        {span["attributes"]["workflow.execution.id"] for span in case["spans"] if span in calls}
+        | {step["workflow.execution.id"] for step in steps}
+    )
+    _assert_delivered(case, LETTERS + FLAKY + FETCHED)
+    for direction, size in (("input", sizes["input"]), ("output", sizes["result"])):
+        assert size == _sum(
+            case["metrics"], "agent_otel.workflow.payload.size", "workflow.activity", direction=direction
+        )
+
+
+#: Each attempt is a call: one that the runtime makes again is made again.
+_CALLS = [
+    ("fetch", "call_3", FETCHED, None),
+    ("flaky", "call_2", FLAKY, None),
+    ("flaky", "call_2", None, "RuntimeError"),
+    ("search", "call_1", LETTERS, None),
+]
+
+
+def _call(span: dict[str, Any]) -> tuple[str, str, int | None, str | None]:
+    attributes = span["attributes"]
+    name, call_id = attributes["tool.name"], attributes["gen_ai.tool.call.id"]
+    return name, call_id, attributes.get("tool.result.bytes"), attributes.get("error.type")
+
+
+def _assert_delivered(case: dict[str, Any], size: int) -> None:
+    """Assert that two requests were counted, and so many bytes of results in the second."""
+    assert {2} == {metric["count"] for metric in case["metrics"] if metric["name"] == "agent_otel.model.request.size"}
+    assert size == _sum(case["metrics"], "agent_otel.tool.result.delivered")
+    assert 0 == _sum(case["metrics"], "agent_otel.tool.results.unmatched")
+
+
+_FLOW = """
+import asyncio, json, os, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Telemetry
+from tests.contract.runtimes.child import settle
+telemetry, case = Telemetry(), {{}}
+import tests.contract.runtimes.programs.prefect as program
+from prefect import flow
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from pydantic_ai import Agent
+from pydantic_ai.durable_exec.prefect import PrefectDurability, TaskConfig
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url={base_url!r}, api_key="scripted"))
+again = TaskConfig(retries=1, retry_delay_seconds=0.0)
+agent = Agent(model, name="clerk", capabilities=[PrefectDurability(tool_task_config=again)])
+attempts = []
+
+@agent.tool_plain
+async def search(n: int) -> str:
+    "Find so many letters."
+    return "x" * n
+
+@agent.tool_plain
+def flaky(n: int) -> str:
+    "Find them at the second attempt."
+    attempts.append(n)
+    if len(attempts) == 1:
+        raise RuntimeError("not yet")
+    return "y" * n
+
+@flow
+async def talk(question: str) -> str:
+    return (await agent.run(question)).output
+
+with temporary_settings({{PREFECT_API_URL: {url!r}}}):
+    said = asyncio.run(talk("go"))
+settle(telemetry, case)
+stored = []
+for folder, _, names in os.walk(program.HOME + "/storage"):
+    stored += [os.path.getsize(os.path.join(folder, name)) for name in names]
+from agent_otel._internal import errors
+print(json.dumps([said, stored, case, dict(errors.errors)]))
+"""
+
+
+def test_prefect_carries_an_agent_and_each_number_is_right_once(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    """The agent runs in the flow's own code; its tools and its requests to the model are tasks."""
+    asked = (ToolCall("call_1", "search", {"n": LETTERS}), ToolCall("call_2", "flaky", {"n": FLAKY}))
+
+    class Engine(Prefect):
+        environment = "pydantic-ai-prefect"
+
+    with OpenAIServer(call_once(asked)) as model, Engine.engine(environment) as server:
+        code = _FLOW.format(root=str(request.config.rootpath), base_url=model.base_url, url=server["url"])
+        child = environment(Engine.environment).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
+        sent, wire = len(model.requests), model.tool_results()
+    said, stored, case, errors = json.loads(child.stdout.splitlines()[-1])
+
+    assert ("done", 2, {}) == (said, sent, errors)
+    assert {"call_1": LETTERS, "call_2": FLAKY} == {key: len(text) for key, text in wire.items()}
+    calls = [span for span in case["spans"] if "tool.args_hash" in span["attributes"]]
+    # The attempts are the task's own, inside the call.
+    assert [call for call in _CALLS if call[0] != "fetch" and call[3] is None] == sorted(map(_call, calls), key=str)
+    assert {"clerk"} == {span["attributes"]["gen_ai.agent.name"] for span in calls}
+    steps = [span["attributes"] for span in case["spans"] if "workflow.activity" in span["attributes"]]
+    assert 1 == len({step["workflow.execution.id"] for step in steps})
+    assert [2] == [step["workflow.activity.attempt"] for step in steps if "workflow.activity.attempt" in step]
+    _assert_delivered(case, LETTERS + FLAKY)
+    # All files in the store of results are results of tasks and the flow's own.
+    assert sum(stored) == _sum(case["metrics"], "agent_otel.workflow.payload.size", direction="output")
+
+
+def _sum(metrics: list[dict[str, Any]], name: str, label: str | None = None, **attributes: str) -> float:
+    """Return the sum of a metric's points that have these attributes, and the label if it is given."""
     return float(
         sum(
             metric["sum"]
             for metric in metrics
-            if metric["name"] == name and attributes.items() <= metric["attributes"].items()
+            if metric["name"] == name
+            and attributes.items() <= metric["attributes"].items()
+            and (label is None or label in metric["attributes"])
         )
     )
