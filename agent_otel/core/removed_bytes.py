@@ -13,9 +13,12 @@ if TYPE_CHECKING:
 _next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_bytes", default=None)
 
 
-def removed(out: Telemetry, strategy: str, removed_bytes: int) -> None:
-    """Count the bytes that a remedy takes out of the request that is about to be sent."""
-    out.metrics.removed(strategy, removed_bytes)
+def removed(out: Telemetry, strategy: str, removed_bytes: int, counted_bytes: int = 0) -> None:
+    """Count the bytes that a remedy takes out of the request that is about to be sent.
+
+    ``counted_bytes`` are those of them that the metric has already.
+    """
+    out.metrics.removed(strategy, max(removed_bytes - counted_bytes, 0))
     _next.set({**(_next.get() or {}), strategy: removed_bytes})
 
 

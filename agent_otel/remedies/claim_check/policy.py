@@ -70,9 +70,11 @@ class ClaimCheck:
     def __init__(self, chosen: Settings) -> None:
         store = _given or open_store(chosen.claim_check, chosen.claim_check_budget_seconds)
         self._settings = chosen
+        # No other process can read this one's memory, so that a key of its own is all that it needs.
+        in_memory = _given is None and chosen.claim_check.startswith("memory:")
         self.claims = Claims(
             store,
-            key=chosen.claim_check_key,
+            key=chosen.claim_check_key or (secrets.token_hex(32) if in_memory else ""),
             encryption_key=chosen.claim_check_encryption_key,
             tenant=chosen.claim_check_tenant,
             report=report,
@@ -279,8 +281,8 @@ def archive() -> ClaimCheck | None:
 
 @functools.lru_cache(maxsize=1)
 def _in_memory() -> ClaimCheck:
-    key, chosen = secrets.token_hex(32), settings.current()
-    return ClaimCheck(replace(chosen, claim_check="memory:", claim_check_key=key, claim_check_encryption_key=""))
+    chosen = settings.current()
+    return ClaimCheck(replace(chosen, claim_check="memory:", claim_check_key="", claim_check_encryption_key=""))
 
 
 def reader() -> ClaimReader:

@@ -20,7 +20,7 @@ from agent_otel._internal import errors, fork
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.removed_bytes import removed
-from agent_otel.measure.size import size
+from agent_otel.measure.size import json_size, size
 from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import is_list
 from agent_otel.messages.prompts import PROMPTING
@@ -149,6 +149,7 @@ class _Visit:
         self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
+        self._removed_bytes = 0
         self._plan: Plan | None = None
         self._model = summaries.model or execution_context.text_or_none(request.model)
         #: The adapter's reader of the tokens of a response.
@@ -262,7 +263,8 @@ class _Visit:
         moved = self._replaced - self._replacing
         opening = plan.first - self._systems
         count = plan.end + moved - self._systems
-        kept = Kept(count, opening, made, weigh(made).characters)
+        old = self._own.messages[self._systems + opening : self._systems + count]
+        kept = Kept(count, opening, made, weigh(made).characters, max(_json_bytes(old) - _json_bytes(made), 0))
         self._summaries.breaker.succeeded()
         self._summaries.kept.keep((self._form, self._owner), self._own.weights[self._systems :], kept)
         self._now, self._replaced, self._replacing = self._own, 0, 0
@@ -285,8 +287,8 @@ class _Visit:
         weights_now = [*weights[:opening], *map(weigh, kept.messages), *weights[end:]]
         self._now = _Request(messages, weights_now, self._scale)
         self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
-        less = sum(one.characters for one in weights) - sum(one.characters for one in self._now.weights)
-        removed(telemetry(), semconv.SUMMARIZE, max(less, 0))
+        removed(telemetry(), semconv.SUMMARIZE, kept.removed_bytes, self._removed_bytes)
+        self._removed_bytes = kept.removed_bytes
 
     def _tokens(self) -> int:
         return self._fixed + sum(self._now.sizes) + (self._tool_tokens if self._replacing else 0)
@@ -308,6 +310,11 @@ def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
     return request_bytes / ratio / estimated_tokens
 
 
+def _json_bytes(messages: Iterable[Any]) -> int:
+    """Return the UTF-8 bytes of messages in a request."""
+    return sum(json_size(message).bytes for message in messages)
+
+
 async def _keep(text: str, origin: Origin) -> bool:
     check = policy.archive()
     return check is not None and check.keep_text(text, origin)
@@ -325,6 +332,8 @@ class Kept(NamedTuple):
     opening: int
     messages: list[Any]
     characters: int
+    #: UTF-8 bytes of the messages that they stand for, less their own.
+    removed_bytes: int
 
 
 class KeptSummaries:

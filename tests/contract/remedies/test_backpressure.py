@@ -121,18 +121,19 @@ def test_the_whole_process_waits_as_long_as_a_refusal_demands(
     def decide(request: Json) -> Reply:
         arrived.append(time.monotonic())
         if len(arrived) in (2, 4):  # the second request of the first run, and the first one of the second
-            raise RefusedError(headers={"retry-after": "0.4"})
+            raise RefusedError(headers={"retry-after": "1"})
         return "done" if request["messages"][-1]["role"] == "tool" else [ToolCall("call_1", "fetch", '{"key": "k"}')]
 
     with OpenAIServer(decide) as server:
         report = run(environment("langchain"), _AGENT, server.base_url, mode, "first", "second")
     assert report["said"] == ["done", "done"]
     assert len(arrived) == 6
-    assert arrived[2] - arrived[1] >= 0.4
-    assert arrived[4] - arrived[3] >= 0.4
-    assert report["waits"]["rate_limit"]["count"] == 2
+    assert arrived[2] - arrived[1] >= 1
+    assert arrived[4] - arrived[3] >= 1
+    # A retry that a busy machine makes a second late has nothing left to wait for.
+    assert report["waits"]["rate_limit"]["count"] in (1, 2)
     assert "tokens" not in report["waits"]
-    assert [text for text in report["warnings"] if "scripted for its rate" in text and "0.4 s" in text] != []
+    assert [text for text in report["warnings"] if "scripted for its rate" in text and "1 s" in text] != []
 
 
 def test_an_execution_without_tokens_left_ends_with_an_answer(environment: Callable[[str], Environment]) -> None:

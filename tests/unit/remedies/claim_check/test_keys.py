@@ -24,6 +24,7 @@ from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 REFUSED = {
     "short": "fifteen bytes..",
@@ -64,8 +65,25 @@ def test_with_a_refused_key_results_are_stored_for_this_process_alone(
         ref = agent_otel.remedies.summarize_result("x" * 100, tool="search")["full_payload_id"]
         assert "x" * 100 == agent_otel.remedies.resolve(ref).text
 
-    assert [f"AGENT_OTEL_CLAIM_CHECK_KEY is not {HOW}", NO_KEY] == caplog.messages
+    assert [f"AGENT_OTEL_CLAIM_CHECK_KEY is not {HOW}"] == caplog.messages
     assert not Signer("a secret").vouches(Reference.parse(ref), "run-refused")
+
+
+@pytest.mark.parametrize(("store", "messages"), [("memory:", []), ("file:", [NO_KEY])])
+def test_a_missing_key_is_said_where_another_process_could_read(
+    store: str,
+    messages: list[str],
+    tmp_path: Path,
+    set_variables: Callable[..., None],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = store if store == "memory:" else tmp_path.as_uri()
+    set_variables(AGENT_OTEL_CLAIM_CHECK=url, AGENT_OTEL_CLAIM_CHECK_BUDGET="30")
+    with agent_otel.execution("run-keyless"):
+        ref = agent_otel.remedies.summarize_result("x" * 100, tool="search")["full_payload_id"]
+        assert "x" * 100 == agent_otel.remedies.resolve(ref).text
+
+    assert messages == caplog.messages
 
 
 def test_with_an_encryption_key_that_is_none_nothing_is_stored(

@@ -10,6 +10,7 @@ import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import prometheus_client
 import pytest
 
 import agent_otel
@@ -227,6 +228,36 @@ def test_later_requests_begin_with_the_same_summary() -> None:
     assert len(model.texts) == asked
     assert second[: len(first)] == first
     assert second[len(first) :] == chat(9)[-2:]
+
+
+def test_the_bytes_that_each_request_lacks_are_counted_once() -> None:
+    """The requests of an agent, also where a new summary takes the place of the earlier one."""
+    model, expected = Model(), 0
+    before = _removed_bytes()
+    with agent_otel.execution("run-1"):
+        for turns in range(1, 12):
+            history = _russian(chat(turns))
+            expected += _bytes(history) - _bytes(model.ask(history))
+    assert any("Summary of the work before" in text for text in model.texts)
+    assert _removed_bytes() - before == expected
+
+
+def _russian(history: list[Item]) -> list[Item]:
+    """Return the messages with results of two bytes a character."""
+    made = [dict(message) for message in history]
+    for message in made:
+        if message["role"] == "tool":
+            message["content"] = message["content"].replace("report", "отчёт!")
+    return made
+
+
+def _bytes(messages: list[Item]) -> int:
+    return sum(len(json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()) for each in messages)
+
+
+def _removed_bytes() -> float:
+    labels = {"strategy": "summarize"}
+    return prometheus_client.REGISTRY.get_sample_value("agent_otel_context_removed_bytes_total", labels) or 0
 
 
 def test_a_new_summary_replaces_the_earlier_one() -> None:
