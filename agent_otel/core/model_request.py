@@ -209,10 +209,21 @@ class ModelVisit:
                 _reset(self._sending)
                 self._sending = None
             self._settle()
-            if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
-                model_tokens.failed(self._out, self.sent, error)
+            self._failed(error)
         except Exception:
             errors.report_error("model_request")
+
+    def _failed(self, error: BaseException | None) -> None:
+        if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
+            model_tokens.failed(self._out, self.sent, error)
+
+    def refused(self, error: Exception) -> None:
+        """Record that the provider refused the request, with a response for which the client raises nothing."""
+        try:
+            self._failed(error)
+            self._is_told()
+        except Exception:
+            errors.report_error("model_request.response")
 
     def abandon(self) -> None:
         """Record the tokens of a stream that its consumer abandons, as far as it has come."""

@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.types import Invocation, ResponseVisit
+    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 _SETTING = "AGENT_OTEL_HTTPX"
 _UNCOVERED = (
     "remedies, which change no request here; a body that httpx streams; a response that the program reads with "
-    "`iter_raw`; refusals, which httpx does not raise"
+    "`iter_raw`"
 )
+_LOWEST_ERROR = 400
 _WRAPS = (Wrap("Client.send", "request"), Wrap("AsyncClient.send", "request"))
 
 ENTRY = Integration(
@@ -106,13 +107,27 @@ def _ends(value: Any) -> bool:
     return openai.ends(value) or anthropic.ends(value)
 
 
-class _Events:
-    """The visit of a request around the bytes of a response, in which it reads events, or one JSON text."""
+class _RefusedError(Exception):
+    """A response by which a server refuses a request, with the fields of an SDK's error; it is never raised."""
 
-    def __init__(self, visit: ResponseVisit, *, is_stream: bool) -> None:
+    def __init__(self, response: Any, data: bytes) -> None:
+        super().__init__(data.decode(errors="replace"))
+        self.status_code = response.status_code
+        self.response = response
+        self.body = _json(data)
+
+
+class _Events:
+    """The visit of a request around the bytes of a response, in which it reads events, or one JSON text.
+
+    The bytes of a ``refusal`` are those of one text.
+    """
+
+    def __init__(self, visit: Any, *, is_stream: bool, refusal: Any = None) -> None:
         self._visit = visit
         self._around: Any = None
         self._separator = b"\n" if is_stream else None
+        self._refusal = refusal
         self._rest = b""
 
     def step(self) -> Self:
@@ -128,8 +143,7 @@ class _Events:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
-            self._line(self._rest)
-            self._rest = b""
+            self._end()
         self._around.__exit__(kind, error, trace)
 
     def item(self, value: Any) -> None:
@@ -148,7 +162,19 @@ class _Events:
 
     def abandon(self) -> None:
         """End the visit when the program abandons the body."""
+        self._end()
         self._visit.abandon()
+
+    def _end(self) -> None:
+        """Read what is left: the last line, or the whole text."""
+        try:
+            rest, self._rest = self._rest, b""
+            if self._refusal is None:
+                self._line(rest)
+            else:
+                self._visit.refused(_RefusedError(self._refusal, rest))
+        except Exception:
+            errors.report_error("model_request.response")
 
     def _line(self, line: bytes) -> None:
         event = _json(line.removeprefix(b"data:"))
@@ -156,16 +182,20 @@ class _Events:
             self._visit.item(event)
 
 
-def _watch(response: Any, visit: ResponseVisit) -> Any:
+def _watch(response: Any, visit: Any) -> Any:
     """Read a whole body, or put the visit around the bytes of one that the program reads later."""
-    body = _json(fields(response).get("_content"))
-    if body is not None:
-        visit.returned(body)
-    elif "_content" not in fields(response):
+    is_refused = response.status_code >= _LOWEST_ERROR
+    data = fields(response).get("_content")
+    if data is None:
         kind = text(response.headers.get("content-type")) or ""
-        events = _Events(visit, is_stream=kind.startswith("text/event-stream"))
+        is_stream = kind.startswith("text/event-stream") and not is_refused
+        events = _Events(visit, is_stream=is_stream, refusal=response if is_refused else None)
         method = "aiter_bytes" if hasattr(type(response.stream), "__aiter__") else "iter_bytes"
         follow(response, method, lambda chunks: watched(chunks, events))
+    elif is_refused:
+        visit.refused(_RefusedError(response, data))
+    elif (body := _json(data)) is not None:
+        visit.returned(body)
     return response
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import TYPE_CHECKING, ClassVar
 
+import pytest
+
+from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.scripted import RefusedError
 from tests.contract.composition import Client
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.testing.servers.openai import Json, Reply
+    from tests.environments import Environment
 
 
 class TestHttpx(Client):
@@ -21,6 +32,95 @@ class TestHttpx2(TestHttpx):
 
     environment = "openai-agents"
     integrations: ClassVar = {"httpx2": ["httpx2._client:Client.send"]}
+
+
+#: Status and body of a refusal -> if it is one for the length of the request, which an SDK's error would be as well.
+REFUSALS = {
+    "code": (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, True),
+    "text": (413, {"error": {"message": "prompt is too long: 213462 tokens > 200000 maximum"}}, True),
+    "rate": (429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, False),
+    "schema": (400, {"error": {"message": "Invalid schema for function"}}, False),
+    "server": (500, {"error": {"message": "maximum context length"}}, False),
+}
+_PROGRAM = """
+import asyncio, json, sys
+try:
+    import httpx
+except ImportError:
+    import httpx2 as httpx
+import prometheus_client
+from agent_otel._internal import errors
+
+url = sys.argv[1] + "/chat/completions"
+read = []
+
+def asked(name, way):
+    return {"model": way, "messages": [{"role": "user", "content": name}]}
+
+def whole(name, client):
+    read.append(client.post(url, json=asked(name, "whole")).json())
+
+def streamed(name, client):
+    with client.stream("POST", url, json=asked(name, "streamed")) as response:
+        read.append(json.loads(response.read()))
+
+def iterated(name, client):
+    with client.stream("POST", url, json=asked(name, "iterated")) as response:
+        read.append(json.loads("".join(response.iter_text())))
+
+def raised(name, client):
+    try:
+        client.post(url, json=asked(name, "raised")).raise_for_status()
+    except httpx.HTTPStatusError as error:
+        read.append(error.response.json())
+
+async def later(name):
+    async with httpx.AsyncClient() as client:
+        read.append((await client.post(url, json=asked(name, "later"))).json())
+        async with client.stream("POST", url, json=asked(name, "later")) as response:
+            read.append(json.loads(await response.aread()))
+
+with httpx.Client() as client:
+    for name in sys.argv[2:]:
+        for way in (whole, streamed, iterated, raised):
+            way(name, client)
+        asyncio.run(later(name))
+counts = {}
+for family in prometheus_client.REGISTRY.collect():
+    for sample in family.samples:
+        if sample.name == "agent_otel_model_context_rejected_total":
+            counts[sample.labels["gen_ai_request_model"]] = sample.value
+print(json.dumps([read, counts, dict(errors.errors)]))
+"""
+
+
+@pytest.mark.parametrize("name", ["httpx", "openai-agents"])
+def test_a_refusal_for_the_length_of_a_request_is_counted(environment: Callable[[str], Environment], name: str) -> None:
+    """The client raises nothing for it; the program gets the response as it came, whole or in pieces."""
+
+    def reply(request: Json) -> Reply:
+        status, body, _ = REFUSALS[request["messages"][0]["content"]]
+        raise RefusedError(status, body=body)
+
+    with OpenAIServer(reply) as model:
+        done = environment(name).run(
+            _PROGRAM,
+            model.base_url,
+            *REFUSALS,
+            env={"AGENT_OTEL": "1", "AGENT_OTEL_HTTPX": "1", "AGENT_OTEL_METRICS": "prometheus"},
+            check=True,
+        )
+    read, counts, errors = json.loads(done.stdout.splitlines()[-1])
+    assert errors == {}
+    assert read == [body for _, body, _ in REFUSALS.values() for _ in range(6)]
+    lengths = sum(is_length for _, _, is_length in REFUSALS.values())
+    assert counts == {
+        "whole": lengths,
+        "streamed": lengths,
+        "iterated": lengths,
+        "raised": lengths,
+        "later": 2 * lengths,
+    }
 
 
 del Client
