@@ -9,6 +9,8 @@ import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import wrapt
+
 from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.core import handler, switches
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"
+#: Packages of instrumentors, and the attribute of their wrappers that has the wrapped function.
+_INSTRUMENTORS = ("openinference.instrumentation.", "opentelemetry.instrumentation.")
+_INSIDE = "__wrapped__"
 _wrapped: list[tuple[Any, str, Any, Any]] = []
 #: The classes of families, by id, with the names of their wrapped methods. Programs make classes in functions, too:
 #: nothing here keeps one alive.
@@ -93,9 +98,14 @@ def _captured(parent: Any, attribute: str, original: Any) -> Iterator[tuple[type
     owners: list[type] = type.__subclasses__(parent) if isinstance(parent, type) else []
     for owner in owners:
         value = vars(owner).get(attribute)
-        if value is not None and inspect.isroutine(value) and inspect.unwrap(value) is original:
+        if value is not None and inspect.isroutine(value) and _calls(value, original):
             yield owner, value
         yield from _captured(owner, attribute, original)
+
+
+def _calls(value: Any, original: Any) -> bool:
+    """Return True for a wrapper of a function, which may be a wrapper of the framework's itself."""
+    return inspect.unwrap(value, stop=lambda wrapped: wrapped is original) is original
 
 
 def _wrap_found(
@@ -103,17 +113,35 @@ def _wrap_found(
 ) -> None:
     if getattr(original, _MARK, False):
         return
+    other = _instrumentors(original) if keeps else None
+    if other is not None:
+        original = other.__wrapped__
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
     wrapper = _family(reader) if isinstance(reader, Family) else wrappers.wrapper_for(reader, plain)
     wrapped = stand_in(original, wrapper, parent, attribute)
     setattr(wrapped, _MARK, True)
-    inherited = attribute not in vars(parent)
+    if other is not None:
+        parent, attribute = other, _INSIDE
+    inherited = attribute != _INSIDE and attribute not in vars(parent)
     setattr(parent, attribute, wrapped)
     if not keeps:
         _, names = _adopted.setdefault(id(parent), (weakref.ref(parent, partial(_adopted.pop, id(parent))), set()))
         names.add(attribute)
         return
     _wrapped.append((parent, attribute, wrapped, None if inherited else original))
+
+
+def _instrumentors(function: Any) -> Any:
+    """Return the innermost wrapper that an OpenTelemetry instrumentor has put around a function, or None.
+
+    Inside of it, the span that it opens for a call is open, and gets the numbers.
+    """
+    innermost = None
+    while issubclass(type(function), wrapt.FunctionWrapper):
+        if getattr(getattr(function, "_self_wrapper", None), "__module__", "").startswith(_INSTRUMENTORS):
+            innermost = function
+        function = function.__wrapped__
+    return innermost
 
 
 def _family(hook: Family) -> Wrapper:
@@ -142,7 +170,7 @@ def restore() -> None:
     switches.enabled = False
     while _wrapped:
         parent, attribute, wrapped, original = _wrapped.pop()
-        if vars(parent).get(attribute) is not wrapped:
+        if (parent.__wrapped__ if attribute == _INSIDE else vars(parent).get(attribute)) is not wrapped:
             continue
         if original is None:
             delattr(parent, attribute)

@@ -645,6 +645,10 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "agno_runs.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
+    "agno_runs.dispatched": lambda value: [
+        Invocation(None, (), {key: _space(name=value, session_id=value), "session_id": given})
+        for key, given in (("agent", value), ("team", None))
+    ],
     "browser_use.agent_run": lambda value: [Invocation(_space(session_id=value), (), {})],
     "camel.agent_run": lambda value: [Invocation(_space(role_name=value, agent_id=value), (), {})],
     "crewai.agent_run": lambda value: [Invocation(_space(role=value), (), {})],

@@ -1,8 +1,8 @@
 """Agno.
 
-Produced is read at ``FunctionCall.execute`` and ``aexecute``. A generator tool has produced nothing by then: its call
-ends where the framework has drained it and makes a message of all its items. Exceptions become a status; the exception
-itself is available where the framework logs it.
+Produced is read at ``FunctionCall._execute`` and ``_aexecute``, in older versions at ``execute`` and ``aexecute``. A
+generator tool has produced nothing by then: its call ends where the framework has drained it and makes a message of all
+its items. Exceptions become a status; the exception itself is available where the framework logs it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks.agno_runs import RUNS_AND_SESSIONS
+from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -38,13 +38,7 @@ ENTRY = Integration(
     tested="2.3 and 3.1",
     uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and those before 3.1",
     sites=(
-        Candidate(
-            "agno.tools.function",
-            Wrap("FunctionCall.execute", "execute"),
-            Wrap("FunctionCall.aexecute", "execute"),
-            Wrap("log_exception", "logged"),
-            Wrap("FunctionCall._build_entrypoint_args", "building"),
-        ),
+        CALLS,
         *RUNS_AND_SESSIONS,
         # The items of generator tools.
         Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
@@ -141,6 +135,7 @@ _execute = ToolReader(
     parameters=_parameters,
     inject=_inject,
     offloads_above=of_agno,
+    also_timed_by=("opentelemetry.instrumentation.genai.agno:AgnoInstrumentor",),
 )
 
 

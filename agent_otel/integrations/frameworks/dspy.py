@@ -160,6 +160,7 @@ tool = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=inject_by_name,
+    also_timed_by=("opentelemetry.instrumentation.genai.dspy:DSPyInstrumentor",),
 )
 agent_run = RunReader(lambda _: AgentRun())
 

@@ -147,6 +147,7 @@ inner = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=_inject,
+    also_timed_by=("opentelemetry.instrumentation.genai.llama_index:LlamaIndexInstrumentor",),
 )
 outer = ToolReader(HANDED_BACK, _outer_call, _handed_back, inner, is_control_flow=_is_control_flow)
 tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, is_refusal=_is_refusal)
@@ -165,4 +166,9 @@ def _goes_on(running: Any) -> Any:
     return getattr(running, "_result_task", running)
 
 
-run = RunReader(_run, _goes_on)
+#: Make a span of each run.
+_ALSO_TRACED_BY = (
+    "openinference.instrumentation.llama_index:LlamaIndexInstrumentor",
+    "opentelemetry.instrumentation.llamaindex:LlamaIndexInstrumentor",
+)
+run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
+import agno.team  # noqa: F401 - up to 2.4 an agent does not import it
 from agno.agent import Agent
 from agno.exceptions import StopAgentRun
 from agno.models.openai import OpenAIChat

@@ -19,10 +19,10 @@ class TestAgno(Delivery):
     environment = "agno"
     integrations: ClassVar = {
         "agno": [
-            "agno.tools.function:FunctionCall.execute",
+            "agno.tools.function:FunctionCall._execute",
             "agno.models.base:Model.create_function_call_result",
-            "agno.agent.agent:Agent.run",
-            "agno.team.team:Team.run",
+            "agno.agent._run:run_dispatch",
+            "agno.team._run:run_dispatch",
         ],
     }
     agent_name = "clerk"
@@ -70,8 +70,13 @@ class TestAgnoOldest(TestAgno):
     """Agno 2.3, which swallows the cancellation of a tool."""
 
     environment = "agno-oldest"
-    integrations: ClassVar = {  # teams are not imported with agents
-        "agno": [target for target in TestAgno.integrations["agno"] if "team" not in target],
+    integrations: ClassVar = {
+        "agno": [
+            "agno.tools.function:FunctionCall.execute",
+            "agno.models.base:Model.create_function_call_result",
+            "agno.agent.agent:Agent.run",
+            "agno.team.team:Team.run",
+        ],
     }
     own: ClassVar = {
         **TestAgno.own,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_otel.testing.servers.openai import OpenAIServer, tool_results
-from tests.contract.cases import BROKEN
+from tests.contract.cases import BROKEN, CANCELLED
 from tests.contract.delivery import Delivery
 from tests.contract.suite import QUIET, Contract, Runs
 from tests.servers.otlp import OtlpReceiver
@@ -55,6 +55,8 @@ def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) 
             check=True,
         )
         report: Json = json.loads(done.stdout.splitlines()[-1])
+        for span in (span for case in report["cases"].values() for span in case["spans"]):
+            span.update({key: _without(row.endings, span[key]) for key in ("name", "parent") if span[key]})
         return {
             **report,
             "stderr": done.stderr,
@@ -63,6 +65,10 @@ def run(row: Row, order: Sequence[str], environment: Environment, folder: Path) 
             "requests": len(server.requests),
             "result_bytes": sum(map(_result_bytes, server.requests)) if _is_plain(contract, server) else None,
         }
+
+
+def _without(endings: tuple[str, ...], name: str) -> str:
+    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name)
 
 
 def _is_plain(contract: type[Contract], server: Any) -> bool:
@@ -133,6 +139,8 @@ class _Beside(Contract):
 
     def on_span(self, record: Record) -> Record:
         """Return what the other's span says of an exception."""
+        if record.error == CANCELLED and self.row.ends_cancelled:
+            return record
         record = super().on_span(record)
         if self.row.error and record.error == BROKEN:
             record = replace(record, error=self.row.error)
@@ -144,6 +152,14 @@ class _Beside(Contract):
             assert not any("tool.args_hash" in span["attributes"] for span in runs.on["cases"][case_name]["spans"])
         else:
             super().test_each_call_is_one_record(runs, case_name)
+
+    def test_spans_of_the_tool_are_children_of_its_span(self, runs: Runs) -> None:
+        """Expect the other's span between the two where that is inside of this package's."""
+        if not self.row.inner:
+            super().test_spans_of_the_tool_are_children_of_its_span(runs)
+            return
+        spans = runs.on["cases"]["async"]["spans"]
+        assert {span["parent"] for span in spans if span["name"] in self.inside} == {self.row.inner}
 
     def test_each_call_is_timed_once(self, runs: Runs, case_name: str) -> None:
         """Expect one duration for each call; another instrumentation's says of errors what it likes."""

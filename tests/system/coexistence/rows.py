@@ -9,8 +9,11 @@ from tests.contract.frameworks import (
     test_agno,
     test_anthropic,
     test_autogen,
+    test_crewai,
+    test_dspy,
     test_google,
     test_langchain,
+    test_llama_index,
     test_mcp,
     test_openai_agents,
     test_pydantic_ai,
@@ -37,11 +40,13 @@ ALONE = ("peer", "framework")
 
 #: The rows that CI runs, in one order each.
 _IN_CI = {
+    "agno beside OpenTelemetry's own": "ours, framework, peer",
+    "dspy beside OpenTelemetry's own": "framework, peer, ours",
     "langgraph beside OpenInference": "ours, framework, peer",
     "openai_agents beside OpenInference": "peer, ours, framework",
-    "smolagents beside OpenInference": "ours, peer, framework",
+    "smolagents beside OpenInference": "framework, peer, ours",
     "langgraph beside OpenLLMetry": "framework, peer, ours",
-    "agno beside OpenLLMetry": "ours, framework, peer",
+    "agno beside OpenLLMetry": "framework, peer, ours",
     "openai_agents beside OpenTelemetry's own": "ours, peer, framework",
     "openai_agents beside Logfire": "ours, framework, peer",
     "pydantic_ai beside Logfire": "peer, ours, framework",
@@ -59,9 +64,11 @@ class Row(NamedTuple):
     set from the start. ``provides`` is true where the other sets the providers. ``span`` and ``scope`` are of the span
     that has the numbers of a call, where that is not the same as without the other. ``root`` is the span of a run where
     this package opens one. ``error`` is what the other's span says of an exception, in words of its own; ``is_inner``
-    is true where that span ends before the framework makes a text of the exception. ``timed`` is true where the other
-    has the histogram of durations. ``lost`` names the cases whose span the other never ends: only the metrics have
-    these calls.
+    is true where that span ends before the framework makes a text of the exception. ``ends_cancelled`` is true where it
+    ends as failed when the call is cancelled. ``timed`` is true where the other has the histogram of durations.
+    ``lost`` names the cases whose span the other never ends: only the metrics have these calls. ``endings`` are what
+    the names of the other's spans have behind ``span``. ``inner`` is the other's span inside of this package's, in
+    which the tool's own spans are.
     """
 
     peer: str
@@ -77,8 +84,11 @@ class Row(NamedTuple):
     root: str | None = None
     error: str = ""
     is_inner: bool = False
+    ends_cancelled: bool = False
     timed: bool = False
     lost: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
+    inner: str = ""
     orders: tuple[str, ...] = tuple(ORDERS)
 
     @property
@@ -114,8 +124,11 @@ _OPENAI_AGENTS, _AGNO = test_openai_agents.TestNewest, test_agno.TestAgno
 _SMOLAGENTS, _ANTHROPIC = test_smolagents.TestSmolagents, test_anthropic.TestAnthropic
 _RUNNER, _MCP, _OPENAI = test_anthropic.TestRunner, test_mcp.TestMcp2, test_openai.TestOpenAI
 _PYDANTIC_AI = test_pydantic_ai.TestPydanticAI
-#: One that does not.
-_AUTOGEN = test_autogen.TestAutoGen
+#: Those that do not, and their environments.
+_AUTOGEN, _CREWAI, _DSPY = test_autogen.TestAutoGen, test_crewai.TestCrewAI, test_dspy.TestDSPy
+_LLAMA_INDEX = test_llama_index.TestLlamaIndex
+_OI_OLDER, _OL_OLDER = "peers-openinference-openai-2", "peers-openllmetry-openai-2"
+_GENAI_OLDER = "peers-genai-openai-2"
 _GOOGLE, _FUNCTIONS = test_google.TestGoogle, test_google.TestFunctions
 
 
@@ -168,8 +181,6 @@ _TRACELOOP = {"TRACELOOP_BASE_URL": "{receiver}", "TRACELOOP_TELEMETRY": "false"
 _DATADOG = {"DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false", "DD_REMOTE_CONFIGURATION_ENABLED": "false"}
 _CHAT = "openai:OpenAIInstrumentor"
 
-#: The other wraps the same function: where it is first, its span is inside of this package's.
-_OURS_FIRST, _OURS_EARLIER = tuple(ORDERS)[1:3], tuple(ORDERS)[:3]
 _CANCELLED = ("cancelled",)
 _OWN = "execute_tool {tool}"
 
@@ -177,10 +188,8 @@ ROWS = (
     _openinference(_LANGGRAPH, "langchain:LangChainInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
     _openinference(_LANGCHAIN, "langchain:LangChainInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
     _openinference(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span="{tool}"),
-    _openinference(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED, orders=_OURS_FIRST),
-    _openinference(
-        _SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT, span="Native", is_inner=True, orders=_OURS_FIRST
-    ),
+    _openinference(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}", lost=_CANCELLED),
+    _openinference(_SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT, span="Native", is_inner=True),
     _openinference(_OPENAI, _CHAT),
     _openinference(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _openinference(_RUNNER, "anthropic:AnthropicInstrumentor"),
@@ -190,21 +199,61 @@ ROWS = (
     _openllmetry(_LANGGRAPH, "langchain:LangchainInstrumentor", _CHAT, span=_OWN, error="BrokenError"),
     _openllmetry(_LANGCHAIN, "langchain:LangchainInstrumentor", _CHAT, span=_OWN, error="BrokenError", lost=_CANCELLED),
     _openllmetry(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span="{tool}.tool"),
-    _openllmetry(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}.tool", orders=_OURS_FIRST),
+    _openllmetry(_AGNO, "agno:AgnoInstrumentor", _CHAT, span="{tool}.tool"),
     _openllmetry(_OPENAI, _CHAT),
     _openllmetry(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _openllmetry(_RUNNER, "anthropic:AnthropicInstrumentor"),
     _genai(_LANGGRAPH, "langchain:LangChainInstrumentor", _CHAT, span=_OWN, timed=True),
     _genai(_LANGCHAIN, "langchain:LangChainInstrumentor", _CHAT, span=_OWN, timed=True),
     _genai(_OPENAI_AGENTS, "openai_agents:OpenAIAgentsInstrumentor", _CHAT, span=_OWN, error="_OTHER", timed=True),
-    # This instrumentor leaves functions alone that anyone has wrapped before.
-    _genai(_AGNO, _CHAT, "agno:AgnoInstrumentor", root="invoke_agent clerk", orders=_OURS_EARLIER),
+    _genai(_AGNO, "agno:AgnoInstrumentor", _CHAT, span=_OWN, error="_OTHER", ends_cancelled=True, timed=True),
     _genai(_SMOLAGENTS, "smolagents:SmolagentsInstrumentor", _CHAT),
     _genai(_OPENAI, _CHAT),
     _genai(_ANTHROPIC, "anthropic:AnthropicInstrumentor"),
     _genai(_RUNNER, "anthropic:AnthropicInstrumentor"),
+    _openinference(_AUTOGEN, "autogen_agentchat:AutogenAgentChatInstrumentor", _CHAT, environment=_OI_OLDER),
     _openinference(
-        _AUTOGEN, "autogen_agentchat:AutogenAgentChatInstrumentor", _CHAT, environment="peers-openinference-openai-2"
+        _CREWAI,
+        "crewai:CrewAIInstrumentor",
+        _CHAT,
+        environment=_OI_OLDER,
+        span="{tool}",
+        endings=(".run",),
+        is_inner=True,
+    ),
+    _openinference(
+        _DSPY,
+        "dspy:DSPyInstrumentor",
+        environment=_OI_OLDER,
+        span="{tool}",
+        endings=(".acall", ".__call__"),
+        is_inner=True,
+    ),
+    # Their span of a call begins in the framework's tool, inside of this package's.
+    _openinference(
+        _LLAMA_INDEX, "llama_index:LlamaIndexInstrumentor", environment=_OI_OLDER, inner="FunctionTool.acall"
+    ),
+    _openllmetry(_CREWAI, "crewai:CrewAIInstrumentor", _CHAT, environment=_OL_OLDER, traces=_OL),
+    _openllmetry(
+        _LLAMA_INDEX, "llamaindex:LlamaIndexInstrumentor", _CHAT, environment=_OL_OLDER, inner="FunctionTool.task"
+    ),
+    _genai(
+        _DSPY,
+        "dspy:DSPyInstrumentor",
+        environment=_GENAI_OLDER,
+        span=_OWN,
+        is_inner=True,
+        ends_cancelled=True,
+        timed=True,
+    ),
+    _genai(
+        _LLAMA_INDEX,
+        "llama_index:LlamaIndexInstrumentor",
+        _CHAT,
+        environment=_GENAI_OLDER,
+        span=_OWN,
+        root="invoke_agent clerk",
+        timed=True,
     ),
     *(
         Row(

@@ -32,7 +32,7 @@ one that raises and one that is cancelled, against a scripted model. In each ord
 - Each call has one set of numbers, on one span; each call, result and model request is counted once in the metrics.
 - The sizes are those on the wire. Nothing is logged, and no internal error is counted.
 
-`scripts/coexistence --write` runs the table again; CI runs twelve of its cells.
+`scripts/coexistence --write` runs the table again; CI runs fourteen of its cells.
 
 | column | meaning |
 | --- | --- |
@@ -43,14 +43,10 @@ one that raises and one that is cancelled, against a scripted model. In each ord
 _NOTES = """
 - *cancelled*: the other instrumentation never ends its span of a cancelled call. The metrics have the call, and no span
   has it.
-- OpenTelemetry's instrumentor of agno leaves a function alone that another package has wrapped: beside this package its
-  spans of runs and tools are missing. Its span of a call is inside of this package's, and each call has two durations,
-  where it is switched on first, after the import of agno.
-- The instrumentors of agno of OpenLLMetry and OpenInference, and OpenInference's of smolagents, wrap the function that
-  this package wraps. Switched on before this package, their span of a call is inside of this package's, which has the
-  numbers.
-- CrewAI, DSPy and LlamaIndex have no row yet. Beside OpenTelemetry's instrumentor of LlamaIndex each call has two
-  durations.
+- The instrumentors of LlamaIndex of OpenInference and OpenLLMetry open a span in the framework's tool. It has no tool's
+  name, and is inside of this package's span, which has the numbers. Beside OpenTelemetry's own, a run has its span and
+  this package's.
+- OpenLLMetry's instrumentor of CrewAI has no spans of tools.
 - MLflow ran with a provider of its own, which is its default. With `MLFLOW_USE_DEFAULT_TRACER_PROVIDER=false` its span
   processors raise `KeyError` below any span that is open before MLflow's first. This package opens no root span there:
   runs have none, and calls have one only inside a span of MLflow. Metrics have all of them.
