@@ -51,6 +51,9 @@ class Job(Future[_T]):
             self.set_exception(error)
         else:
             self.set_result(result)
+        finally:
+            if not self.done():  # SystemExit, of a function of the program, ends the thread
+                self.set_exception(RuntimeError("the thread of the job has ended"))
 
 
 class Workers:
@@ -95,8 +98,12 @@ class Workers:
         return job
 
     def _serve(self) -> None:
-        while True:
-            self._next().do()
+        try:
+            while True:
+                self._next().do()
+        finally:
+            with self._ready:
+                self._started -= 1
 
     def _next(self) -> Job[Any]:
         """Wait for a job. A separate function, so that a waiting thread keeps no reference to its last job."""

@@ -220,10 +220,11 @@ class _Visit:
     def _failed(self, error: Exception) -> None:
         self._summaries.breaker.failed()
         telemetry().metrics.summarized(semconv.FAILED)
+        reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
         errors.warn_once(
             "summarizer",
-            f"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: {errors.described(error)}. "
-            f"The next attempt is made {_PAUSE_SECONDS:.0f} s later.",
+            "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: "
+            f"{errors.described(error)}{reason}. The next attempt is made {_PAUSE_SECONDS:.0f} s later.",
         )
 
     def _asked(self, text: str) -> Invocation:

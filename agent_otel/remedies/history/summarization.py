@@ -19,6 +19,7 @@ from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import compact
+from agent_otel.remedies.history.summarizer import NoSummaryError
 from agent_otel.remedies.history.summary_plan import opening, units
 from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
@@ -61,9 +62,9 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
     model's first and the last ``keep_turns`` turns stay unchanged, and no call is separated from its result. Tokens are
     characters ÷ 4, or counted by the function of ``token_counter``.
 
-    When ``summarize`` raises, the messages come back unchanged; the failure is counted and logged once. Supported are
-    histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain; any other comes back unchanged. Raises
-    TypeError when ``messages`` is no sequence of messages.
+    When ``summarize`` raises, or returns nothing, or no less than it got, the messages come back unchanged; the failure
+    is counted and logged once. Supported are histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain;
+    any other comes back unchanged. Raises TypeError when ``messages`` is no sequence of messages.
     """
     plan = _plan(messages, above_tokens, chunk_tokens, keep_turns)
     if plan is None:
@@ -154,7 +155,9 @@ def _too_long(texts: list[str], target_tokens: int, chunk_tokens: int) -> list[s
 
 
 def _summarised(messages: Sequence[Any], plan: _Plan, texts: list[str]) -> list[Any]:
-    summary = "\n".join(texts)
+    summary, old = "\n".join(texts), sum(map(tokens, plan.chunks))
+    if not all(map(str.strip, texts)) or tokens(summary) >= old:
+        raise NoSummaryError(f"{tokens(summary)} tokens are no summary of {old}, or a part of it is empty")
     raw = raw_of(list(plan.old))
     check = policy.current()
     outcome = check.keep(raw, semconv.CONTEXT_SUMMARIZE, semconv.CONTEXT_SUMMARIZE) if check is not None else None

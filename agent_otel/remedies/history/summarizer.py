@@ -98,7 +98,7 @@ class Asking:
                 sending = self._account.asend(text, lambda: send(self._request(text)), self._left())
                 return self._answer(await _within(sending, self._left()))
             if inspect.iscoroutinefunction(own):
-                return await _within(own(text), self._left())
+                return _text(await _within(own(text), self._left()))
             if not is_in_asyncio():
                 return _called(own, text)
             return await _within(asyncio.wrap_future(_workers.submit(_muted(lambda: _called(own, text)))), self._left())
@@ -133,17 +133,46 @@ async def _now(job: Future[_T], seconds: float) -> _T:
 
 
 async def _within(awaitable: Awaitable[_T], seconds: float) -> _T:
-    """Wait for a result of the event loop; other loops than asyncio's have no time limit here."""
+    """Wait for a result of the event loop; other loops than asyncio's have no time limit here.
+
+    A task that goes on although it is cancelled is left alone: nothing waits for it any longer.
+    """
     token = switches.muted.set(True)
     try:
-        return await (asyncio.wait_for(awaitable, seconds) if is_in_asyncio() else awaitable)
+        if not is_in_asyncio():
+            return await awaitable
+        task = asyncio.ensure_future(awaitable)
     finally:
         switches.muted.reset(token)
+    try:
+        await asyncio.wait((task,), timeout=seconds)
+        if not task.done():
+            raise TimeoutError
+        if task.cancelled():
+            raise NoSummaryError("the task was cancelled")
+        return task.result()
+    finally:
+        if not task.done():
+            task.add_done_callback(_unread)
+            task.cancel()
+
+
+def _unread(task: asyncio.Future[Any]) -> None:
+    """Read the failure of a task that nothing waits for, which asyncio would log."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _called(own: Summarizer, text: str) -> str:
     made = own(text)
-    return asyncio.run(_awaited(made)) if inspect.isawaitable(made) else str(made)
+    return _text(asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made)
+
+
+def _text(made: object) -> str:
+    """Return what a function of the program has returned; raise NoSummaryError when it is no text."""
+    if not isinstance(made, str):
+        raise NoSummaryError(f"the function returned {type(made).__qualname__}, not a text")
+    return made
 
 
 async def _awaited(made: Awaitable[str]) -> str:
@@ -151,7 +180,7 @@ async def _awaited(made: Awaitable[str]) -> str:
 
 
 class NoSummaryError(Exception):
-    """A model returned no text, or more than it got."""
+    """An error of a model or a function that returned no text, or more than it got."""
 
 
 async def summary(
@@ -165,7 +194,7 @@ async def summary(
     made, after = "", 0
     before = sum(map(tokens, source))
     for _ in range(_MOST_ROUNDS):
-        answers = [(await ask(chunk)).strip() for chunk in source]
+        answers = [_encodable(await ask(chunk)).strip() for chunk in source]
         if not all(answers):
             raise NoSummaryError("an answer is empty")
         made = "\n".join(answers)
@@ -176,6 +205,11 @@ async def summary(
             return made
         source, before = pieces(answers, chunk_tokens), after
     return made[: len(made) * most_tokens // max(after, 1)]
+
+
+def _encodable(text: str) -> str:
+    """Return a text without lone surrogates, with which no request can be sent."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def instructions(most_tokens: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 import threading
@@ -340,6 +341,66 @@ def test_a_summariser_that_hangs_costs_the_timeout(
     ended.set()
     assert sent == chat(8)
     assert "TimeoutError" in caplog.text
+
+
+def test_a_summariser_that_ignores_its_cancellation_costs_the_timeout(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_SUMMARIZE_TIMEOUT="0.2")
+    remedy_hooks.summaries.cache_clear()
+    model, ended = Model(), False
+
+    async def summarise(_: str) -> str:
+        for _attempt in range(100):
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0 if ended else 0.1)
+        return "All alike."
+
+    async def main() -> list[Item]:
+        nonlocal ended
+        agent_otel.remedies.use_summarizer(summarise)
+        sent = await model.aask(chat(8))
+        ended = True
+        return sent
+
+    with agent_otel.execution("run-1"):
+        assert asyncio.run(main()) == chat(8)
+
+
+def _ending(_: str) -> str:
+    raise SystemExit(3)
+
+
+async def _cancelled(_: str) -> str:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+@pytest.mark.parametrize(
+    ("summarise", "says"),
+    [
+        (lambda _: None, "the function returned NoneType, not a text"),
+        (lambda _: SimpleNamespace(content="All alike."), "the function returned SimpleNamespace, not a text"),
+        (_ending, "RuntimeError"),
+        (_cancelled, ""),
+    ],
+    ids=["nothing", "a message", "ends the program", "cancelled"],
+)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # SystemExit ends the thread
+def test_a_bad_function_of_the_program_leaves_the_request_as_it_is(
+    summarise: Callable[[str], Any], says: str, caplog: pytest.LogCaptureFixture, *, in_loop: bool
+) -> None:
+    agent_otel.remedies.use_summarizer(summarise)
+    model = Model()
+    with agent_otel.execution("run-1"):
+        sent = asyncio.run(model.aask(chat(8))) if in_loop else model.ask(chat(8))
+    assert sent == chat(8)
+    assert says in caplog.text
+    assert "TimeoutError" not in caplog.text
+
+
+def test_a_summary_that_no_request_can_carry_is_made_one() -> None:
+    agent_otel.remedies.use_summarizer(lambda _: "All \ud800 alike.")
+    with agent_otel.execution("run-1"):
+        json.dumps(Model().ask(chat(8)), ensure_ascii=False).encode()
 
 
 @pytest.mark.parametrize("in_loop", [False, True])

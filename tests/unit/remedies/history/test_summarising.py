@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import agent_otel
 from agent_otel import settings
 from agent_otel.remedies.claim_check import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _TURNS = 6
 
@@ -149,12 +152,20 @@ def test_an_open_call_and_what_follows_it_stay() -> None:
     assert history[4:] == made[4:]
 
 
-def test_a_model_that_fails_leaves_the_history_untouched(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fails(_: str) -> str:
+    raise RuntimeError("no model")
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [_fails, lambda _: None, lambda _: " ", lambda text: text, lambda text: text * 2],
+    ids=["raises", "nothing", "blank", "all", "more"],
+)
+def test_a_model_that_fails_leaves_the_history_untouched(
+    fails: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     failures: list[str] = []
     monkeypatch.setattr("agent_otel._internal.errors.handler", failures.append)
-
-    def fails(_: str) -> str:
-        raise RuntimeError("no model")
 
     made = agent_otel.remedies.summarize_history(_chat(), summarize=fails, above_tokens=100, target_tokens=100)
 
