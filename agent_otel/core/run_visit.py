@@ -6,7 +6,7 @@ A generator's run is current during its steps only. A run that goes on in a task
 from __future__ import annotations
 
 import functools
-import uuid
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
@@ -50,7 +50,7 @@ class RunVisit:
         self._token: Token[Run | None] | None = None
         agent = text_or_none(begun.agent)
         conversation, workflow = id_or_none(begun.conversation), text_or_none(begun.workflow)
-        self.run = Run(uuid.uuid4().hex, agent, conversation, self, workflow)
+        self.run = Run(secrets.token_hex(16), agent, conversation, self, workflow)
         self._within = spans.current_span()
         is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
         self._span = None if is_traced else open_span(self._out, self._within, self.run)

@@ -22,10 +22,10 @@ _HEAD = """\
 columns are passed tests: with this package installed and switched off, with an OpenTelemetry `TracerProvider` alone,
 switched on, on with that provider, and on with the provider and remedies: a ceiling of 64 KiB, a claim check of
 `memory:` above 64 KiB, trimmed results, compacted arguments, a de-duplicated history, and at most 100,000 calls. On is
-compared with off, the two columns with spans with the provider alone. Files in which a test has another outcome run
-twice more: a difference is a test with another outcome in each of the three passes, and "not repeated" counts the tests
-of the first pass that had the same outcome in a later one. Those are in the columns of passed tests, and are no
-differences. A suite fails with a difference whose reason is not listed below, and when the package counted an internal
+compared with off, the two columns with spans with the provider alone. A difference is a test that has another outcome
+in three passes of its file, or in two passes of all files: some tests differ only behind tests of another file. "Not
+repeated" counts the tests that had another outcome in the first pass only; the columns of passed tests are those of
+that pass. A suite fails with a difference whose reason is not listed below, and when the package counted an internal
 error of its own.
 
 """

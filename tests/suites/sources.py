@@ -83,6 +83,8 @@ def suites(*, newest: bool = False) -> dict[str, Suite]:
 def fetch(suite: Suite) -> Source:
     """Return the source distribution of a suite, downloaded if need be: uv resolves its version and address."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
+    # A distribution without a configuration of pytest would run with the one of this repository, which is above it.
+    (_FOLDER / "pytest.ini").write_text("[pytest]\n")
     wanted, lock = _FOLDER / f"{suite.name}.in", _FOLDER / f"pylock.{suite.name}.toml"
     wanted.write_text(suite.distribution + (f"=={suite.version}" if suite.version else ""))
     lock.unlink(missing_ok=True)

@@ -73,36 +73,42 @@ def test_two_runs_differ_in_these_tests(
     } == comparison.differences("on", off, on)
 
 
-_UNSTABLE = """
-import os
+_FIRST = """
+import builtins
+
+def test_leaves_its_state(): builtins.state = True
+"""
+_SECOND = """
+import builtins, os
 from pathlib import Path
 
 ON = os.environ.get("AGENT_OTEL")
 MARK = Path(__file__).with_name("once")
 
 def test_differs(): assert not ON
+def test_differs_behind_another(): assert not (ON and hasattr(builtins, "state"))
 def test_differs_once():
     if ON and not MARK.exists():
         MARK.touch()
         raise AssertionError
-def test_passes(): pass
 """
 
 
-def test_a_difference_that_another_pass_does_not_have_is_counted_apart(tmp_path: Path) -> None:
+def test_a_difference_of_the_first_pass_alone_is_counted_apart(tmp_path: Path) -> None:
     root = tmp_path / "suite"
     root.mkdir()
-    (root / "test_some.py").write_text(_UNSTABLE)
+    (root / "test_first.py").write_text(_FIRST)
+    (root / "test_second.py").write_text(_SECOND)
     suite = sources.Suite("some", "some", "1", "3.12", (), ("*.py",), (), {}, [], "")
     environment = Environment("test", Path(sys.executable).parent.parent)
 
     found = run.compare(run.Runner(suite, environment, root, tmp_path / "kept"), suite, ["off", "on"])
 
-    one = "test_some.py::test_some::test_differs"
-    assert {Difference(one, "on", "passed", "failed")} == found.repeated
-    assert {Difference(f"{one}_once", "on", "passed", "failed")} == found.unstable
-    assert Counter(passed=3) == Counter(found.first["off"].values())
-    assert Counter(passed=1, failed=2) == Counter(found.first["on"].values())
+    test = "test_second.py::test_second::test_differs"
+    assert {Difference(f"{test}{end}", "on", "passed", "failed") for end in ("", "_behind_another")} == found.repeated
+    assert {Difference(f"{test}_once", "on", "passed", "failed")} == found.unstable
+    assert Counter(passed=4) == Counter(found.first["off"].values())
+    assert Counter(passed=1, failed=3) == Counter(found.first["on"].values())
 
 
 def test_a_difference_is_known_by_its_mode_and_its_test() -> None:

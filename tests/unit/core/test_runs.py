@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextvars
+import uuid
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import agent_otel
 from agent_otel.core import execution_context, run_visit
@@ -11,6 +13,8 @@ from agent_otel.core.execution_context import Carrier, current_run, owner_here, 
 from agent_otel.core.types import AgentRun, Invocation, RunReader
 
 if TYPE_CHECKING:
+    import pytest
+
     from agent_otel.core.run_visit import RunVisit
 
 _READER = RunReader(lambda _: AgentRun("clerk"))
@@ -37,6 +41,15 @@ def test_runs_of_a_thread_share_what_belongs_to_the_conversation() -> None:
             assert resolve(None, None) == owner_here() == execution_context.conversation() == "thread-1"
             ids.add(visit.run.id)
     assert len(ids) == 2
+
+
+def test_a_program_s_own_ids_are_not_used_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = iter([UUID(int=1), UUID(int=2)])
+    monkeypatch.setattr(uuid, "uuid4", lambda: next(numbers))
+    runs = [_run(), _run()]
+    assert uuid.uuid4() == UUID(int=1)
+    assert runs[0].run.id != runs[1].run.id
+    assert {32} == {len(bytes.fromhex(visit.run.id)) * 2 for visit in runs}
 
 
 def test_a_nested_agent_belongs_to_the_outermost_run() -> None:
