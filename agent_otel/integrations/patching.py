@@ -7,6 +7,7 @@ import inspect
 import sys
 import weakref
 from functools import partial
+from types import MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import wrapt
@@ -20,7 +21,6 @@ from agent_otel.integrations.stand_ins import stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import ModuleType
 
     from agent_otel.integrations.registry.entries import Candidate, Integration, Site
     from agent_otel.integrations.stand_ins import Wrapper
@@ -74,12 +74,18 @@ def _resolves(module: ModuleType, candidate: Candidate) -> bool:
 
 
 def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
-    """Return (parent, attribute, value) of ``Class.method`` or ``function``; the value as stored, unbound."""
+    """Return (parent, attribute, value) of ``Class.method`` or ``function``; the value as stored, unbound.
+
+    A method of an object is bound.
+    """
     parent: Any = module
     *path, attribute = target.split(".")
     for name in path:
         parent = getattr(parent, name, None)
-    value = inspect.getattr_static(parent, attribute, None) if parent is not None else None
+    if parent is None:
+        return None
+    is_object = not isinstance(parent, type | ModuleType)
+    value = getattr(parent, attribute, None) if is_object else inspect.getattr_static(parent, attribute, None)
     return None if value is None else (parent, attribute, value)
 
 
@@ -119,7 +125,7 @@ def _wrap_found(
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
     wrapper = _family(reader) if isinstance(reader, Family) else wrappers.wrapper_for(reader, plain)
     wrapped = stand_in(original, wrapper, parent, attribute)
-    setattr(wrapped, _MARK, True)
+    setattr(wrapped.__func__ if type(wrapped) is MethodType else wrapped, _MARK, True)
     if other is not None:
         parent, attribute = other, _INSIDE
     inherited = attribute != _INSIDE and attribute not in vars(parent)

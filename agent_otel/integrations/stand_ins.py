@@ -65,6 +65,8 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
         return staticmethod(_of_function(original.__func__, wrapper))
     if kind is classmethod and type(original.__func__) is FunctionType:
         return classmethod(_of_method(original.__func__, wrapper))
+    if kind is MethodType and type(original.__func__) is FunctionType:  # of an object
+        return MethodType(_of_method(original.__func__, wrapper), original.__self__)
     return wrapt.FunctionWrapper(original, wrapper)  # knows how anything is bound
 
 

@@ -516,8 +516,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 }
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "ag2.beginning": lambda value: (_space(name=value), (), {}),
-    "agent_framework.preparing": lambda value: (_space(name=value), (), {}),
+    "camel.submitting": lambda value: (None, (value,), {}),
     "mcp_server.looking_up": lambda value: (None, (value,), {}),
     "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +25,12 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -42,7 +43,7 @@ ENTRY = Integration(
         Candidate("ag2.tools.final.function_tool", Wrap("FunctionTool.__call__", "tool")),
         Candidate("ag2.tools.executor", Wrap("_execute_call", "execute")),
         Candidate(  # all ways to run an agent pass both
-            "ag2.agent", Wrap("Agent._turn_scope", "agent_run"), Wrap("Agent._drive_scope", "beginning")
+            "ag2.agent", Wrap("Agent._turn_scope", "agent_run"), Wrap("Agent._drive_scope", "scope")
         ),
     ),
 )
@@ -50,8 +51,20 @@ ENTRY = Integration(
 _agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None)
 
 
-def _begins(invocation: Invocation) -> None:
-    _agent.set(text(invocation.instance.name))
+@asynccontextmanager
+async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
+    """Enter the scope of a turn, in which tools belong to its agent; a tool may be an agent with turns of its own."""
+    token = _agent.set(name)
+    try:
+        async with scope as drive:
+            yield drive
+    finally:
+        with suppress(ValueError):  # the turn ends in another context than it began in
+            _agent.reset(token)
+
+
+def _scope(invocation: Invocation, scope: Any) -> Any:
+    return _named(scope, text(invocation.instance.name))
 
 
 def _tool_call(invocation: Invocation) -> ToolCall:
@@ -134,7 +147,7 @@ tool = ToolReader(
     inject=_inject,
 )
 execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, tool, is_control_flow=_is_control_flow)
-beginning = Hook(_begins)
+scope = Revising(_scope)
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -8,7 +8,9 @@ agent: its name is kept where a run is prepared, because each call runs in a tas
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
@@ -23,12 +25,12 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from agent_otel.core.types import Invocation, Replacement, ResponseVisit
 
@@ -46,7 +48,7 @@ ENTRY = Integration(
         Candidate(
             "agent_framework._agents",
             Wrap("Agent.run", "agent_run"),
-            Wrap("RawAgent._prepare_run_context", "preparing"),
+            Wrap("RawAgent.run", "naming"),
         ),
         Candidate("agent_framework._workflows._workflow", Wrap("Workflow.run", "workflow_run")),
     ),
@@ -63,8 +65,28 @@ _TRACED = ("AgentTelemetryLayer", "Workflow")
 _agent: ContextVar[str | None] = ContextVar("agent_otel_agent_framework_agent", default=None)
 
 
-def _prepared(invocation: Invocation) -> None:
-    _agent.set(text(getattr(invocation.instance, "name", None)))
+@contextmanager
+def _named(name: str | None) -> Iterator[None]:
+    """Let tools belong to an agent while its run goes on; a tool may be an agent with runs of its own."""
+    token = _agent.set(name)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # a step of a stream ends in another context than it began in
+            _agent.reset(token)
+
+
+async def _awaited(running: Any, name: str | None) -> Any:
+    with _named(name):
+        return await running
+
+
+def _naming(invocation: Invocation, running: Any) -> Any:
+    """Put the agent's name around a run, or around the steps of the stream in which it goes on."""
+    name = text(getattr(invocation.instance, "name", None))
+    if is_named(running, "ResponseStream"):
+        return running.with_pull_context_manager(partial(_named, name))
+    return _awaited(running, name)
 
 
 def _invoke_call(invocation: Invocation) -> ToolCall:
@@ -156,7 +178,7 @@ invoke = ToolReader(
 auto_invoke = ToolReader(
     HANDED_BACK, _auto_call, _handed_back, invoke, is_control_flow=_is_control_flow, replace=_replace_handed_back
 )
-preparing = Hook(_prepared)
+naming = Revising(_naming)
 
 
 def _traces(instance: Any) -> bool:

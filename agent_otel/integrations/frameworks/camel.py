@@ -6,9 +6,10 @@ its own limit. Four functions of the agent know the call's id: for steps and for
 
 from __future__ import annotations
 
+import contextvars
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, switches
 from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, text, text_of
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -43,6 +44,8 @@ ENTRY = Integration(
             Wrap("FunctionTool.__call__", "tool"),
             Wrap("FunctionTool.async_call", "tool"),
         ),
+        # The threads in which async steps run sync tools.
+        Candidate("camel.toolkits.function_tool", Wrap("_SYNC_TOOL_EXECUTOR.submit", "submitting")),
         Candidate(
             "camel.agents.chat_agent",
             Wrap("ChatAgent._execute_tool", "execute"),
@@ -141,6 +144,15 @@ tool = ToolReader(
 execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool)
 execute_streamed = ToolReader(HANDED_BACK, _streamed_call, _nothing, tool)
 remembering = Hook(_remembered)
+
+
+def _before_submit(invocation: Invocation) -> None:
+    """Pass the context on, in which the tool's own spans and references to stored results belong to the run."""
+    if switches.enabled:
+        invocation.args = (contextvars.copy_context().run, *invocation.args)
+
+
+submitting = Hook(_before_submit)
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -11,11 +11,11 @@ INTEGRATIONS = (
     Integration('ag2', distribution='ag2', minimum='1.2', tested='1.2', packages=('ag2',), sites=(
         Site(Candidate('ag2.tools.final.function_tool', Wrap('FunctionTool.__call__', 'tool')), adapter='frameworks.ag2'),
         Site(Candidate('ag2.tools.executor', Wrap('_execute_call', 'execute')), adapter='frameworks.ag2'),
-        Site(Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'beginning')), adapter='frameworks.ag2'),
+        Site(Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'scope')), adapter='frameworks.ag2'),
     )),
     Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', packages=('agent_framework',), sites=(
         Site(Candidate('agent_framework._tools', Wrap('FunctionTool._invoke_function', 'invoke'), Wrap('_auto_invoke_function', 'auto_invoke')), adapter='frameworks.agent_framework'),
-        Site(Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent._prepare_run_context', 'preparing')), adapter='frameworks.agent_framework'),
+        Site(Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent.run', 'naming')), adapter='frameworks.agent_framework'),
         Site(Candidate('agent_framework._workflows._workflow', Wrap('Workflow.run', 'workflow_run')), adapter='frameworks.agent_framework'),
     )),
     Integration('agentscope', distribution='agentscope', minimum='2.0.10', tested='2.0.10', packages=('agentscope',), sites=(
@@ -45,6 +45,7 @@ INTEGRATIONS = (
     )),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", packages=('camel',), sites=(
         Site(Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool')), adapter='frameworks.camel'),
+        Site(Candidate('camel.toolkits.function_tool', Wrap('_SYNC_TOOL_EXECUTOR.submit', 'submitting')), adapter='frameworks.camel'),
         Site(Candidate('camel.agents.chat_agent', Wrap('ChatAgent._execute_tool', 'execute'), Wrap('ChatAgent._aexecute_tool', 'execute'), Wrap('ChatAgent._execute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent._aexecute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent.update_memory', 'remembering'), Wrap('ChatAgent._step_impl', 'agent_run'), Wrap('ChatAgent._astep_non_streaming_task', 'agent_run'), Wrap('ChatAgent._stream', 'agent_run'), Wrap('ChatAgent._astream', 'agent_run')), adapter='frameworks.camel'),
     )),
     Integration('claude-agent-sdk', distribution='claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', packages=('claude_agent_sdk',), sites=(

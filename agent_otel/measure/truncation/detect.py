@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
@@ -16,6 +16,9 @@ from agent_otel.measure.truncation.documents import (
     is_cut_text_of,
 )
 from agent_otel.measure.truncation.quoting import is_notice
+
+if TYPE_CHECKING:
+    import re
 
 CUT_JSON: Final = "cut_json"
 SUSPECTED: Final = "suspected"
@@ -34,6 +37,7 @@ _STEMS: Final = markers.STEMS
 _KNOWN_CAPS: Final = markers.KNOWN_CAPS
 
 _AROUND: Final = 128  # characters by which a marker may reach out of them
+_MOST_BEFORE: Final = 8  # line ends before a marker at the beginning
 _MOST_BLOCKS: Final = 64
 _LONGEST_WHOLE: Final = 64
 
@@ -160,7 +164,7 @@ def _confirmed(text: str, length: int) -> Cut | None:
     seen: dict[str, markers.Marker] = {}  # the same marker may stand there many times
     for begin, end in _regions(length):
         for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
-            if not is_notice(text, *match.span()):
+            if not (is_notice(text, *match.span()) or _leads(text, match)):
                 continue
             notice = match.group()
             marker = seen.get(notice) or seen.setdefault(notice, markers.marker_of(notice))
@@ -173,6 +177,13 @@ def _confirmed(text: str, length: int) -> Cut | None:
             if any(is_notice(text, *match.span()) for match in habitual):
                 found = Cut(markers.MARKER, None)
     return found
+
+
+def _leads(text: str, match: re.Match[str]) -> bool:
+    """Return True for a marker at the beginning of a text that has the rest of the result in the same line."""
+    return (
+        match.start() <= _MOST_BEFORE and not text[: match.start()].strip() and markers.marker_of(match.group()).leads
+    )
 
 
 def _regions(length: int) -> tuple[tuple[int, int], ...]:

@@ -22,11 +22,15 @@ CLEARED: Final = "cleared"
 
 
 class Marker(NamedTuple):
-    """A marker text, the projects that write it, and the reason that it gives for the cut."""
+    """A marker text, the projects that write it, and the reason that it gives for the cut.
+
+    ``leads`` is true for one that stands at the beginning, with the rest of the result behind it in its line.
+    """
 
     project: str | None
     template: str
     reason: str = MARKER
+    leads: bool = False
 
 
 STEMS: Final = (
@@ -102,7 +106,7 @@ MARKERS: Final = (
     Marker("crewai", "[Content truncated...]"),
     Marker("crewai", "...[truncated #]..."),
     Marker("agentscope", "<system-reminder>The remaining content has been omitted for limited context."),
-    Marker("camel", "[TRUNCATED] Tool '*' output truncated (# > # tokens)"),
+    Marker("camel", "[TRUNCATED] Tool '*' output truncated (# > # tokens). Tool executed successfully.", leads=True),
     Marker("google-adk", "... (truncated, # total chars)"),
     Marker("google-adk", "... [truncated # chars]"),
     Marker("ag2", "[truncated: showing first # of # chars]"),

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.remedies.suite import decide
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -60,3 +68,37 @@ class TestAg2(Delivery):
 
 
 del Delivery
+
+_BEHIND = """
+import asyncio, json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from ag2.context import ConversationContext
+from ag2.events import ToolCallEvent
+from ag2.stream import MemoryStream
+from tests.contract import script
+from tests.contract.agents import ag2
+from tests.contract.toolbox import lookup
+
+async def main():
+    prompt = script.prompt(("call_1", "lookup", {"key": "a"}))
+    clerk = ag2.make(sys.argv[1], [lookup], "")
+    await clerk.ask(prompt)
+    (tool,) = clerk.tools
+    await tool(ToolCallEvent(id="call_2", name="lookup", arguments='{"key": "a"}'), ConversationContext(MemoryStream()))
+    # The assistant behind the first tool has run when the clerk asks for the second.
+    objective = {"objective": prompt.replace("call_1", "call_4")}
+    prompt = script.prompt(("call_3", "delegate", objective), ("call_5", "lookup", {"key": "a"}))
+    await ag2.make(sys.argv[1], ["delegate", lookup], "").ask(prompt)
+
+asyncio.run(main())
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+print(json.dumps({span["gen_ai.tool.call.id"]: span.get("gen_ai.agent.name") for span in spans}))
+"""
+
+
+def test_a_call_behind_a_run_is_not_the_agents(environment: Callable[[str], Environment]) -> None:
+    with OpenAIServer(decide) as server:
+        done = environment("ag2").run(_BEHIND, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    clerks = {"call_1": "clerk", "call_3": "clerk", "call_5": "clerk"}
+    assert json.loads(done.stdout) == {**clerks, "call_2": None, "call_4": "assistant"}

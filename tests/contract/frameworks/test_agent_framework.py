@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract.cases import (
     BROKEN,
     DELEGATED,
@@ -18,7 +20,13 @@ from tests.contract.cases import (
     looked_up,
 )
 from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.remedies.suite import decide
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -86,3 +94,40 @@ class TestAgentFramework(Delivery):
 
 
 del Delivery
+
+_BEHIND = """
+import asyncio, json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from agent_framework import tool
+from tests.contract import script
+from tests.contract.agents import agent_framework
+from tests.contract.toolbox import lookup
+
+async def run(name, tools, prompt):
+    agent = agent_framework.make(sys.argv[1], tools, "")
+    stream = agent.run(prompt, stream=True) if name == "stream" else await agent.run(prompt)
+    return [update async for update in stream] if name == "stream" else stream
+
+async def main():
+    for number, name in enumerate(("whole", "stream")):
+        prompt = script.prompt((f"call_{number}1", "lookup", {"key": "a"}))
+        await run(name, [lookup], prompt)
+        await tool(lookup).invoke(arguments={"key": "a"}, tool_call_id=f"call_{number}2")
+        # The assistant behind the first tool has run when the clerk asks for the second.
+        within = {"input": prompt.replace(f"call_{number}1", f"call_{number}4")}
+        calls = (f"call_{number}3", "delegate", within), (f"call_{number}5", "lookup", {"key": "a"})
+        await run(name, ["delegate", lookup], script.prompt(*calls))
+
+asyncio.run(main())
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+print(json.dumps([[span.get("gen_ai.tool.call.id"), span.get("gen_ai.agent.name")] for span in spans]))
+"""
+
+
+def test_a_call_behind_a_run_is_not_the_agents(environment: Callable[[str], Environment]) -> None:
+    with OpenAIServer(decide) as server:
+        done = environment("agent-framework").run(_BEHIND, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    of_clerks = {f"call_{number}{call}": "clerk" for number in (0, 1) for call in (1, 3, 5)}
+    of_others = {f"call_{number}{call}": name for number in (0, 1) for call, name in ((2, None), (4, "assistant"))}
+    assert dict(json.loads(done.stdout)) == {**of_clerks, **of_others}

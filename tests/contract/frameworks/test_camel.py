@@ -20,6 +20,7 @@ class TestCamel(Delivery):
     integrations: ClassVar = {
         "camel": [
             "camel.toolkits.function_tool:FunctionTool.__call__",
+            "camel.toolkits.function_tool:_SYNC_TOOL_EXECUTOR.submit",
             "camel.agents.chat_agent:ChatAgent._execute_tool",
         ],
     }
@@ -55,7 +56,7 @@ class TestCamel(Delivery):
         "over the limit": Case(
             ("big",),
             (("call_26", "big", {"n": 4321}),),
-            (Record("big", "call_26", 4321, WIRE, cut=("framework", "shrunk"), args=10),),
+            (Record("big", "call_26", 4321, WIRE, cut=("framework", "marker"), args=10),),
             setting="limit",
         ),
         # The model gets [MASKED].

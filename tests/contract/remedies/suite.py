@@ -55,6 +55,7 @@ CARRIERS: dict[str, Carrier] = {
     "mcp 1": MCP,
     "mcp 2": MCP._replace(environment="mcp-2"),
     "fastmcp": MCP._replace(agent="tests.contract.remedies.agents.fastmcp_results", environment="mcp-2"),
+    "camel": Carrier("tests.contract.agents.camel", "camel-ai", at_once=False),
     "handwritten": Carrier("tests.contract.remedies.agents.by_hand", "bare", owner=False),
     "decorated": Carrier("tests.contract.remedies.agents.decorated", "bare", owner=False),
 }

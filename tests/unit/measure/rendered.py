@@ -104,7 +104,11 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
     (44, "marker", "[Content truncated...]"),
     (45, "offloaded", "[Preview truncated; read the artifact for more.]"),
     (46, "marker", "...[truncated 48KB]..."),
-    (47, "marker", "[TRUNCATED] Tool 'search_the_web' output truncated (120000 > 90000 tokens)."),
+    (
+        47,
+        "marker",
+        "[TRUNCATED] Tool 'search' output truncated (9001 > 9000 tokens). Tool executed successfully.",
+    ),
     (48, "marker", "... (truncated, 81920 total chars)"),
     (49, "marker", "[... 81920 characters truncated ...]"),
     (49, "marker", "... [truncated 81920 chars]"),

@@ -94,6 +94,10 @@ QUOTATIONS = {
 }
 
 
+#: CAMEL's, behind which the result begins in the same line.
+_LEADING = "[TRUNCATED] Tool 'big' output truncated (1080 > 900 tokens). Tool executed successfully."
+
+
 @pytest.mark.parametrize("kind", QUOTATIONS)
 def test_a_quotation_is_no_notice(kind: str) -> None:
     half = PROSE[: 7 * 71] + "\n"
@@ -119,6 +123,9 @@ def test_a_quotation_is_no_notice(kind: str) -> None:
         ("marker", "```sh\nls\n```\n\n```stdout\n" + "a file\n" * 200 + "... [output truncated]\n```"),
         ("marker", "```python\nprint(1)\n... [truncated]"),
         ("marker", "<stdout>" + "a file\n" * 200 + "... [output truncated - 182KB removed]</stdout>\n"),
+        ("marker", f"\n\n{_LEADING}" + "a row\n" * 600),
+        (None, f"a row\n\n{_LEADING}" + "a row\n" * 600),
+        (None, "[truncated] a row\n" * 600),
         ("marker", "    indented\n" * 200 + "    ... [truncated]"),
         ("marker", "a row\n" * 600 + "[truncated]"),
         ("marker", "x" * 3_000 + "[TRUNCATED]\n"),
