@@ -232,7 +232,7 @@ INTEGRATIONS = (
         Site(Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')), Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), adapter='runtimes.dbos'),
     )),
     Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), sites=(
-        Site(Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')), adapter='runtimes.durabletask'),
+        Site(Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('TaskHubGrpcWorker._execute_activity', 'requested'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')), adapter='runtimes.durabletask'),
     )),
     Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", packages=('hatchet_sdk',), sites=(
         Site(Candidate('hatchet_sdk.worker.runner.runner', Wrap('Runner.handle_start_step_run', 'step_run'), Wrap('Runner.serialize_output', 'serialised'), Wrap('Task.call', 'task'), Wrap('Task.aio_call', 'task')), adapter='runtimes.hatchet'),

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import payload_cap
 from agent_otel.core.types import StepReader
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
+    from agent_otel.core.types import Invocation, Step
 
 ENTRY = Integration(
     "durabletask",
@@ -22,6 +22,7 @@ ENTRY = Integration(
         Candidate(
             "durabletask.worker",
             Wrap("_ActivityExecutor.execute", "activity"),
+            Wrap("TaskHubGrpcWorker._execute_activity", "requested"),
             Wrap("_OrchestrationExecutor.execute", "orchestrator"),
             Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
             Wrap("TaskHubGrpcWorker.__init__", "worker"),
@@ -34,6 +35,8 @@ ENTRY = Integration(
 _RUNTIME = "durabletask"
 _PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_output")
 
+#: The run that the hub names in its request for an activity: its instance has the same id in its next run.
+_run: Within[str] = Within("agent_otel_durabletask_run")
 _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"))
 
 
@@ -63,7 +66,16 @@ def _externalized(invocation: Invocation, result: Any, error: Any) -> None:
             _hub.turn_refused(message)
 
 
-activity = StepReader(_hub.step, _hub.input, _hub.output)
+def _requested(invocation: Invocation) -> str:
+    return str(invocation.arg(0, "req").orchestrationInstance.executionId.value)
+
+
+def _step(invocation: Invocation) -> Step:
+    return _hub.step(invocation, _run.get())
+
+
+requested = Hook(_requested, within=_run)
+activity = StepReader(_step, _hub.input, _hub.output)
 orchestrator = Hook(after=_hub.turn)
 stub = Hook(after=_hub.stub_made)
 worker = Hook(after=_worker_made)

@@ -74,15 +74,15 @@ class TaskHub:
 
     # --- activities -----------------------------------------------------------------------------------------------
 
-    def step(self, invocation: Invocation) -> Step:
+    def step(self, invocation: Invocation, run: str | None = None) -> Step:
         """Read which activity runs, and count how often this process has executed it.
 
         Dapr gives all attempts of an activity one id. Durable Task gives them the number of the task, which the next
-        run of the same instance has again: there the attempt is not known.
+        run of the same instance has again: where the hub does not name the ``run``, the attempt is not known.
         """
         step = self._step(invocation)
-        execution_id = invocation.arg(self._first + 4, "task_execution_id")
-        return step._replace(attempt=self._executed.note((step.execution, execution_id))) if execution_id else step
+        task = (run, invocation.args[self._first + 2]) if run else invocation.arg(self._first + 4, "task_execution_id")
+        return step._replace(attempt=self._executed.note((step.execution, task))) if task else step
 
     def _step(self, invocation: Invocation) -> Step:
         instance_id, name = invocation.args[self._first : self._first + 2]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import CAP_BYTES, Case, Payload, RuntimeContract
+from tests.contract.suite import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,6 +138,48 @@ class TestDurabletask(RuntimeContract):
 
 class TestDurabletaskOldest(TestDurabletask):
     environment = "durabletask-1.5"
+
+
+ATTEMPTS = """
+import json
+from durabletask import worker
+from durabletask.internal import orchestrator_service_pb2 as pb
+import agent_otel
+from tests.contract.child import Messages, Telemetry
+
+messages, telemetry = Messages(), Telemetry()
+
+@agent_otel.tool
+def charge(customer):
+    return "charged"
+
+def pay(context, customer):
+    return charge(customer)
+
+class Hub:
+    def CompleteActivityTask(self, response):
+        assert response.result.value == '"charged"', response
+
+worker = worker.TaskHubGrpcWorker()
+name = worker.add_activity(pay)
+for run, task in (("run-1", 3), ("run-1", 3), ("run-1", 4), ("run-2", 3), ("run-1", 3), (None, 3), (None, 3)):
+    request = pb.ActivityRequest(name=name, taskId=task)
+    request.orchestrationInstance.instanceId = "order"
+    if run is not None:
+        request.orchestrationInstance.executionId.value = run
+    request.input.value = '"a"'
+    worker._execute_activity(request, Hub(), "token")
+calls = [span["attributes"] for span in telemetry.spans() if span["name"].startswith("execute_tool")]
+print(json.dumps([[call.get("workflow.activity.attempt") for call in calls], messages.take()]))
+"""
+
+
+@pytest.mark.parametrize("name", ["durabletask", "durabletask-1.5"])
+@pytest.mark.shows("000.replay")
+def test_the_attempt_is_known_where_the_hub_names_the_run(environment: Callable[[str], Environment], name: str) -> None:
+    """As the worker calls it with a hub's requests; the backend in memory names no run."""
+    done = environment(name).run(ATTEMPTS, env={**QUIET, "AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [[None, 2, None, None, 3, None, None], []]
 
 
 STORED = """
