@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork
 from agent_otel.core import execution_context
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from agent_otel.integrations.stand_ins import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
+_new = tuple.__new__  # a third of the cost of ToolCall(...), and this is the hot path
+#: The fields of a `ToolCall` behind the agent.
+_MORE: Final = ToolCall("")[4:]
 _V = TypeVar("_V")
 
 
@@ -86,7 +89,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
             given = dict(zip(names, args))  # noqa: B905 - varargs are longer
             if invocation.kwargs:
                 given.update(invocation.kwargs)
-            return ToolCall(tool_name, given, None, agent)
+            return _new(ToolCall, (tool_name, given, None, agent, *_MORE))
 
         replace = _replace if _may_return_text(target) else _replace_in_data
         inject = functools.partial(_inject, target)

@@ -216,13 +216,14 @@ def describe(
         attributes[semconv.TOOL_DESCRIPTION] = description
     if over_mcp is not None:
         attributes.update(mcp_attributes(over_mcp))
-    thread = framework or conversation()
+    identity, run = explicit.get(), outermost.get()
+    thread = framework or (conversation() if identity is not None or run is not None else None)
     if thread:
         attributes[semconv.CONVERSATION_ID] = thread
     if turn:
         attributes[semconv.TURN] = turn
     step = None if runtime.get() is None else running_step()
-    around = explicit.get() or step or outermost.get()
+    around = identity or step or run
     workflow = None if around is None else around.workflow
     if workflow is None and step is not None:
         workflow = step.workflow

@@ -10,6 +10,7 @@ from agent_otel._internal.failures import cause_of, context_of, is_raised_within
 from agent_otel.measure.object_kinds import (
     class_of,
     dictionaries,
+    field_at,
     fields,
     given,
     identity,
@@ -29,6 +30,7 @@ __all__ = [
     "class_of",
     "context_of",
     "dictionaries",
+    "field_at",
     "fields",
     "given",
     "identity",

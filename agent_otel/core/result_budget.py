@@ -111,7 +111,8 @@ def budget_of(
         and execution_context.runtime.get() is None
         and (call is None or call.host is None)
     ):
-        return _budget_of_process(chosen)
+        known = _of_process
+        return known.budget if known.chosen is chosen else _budget_of_process(chosen)
     found = _layers_of_process(chosen)
     if offloads_above:
         found.append(Budget(offloads_above, semconv.LAYER_FRAMEWORK))
@@ -142,13 +143,10 @@ def _layers_of_process(chosen: Settings) -> list[Budget]:
 
 
 def _budget_of_process(chosen: Settings) -> Budget:
-    """Return the budget of results that pass no layer of their own; it is computed once for the settings."""
-    known = _of_process
-    if known.chosen is not chosen:
-        layers = _layers_of_process(chosen)
-        known.budget = min(layers, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
-        known.chosen = chosen
-    return known.budget
+    """Compute the budget of results that pass no layer of their own, once for the settings."""
+    _of_process.budget = min(_layers_of_process(chosen), default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+    _of_process.chosen = chosen
+    return _of_process.budget
 
 
 def _context_bytes(execution: ExecutionState) -> int | None:

@@ -10,7 +10,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type
@@ -31,6 +31,7 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import large_results
+from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
     from agent_otel.core.execution_state import ExecutionState, SeenCall
@@ -114,7 +115,7 @@ class ToolInvocation:
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
-        agent = execution_context.agent_of(call.agent)
+        agent = call.agent if execution_context.explicit.get() is None else execution_context.agent_of(call.agent)
         self.call = call
         self.out = out
         self.awaits = awaits
@@ -129,11 +130,10 @@ class ToolInvocation:
         if call.name not in tool_names.called:
             tool_names.note_call(call.name)
         self.series = series
-        # The same as `spans.current_span`, without the cost of one more function for each tool call.
-        self.within = None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
+        self.within = current_span()
         self.tracing = self.within is not None
         #: The key of the state that the call continues, and the outermost run, which has totals and limits of its own.
-        self.place = execution_context.resolve(call.execution, self.within)
+        self.place = execution_context.resolve(call.execution, None if self.within is INVALID_SPAN else self.within)
         self.run = None if execution_context.outermost.get() is None else execution_context.current_run()
         self.execution = self.place if self.run is None else self.run.id
         if self.tracing or self.execution is not None:
@@ -337,14 +337,23 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
     return attributes
 
 
-def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | None) -> None:
+def record_metrics(  # noqa: C901 - all of a call's metrics, on every call
+    call: ToolInvocation, seconds: float, exemplar: Exemplar | None
+) -> None:
     """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
     series = call.series
     produced_bytes = None if call.produced is None else call.produced.bytes
     series.call(seconds, call.args_bytes, produced_bytes, call.error_type, exemplar)
     read = call.produced or call.failed
     if read is not None:
-        _record_bytes(call, read.bytes, exemplar)
+        limit_bytes, layer = call.known_budget or call.budget()
+        handed_bytes = read.bytes if call.remedied is None else call.remedied.bytes
+        if handed_bytes > limit_bytes:
+            series.over_budget(layer).record(1, exemplar)
+        if read.bytes > call.out.settings.large_result_bytes:
+            _tell_of_large(call, read.bytes, (limit_bytes, layer), exemplar)
+        if call.remedied is not None:
+            call.out.metrics.remedied(call.name, call.remedied.reason, read.bytes - call.remedied.bytes)
     for layer, reason in call.cuts:
         series.truncated(layer, reason).record(1, exemplar)
     if call.skipped is not None:
@@ -361,17 +370,12 @@ def record_metrics(call: ToolInvocation, seconds: float, exemplar: Exemplar | No
         series.shape_changes.record(1, exemplar)
 
 
-def _record_bytes(call: ToolInvocation, read_bytes: int, exemplar: Exemplar | None) -> None:
-    """Record the bytes of a result, or of a failure's text, that go on to the model."""
-    limit_bytes, layer = call.known_budget or call.budget()
-    if (read_bytes if call.remedied is None else call.remedied.bytes) > limit_bytes:
-        call.series.over_budget(layer).record(1, exemplar)
-    if read_bytes > call.out.settings.large_result_bytes and call.out.settings.log_large_results:
-        large_results.log(call.series.tool, read_bytes, (limit_bytes, layer), call.args_hash, exemplar)
+def _tell_of_large(call: ToolInvocation, read_bytes: int, budget: tuple[int, str], exemplar: Exemplar | None) -> None:
+    """Log a large result, or the large text of a failure, and count the latter; a large result has been counted."""
+    if call.out.settings.log_large_results:
+        large_results.log(call.series.tool, read_bytes, budget, call.args_hash, exemplar)
     if call.produced is None:
         call.series.count_large(read_bytes, exemplar)
-    if call.remedied is not None:
-        call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
 
 
 def keep(call: ToolInvocation) -> None:

@@ -173,7 +173,7 @@ class Visit:
             if self.slot is not None:
                 self.slot.release()
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
-            if self.is_outermost and self.record.span is not None:
+            if self.is_outermost and self.record.span is not None and (self.record.span.token or error is not None):
                 self.record.span.leave(self.record.within, is_torn_off=error is not None)
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
@@ -219,8 +219,12 @@ def open_span(
 
 def leave_handler(record: ToolInvocation) -> None:
     """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
-    if record.span is not None and record.span.detach():
-        _write(record)
+    opened = record.span
+    if opened is not None:
+        if opened.token is not None:
+            opened.detach()
+        if opened.foreign:
+            _write(record)
 
 
 def finish(record: ToolInvocation) -> None:

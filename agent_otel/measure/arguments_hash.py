@@ -30,6 +30,7 @@ _FEW: Final = 8  # arguments that are looked at without a list of containers
 _PLAIN_INT: Final = 10**300  # below, an int is written in decimal digits whatever limit is set
 _PIECE: Final = 64 * 1024  # characters encoded at a time
 _DIGEST_BYTES: Final = 6
+_quote: Final = json_encoder.encode_basestring
 _MAX_KEY: Final = blake2b.MAX_KEY_SIZE
 
 # A value without JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
@@ -77,12 +78,26 @@ def arguments_bytes(value: Any) -> int:
         cls = type(value)
         if cls is str:
             return text_bytes(value)
+        if cls is dict and len(value) <= _FEW and (of_texts := _bytes_of_texts(value)):
+            return of_texts
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
             text = "".join(_encode(value, 0))
             return len(text) if text.isascii() else text_bytes(text)
         return json_size(value, NODE_BUDGET).bytes
     except Exception:
         return 0
+
+
+def _bytes_of_texts(given: dict[Any, Any]) -> int:
+    """Return the size of the arguments of most calls, a few short texts in ASCII; 0 for any others."""
+    total = 2 * len(given) + 1  # colons, commas and braces
+    for key, value in given.items():
+        if type(key) is not str or type(value) is not str or len(value) > LONG_TEXT or len(key) > LONG_TEXT:
+            return 0
+        if not (key.isascii() and value.isascii()):
+            return 0
+        total += len(_quote(key)) + len(_quote(value))
+    return total if given else 0
 
 
 def _text_arguments(text: str, key: bytes) -> Arguments:
@@ -103,10 +118,9 @@ def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
     """Canonical JSON of plain values, with the C encoder made once: JSONEncoder makes one for every value."""
     python = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"))
     make: Any = getattr(json_encoder, "c_make_encoder", None)
-    quote = json_encoder.encode_basestring
     try:
         encode: Callable[[Any, int], Iterable[str]] = make(
-            None, python.default, quote, None, ":", ",", True, False, True
+            None, python.default, _quote, None, ":", ",", True, False, True
         )
         encode({}, 0)
     except TypeError:  # no C encoder, or another signature
@@ -137,8 +151,12 @@ def _hash(data: bytes, key: bytes) -> str:
 
 def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every call
     """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
-    if type(root) is dict and len(root) <= _FEW and _are_short_texts(root):
-        return True
+    if type(root) is dict and len(root) <= _FEW:
+        for key, value in root.items():  # most calls have a few short texts, which need no list of containers
+            if type(key) is not str or type(value) is not str or len(value) > LONG_TEXT or len(key) > LONG_TEXT:
+                break
+        else:
+            return True
     containers: list[Any] = [root]
     left = _SIMPLE_NODES
     for node in containers:  # grows meanwhile
@@ -164,14 +182,6 @@ def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every c
             elif value is not None and cls is not bool and cls is not float:
                 return False
     return left >= 0 and len(containers) <= _DEPTH  # so many containers at most are that deep at most
-
-
-def _are_short_texts(given: dict[Any, Any]) -> bool:
-    """Return True for the arguments of most calls, a few short texts, which need no list of containers."""
-    for key, value in given.items():
-        if type(key) is not str or type(value) is not str or len(value) > LONG_TEXT or len(key) > LONG_TEXT:
-            return False
-    return True
 
 
 class _Canonical:

@@ -271,7 +271,9 @@ def fields(value: Any) -> dict[str, Any]:
     if issubclass(cls, dict):
         found = value
     else:
-        shape = shape_of(cls)
+        alive, shape = _known.get(id(cls), _UNKNOWN)
+        if alive() is not cls:
+            shape = shape_of(cls)
         if shape.kind is not RECORD or shape.namespace is None:
             return {}
         found = shape.namespace(value)
@@ -281,6 +283,21 @@ def fields(value: Any) -> dict[str, Any]:
             return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
     # dict.copy() asks a subclass for its keys.
     return found if is_plain else dict(dict.items(found))
+
+
+def field_at(value: Any, *names: str) -> Any:
+    """Return the field at a path of names, one object inside the other; None where there is none."""
+    for name in names:
+        if type(value) is dict:
+            for key in value:
+                if type(key) is not str:
+                    value = fields(value).get(name)
+                    break
+            else:
+                value = value.get(name)
+        else:
+            value = fields(value).get(name)
+    return value
 
 
 def plain_text(value: object) -> str | None:
@@ -351,6 +368,8 @@ def sole(key: str, value: Any) -> Any:
 def identity(value: object) -> str | None:
     """Return an id as text: of a text, a whole number or a UUID; None for anything else, which has code of its own."""
     kind = type(value)
+    if kind is str or value is None:
+        return value  # type: ignore[return-value]
     return str(value) if kind is int or kind is UUID else plain_text(value)
 
 

@@ -75,7 +75,10 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
     try:
         cls = type(value)
         if cls is str:
-            return _new(Size, (len(value) if value.isascii() else text_bytes(value), True))
+            if value.isascii():
+                return _new(Size, (len(value), True))
+            is_short = len(value) <= _CHUNK
+            return _new(Size, (len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True))
         if cls is dict:
             return _walk(value, node_budget)
         if cls is list:

@@ -17,7 +17,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace import INVALID_SPAN, SpanContext, SpanKind, TraceFlags
 
 from agent_otel.telemetry.recording import recording
 
@@ -39,7 +39,12 @@ class Light:
     """The fields and methods of a light span; `_light_class` adds them to the SDK's ``Span``."""
 
     _tracer: Any
+    _name: str
+    _context: SpanContext
+    _parent: SpanContext | None
+    _start_time: int
     _light: dict[str, Any]
+    _ends_as: dict[str, Any]
     _end_time: int | None
 
     def __getattr__(self, name: str) -> Any:
@@ -77,39 +82,30 @@ class Light:
         if light is None:  # a full span, or one that has ended, about which the SDK warns
             super().end(end_time)  # type: ignore[misc]
         else:
-            self._tracer.span_processor.on_end(_ended(self, light))
+            ended: Any = object.__new__(sys.modules[SDK].ReadableSpan)
+            ended.__dict__ = {
+                **self._ends_as,
+                "_name": self._name,
+                "_context": self._context,
+                "_parent": self._parent,
+                "_start_time": self._start_time,
+                "_end_time": self._end_time,
+                "_attributes": light,
+            }
+            self._tracer.span_processor.on_end(ended)
 
 
-def _made(tracer: Any, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int) -> Any:
-    """Make a light span; the SDK's class refuses to be called by all but its tracer."""
-    span: Any = object.__new__(_light_class(sys.modules[SDK].Span))
-    span.__dict__ = {
-        "_tracer": tracer,
-        "_name": name,
-        "_context": spot,
-        "_parent": parent,
-        "_start_time": start_ns,
-        "_end_time": None,
-        "_light": {},
-    }
-    return span
-
-
-def _ended(span: Any, attributes: dict[str, Any]) -> Any:
-    """Return the span that the processors and the exporters get."""
-    tracer = span._tracer  # noqa: SLF001
-    return sys.modules[SDK].ReadableSpan(
-        name=span._name,  # noqa: SLF001
-        context=span._context,  # noqa: SLF001
-        parent=span._parent,  # noqa: SLF001
+def _ended(tracer: Any) -> dict[str, Any]:
+    """Return the fields of the span that the processors and the exporters get, by the constructor of the SDK."""
+    span: Any = sys.modules[SDK].ReadableSpan(
+        name="",
         resource=tracer.resource,
-        attributes=attributes,
         kind=SpanKind.INTERNAL,
-        start_time=span._start_time,  # noqa: SLF001
-        end_time=span._end_time,  # noqa: SLF001
         instrumentation_info=tracer.instrumentation_info,
         instrumentation_scope=tracer._instrumentation_scope,  # noqa: SLF001
     )
+    fields: dict[str, Any] = span.__dict__
+    return fields
 
 
 def fill(span: Any) -> None:
@@ -136,6 +132,7 @@ def fill(span: Any) -> None:
     full._start_time, full._end_time = span._start_time, span._end_time  # noqa: SLF001
     own.update(full.__dict__)
     own.pop("_light", None)
+    own.pop("_ends_as", None)
 
 
 @functools.lru_cache(maxsize=1)
@@ -147,36 +144,71 @@ def _light_class(base: type) -> type:
 class LightTracer:
     """Makes light spans for one tracer of the SDK, with the sampler and the id generator that it had at first."""
 
-    __slots__ = ("_every_root", "_ids", "_is_random", "_sampler", "_tracer")
+    __slots__ = ("_class", "_ends_as", "_every_root", "_has_random", "_ids", "_most", "_of_root", "_sampler", "_tracer")
 
     def __init__(self, tracer: Any, *, every_root: bool) -> None:
         self._tracer = tracer
         self._sampler = tracer.sampler
         self._every_root = every_root
         self._ids = tracer.id_generator
-        self._is_random = getattr(self._ids, "is_trace_id_random", None) if _RANDOM else None
+        is_random = getattr(self._ids, "is_trace_id_random", None) if _RANDOM else None
+        self._has_random = is_random is not None
+        self._of_root = _SAMPLED_AND_RANDOM if is_random is not None and is_random() else _SAMPLED
+        self._class = _light_class(sys.modules[SDK].Span)
+        self._ends_as = _ended(tracer)
+        self._most = tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
 
-    def start(self, title: str, start_ns: int | None, within: Span) -> Any:
+    def start(self, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Any:
         """Start a span in the span ``within``; return None where the SDK has to start it."""
         tracer = self._tracer
         is_enabled = getattr(tracer, "_is_enabled", None)
-        if tracer.sampler is not self._sampler or (is_enabled is not None and not is_enabled()):
+        if (
+            tracer.sampler is not self._sampler
+            or (is_enabled is not None and not is_enabled())
+            or (self._most is not None and len(attributes) > self._most)
+            or not PLAIN.issuperset(map(type, attributes.values()))
+        ):
             return None
-        around = within.get_span_context()
-        parent = around if around.is_valid else None
-        if not (self._every_root if parent is None else parent.trace_flags & TraceFlags.SAMPLED):
+        parent = None
+        if within is not INVALID_SPAN:
+            around = within.get_span_context()
+            parent = around if around.is_valid else None
+        flags = self.flags(parent) if parent is not None else self._of_root if self._every_root else None
+        if flags is None:
             return None
         trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
         state = None if parent is None else parent.trace_state
-        spot = SpanContext(trace_id, self._ids.generate_span_id(), False, self.flags(parent), state)
-        return _made(tracer, title, spot, parent, time.time_ns() if start_ns is None else start_ns)
+        spot = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
+        return self.made(title, spot, parent, time.time_ns() if start_ns is None else start_ns, attributes)
 
-    def flags(self, parent: SpanContext | None) -> TraceFlags:
-        """Return the flags of a recorded span: whether its trace id is random is known of a root, else inherited."""
-        if self._is_random is None:
-            return _SAMPLED
-        is_random = self._is_random() if parent is None else parent.trace_flags & _RANDOM
-        return _SAMPLED_AND_RANDOM if is_random else _SAMPLED
+    def made(
+        self, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int, attributes: dict[str, Any]
+    ) -> Any:
+        """Make a light span; the SDK's class refuses to be called by all but its tracer."""
+        span: Any = object.__new__(self._class)
+        span.__dict__ = {
+            "_tracer": self._tracer,
+            "_name": name,
+            "_context": spot,
+            "_parent": parent,
+            "_start_time": start_ns,
+            "_end_time": None,
+            "_light": attributes,
+            "_ends_as": self._ends_as,
+        }
+        return span
+
+    def flags(self, parent: SpanContext | None) -> TraceFlags | None:
+        """Return the flags of a recorded span: whether its trace id is random is known of a root, else inherited.
+
+        None where the parent is not sampled.
+        """
+        if parent is None:
+            return self._of_root
+        inherited = parent.trace_flags
+        if not inherited & TraceFlags.SAMPLED:
+            return None
+        return _SAMPLED_AND_RANDOM if self._has_random and inherited & _RANDOM else _SAMPLED
 
 
 def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
@@ -201,13 +233,13 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
 def _is_alike(made: LightTracer, tracer: Any, first: Any) -> bool:
     """Return true when a light span like ``first``, once it is filled, has the flags and the fields of it."""
     spot = first.get_span_context()
-    light = _made(tracer, first.name, spot, first.parent, first.start_time)
-    ended = vars(_ended(light, {})).keys()
+    light = made.made(first.name, spot, first.parent, first.start_time, {})
     with recording.held:
         fill(light)
     exported = vars(first._readable_span()).keys()  # noqa: SLF001
     is_filled = vars(light).keys() - {"_tracer"} == vars(first).keys()
-    return is_filled and ended == exported and bool(made.flags(first.parent) == spot.trace_flags)
+    is_ended_alike = _ended(tracer).keys() == exported
+    return is_filled and is_ended_alike and bool(made.flags(first.parent) == spot.trace_flags)
 
 
 def _records(sampler: Any) -> bool | None:

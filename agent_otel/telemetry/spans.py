@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.context.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
 
 from agent_otel import semconv
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextvars import Token
 
-    from opentelemetry.context import Context
     from opentelemetry.trace import Link, Span, SpanContext, Tracer
 
 _INVALID = trace.INVALID_SPAN
+#: The key of the current span in a context.
+_KEY: Final = next(iter(trace.set_span_in_context(_INVALID, Context())))
 DESCRIPTION_CHARACTERS = 8 * 1024
 #: Classes of asyncio, concurrent.futures, anyio and trio.
 _CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})
@@ -63,43 +65,50 @@ class Exemplar:
 def current_span() -> Span | None:
     """Return the current span, recording or not; None until a TracerProvider is set, which may be late."""
     # The public getter of the provider reads the environment on every call while none is set.
-    return None if getattr(trace, "_TRACER_PROVIDER", trace) is None else trace.get_current_span()
+    if getattr(trace, "_TRACER_PROVIDER", trace) is None:
+        return None
+    found = context.get_current().get(_KEY)
+    return found if found is not None and isinstance(found, trace.Span) else _INVALID
 
 
 class OpenSpan:
     """An open span; ``foreign`` is true when another instrumentation opened it and will end it."""
 
-    __slots__ = ("_token", "foreign", "span")
+    __slots__ = ("_attached", "foreign", "span", "token")
 
     def __init__(self, span: Span, *, foreign: bool) -> None:
         self.span = span
         self.foreign = foreign
-        self._token: Token[Context] | None = None
+        #: Undoes ``attach``; None while the span is not attached.
+        self.token: Token[Context] | None = None
+        self._attached: Context | None = None
 
     def attach(self) -> None:
         """Make the span current, so that spans of the tool's own code nest under it."""
         if self.foreign and trace.get_current_span() is self.span:
             return
-        if self._token is None and self.span.get_span_context().is_valid:
-            self._token = context.attach(trace.set_span_in_context(self.span))
+        if self.token is None and (isinstance(self.span, Light) or self.span.get_span_context().is_valid):
+            self._attached = Context({**context.get_current(), _KEY: self.span})
+            self.token = context.attach(self._attached)
 
-    def detach(self) -> bool:
-        """Undo ``attach``; the caller is in its context. Return true for a foreign span, which may end soon."""
-        if self._token is not None:
-            token, self._token = self._token, None
+    def detach(self) -> None:
+        """Undo ``attach``; the caller is in its context."""
+        if self.token is not None:
+            token, self.token = self.token, None
             context.detach(token)
-        return self.foreign
 
     def let_go(self, before: Span | None) -> None:
         """Undo ``attach`` after an interrupt that skipped ``detach``; ``before`` is the span that was current."""
         if not self.foreign and trace.get_current_span() is self.span:
-            self._token = None
+            self.token = None
             context.attach(trace.set_span_in_context(before or _INVALID))
 
     def leave(self, before: Span | None, *, is_torn_off: bool) -> None:
         """Remove the span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
         # A framework may run the handler in another context than the function around it: that one has ended.
-        if trace.get_current_span() is self.span:
+        if self.token is not None and (
+            context.get_current() is self._attached or trace.get_current_span() is self.span
+        ):
             self.detach()
         if is_torn_off:
             self.let_go(before)
@@ -118,14 +127,15 @@ class OpenSpan:
             return
         if error_type is not None:
             attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
-        put(self.span, attributes)
+        if not (isinstance(self.span, Light) and self.span.put(attributes)):
+            put(self.span, attributes)
         if error_type is not None:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 
     def end(self, at_ns: int | None = None) -> None:
         """End the span, unless it is foreign; ``at_ns`` is in epoch nanoseconds, by default now."""
         # A cancelled handler may still run in another context; the span can be detached only there.
-        if self._token is not None and trace.get_current_span() is self.span:
+        if self.token is not None and trace.get_current_span() is self.span:
             self.detach()
         if not self.foreign:
             self.span.end(at_ns)
@@ -133,6 +143,8 @@ class OpenSpan:
 
 def exemplar_of(span: Span) -> Exemplar | None:
     """Return the exemplar of a span, None when the span is not sampled."""
+    if isinstance(span, Light):  # always sampled
+        return Exemplar(span._context)  # noqa: SLF001
     spot = span.get_span_context()
     if not (spot.trace_flags & 1 and span.is_recording()):
         return None
@@ -169,7 +181,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
         if own is not None and (is_held or _is_span_of(current, own, name)):
             current.set_attributes(_beside(own, attributes))
             return OpenSpan(current, foreign=True)
-    if _opens_none(mode, current):
+    if mode == "enrich" or (foreign_spans.SHARING in sys.modules and _opens_none(mode, current)):
         return None
     span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
@@ -288,7 +300,7 @@ def _beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, 
 class _Way(NamedTuple):
     """The way to start the spans of a tracer with these processors."""
 
-    tracer: object = None
+    tracer: Any = None
     processors: object = None
     reads_at_start: bool = True
     #: The maker of its light spans; None before its first span, and where it makes none.
@@ -328,22 +340,22 @@ def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
         span.set_attributes(attributes)
 
 
-def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_ns: int | None, within: Span) -> Span:
-    """Start a span in the current span ``within``.
+def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Span:
+    """Start a span in the current span ``within``; the attributes are the span's from here on.
 
     A sampler or a processor that reads attributes at the start gets them.
     """
     if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
         tracer = getattr(tracer, "_real_tracer", None) or tracer
-    way = _way_of(tracer)
+    way = _Last.way
+    if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:  # noqa: SLF001
+        way = _way_of(tracer)
     if way.reads_at_start:
-        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)
-    if way.light is not None and (light := way.light.start(title, start_ns, within)) is not None:
-        if not light.put(attributes):
-            light.set_attributes(attributes)
+        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)  # type: ignore[no-any-return]
+    if way.light is not None and (light := way.light.start(title, attributes, start_ns, within)) is not None:
         return light  # type: ignore[no-any-return]
     # Without the context, the SDK looks it up three times.
-    span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+    span: Span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
     if not way.is_tried and span.is_recording():
         _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
     put(span, attributes)
@@ -352,14 +364,12 @@ def start_span(tracer: Tracer, title: str, attributes: Mapping[str, Any], start_
 
 def _way_of(tracer: Any) -> _Way:
     """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
-    way = _Last.way
     if type(tracer).__module__ != SDK:
         return _Way()
     processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
-    if way.tracer is not tracer or way.processors is not processors:
-        reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
-        way = _Last.way = _Way(tracer, processors, reads)
-    return way
+    reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
+    _Last.way = _Way(tracer, processors, reads)
+    return _Last.way
 
 
 def _is_blind(sampler: Any) -> bool:

@@ -10,11 +10,12 @@ The entry of LangGraph is in ``runtimes/langgraph.py``.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import fields, identity, is_dict, is_named, is_raised_within, text
+from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_raised_within, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
 from agent_otel.integrations.frameworks.offloaders import of_deepagents
@@ -99,8 +100,9 @@ _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstru
 
 def _run_call(invocation: Invocation) -> ToolCall:
     tool, named = invocation.instance, invocation.kwargs
-    arguments = invocation.arg(0, "tool_input")
-    return ToolCall(tool.name, arguments, named.get("tool_call_id"), None, _thread_id(named.get("config")))
+    arguments = invocation.args[0] if invocation.args else named.get("tool_input")
+    thread_id = identity(field_at(named.get("config"), "configurable", "thread_id"))
+    return ToolCall(tool.name, arguments, named.get("tool_call_id"), None, thread_id)
 
 
 def _node_call(invocation: Invocation) -> ToolCall:
@@ -108,28 +110,31 @@ def _node_call(invocation: Invocation) -> ToolCall:
     call = args[0] if args else named["call"]
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
-    config = third if is_dict(third) else getattr(third, "config", None)
+    config = third if issubclass(type(third), dict) else getattr(third, "config", None)
     return ToolCall(
         name=call["name"],
         arguments=call["args"],
         call_id=call["id"],
-        agent=text(fields(fields(config).get("metadata")).get("lc_agent_name")),
-        execution=_thread_id(config),
+        agent=text(field_at(config, "metadata", "lc_agent_name")),
+        execution=identity(field_at(config, "configurable", "thread_id")),
     )
 
 
-def _thread_id(config: Any) -> str | None:
-    return identity(fields(fields(config).get("configurable")).get("thread_id"))
+def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
+    """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value.
 
-
-def read_result(output: Any) -> ToolResult:
-    """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value."""
-    message = None if type(output) is str else _tool_message(output)
+    With ``is_error_raised`` an error status means that an exception was converted.
+    """
+    if type(output) is str:
+        return ToolResult(output)
+    message = output if is_named(output, "ToolMessage") else _tool_message(output)
     if message is None:
         return ToolResult(output)
     known = fields(message)
-    flagged = text(known.get("status")) == "error"
-    return ToolResult(known.get("content"), known.get("artifact"), TOOL_ERROR if flagged else None)
+    status = known.get("status")
+    if (status if type(status) is str else text(status)) != "error":
+        return ToolResult(known.get("content"), known.get("artifact"))
+    return ToolResult(known.get("content"), known.get("artifact"), TOOL_ERROR, raised=is_error_raised)
 
 
 def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -188,12 +193,6 @@ def _offloads_above(invocation: Invocation) -> int:
     return of_deepagents(invocation) if "deepagents" in sys.modules else 0
 
 
-def _handed_back(output: Any) -> ToolResult:
-    """Read what the node returns: an error status there means that an exception was converted."""
-    reading = read_result(output)
-    return ToolResult(reading.value, reading.structured, reading.error_type, raised=reading.error_type is not None)
-
-
 def _tool_message(output: Any) -> Any:
     """Return the first ToolMessage of an output, which may be one, or a Command or list with one inside.
 
@@ -233,7 +232,7 @@ run = ToolReader(
 tool_node = ToolReader(
     HANDED_BACK,
     _node_call,
-    _handed_back,
+    functools.partial(read_result, is_error_raised=True),
     run,
     is_control_flow=_is_control_flow,
     replace=_replace,

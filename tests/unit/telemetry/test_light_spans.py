@@ -97,7 +97,7 @@ def _tracer(sampler: Sampler, **given: Any) -> tuple[Tracer, InMemorySpanExporte
 
 def _ours(tracer: Tracer, within: trace.Span) -> trace.Span:
     with trace.use_span(within):
-        return spans.start_span(tracer, "execute_tool search", START, AT, within)
+        return spans.start_span(tracer, "execute_tool search", {**START}, AT, within)
 
 
 def _theirs(tracer: Tracer, within: trace.Span) -> trace.Span:
