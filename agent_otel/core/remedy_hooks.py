@@ -132,6 +132,12 @@ def result_remedies() -> ResultRemedies | None:
     return make_result_remedies(chosen)
 
 
+def skips_calls() -> bool:
+    """Return true when a limit, the policy or an earlier attempt may answer a call in place of its handler."""
+    chosen = settings.current()
+    return bool(chosen.limits or chosen.tool_policy or chosen.answer_retries)
+
+
 @functools.lru_cache(maxsize=1)
 def request_remedies() -> RequestRemedies | None:
     """Return the remedies for requests; None when all are off."""

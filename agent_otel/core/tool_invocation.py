@@ -34,14 +34,14 @@ from agent_otel.telemetry import large_results
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
-    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar, OpenSpan
 
-#: The tool call that runs in this context.
+#: The running tool call.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
@@ -149,13 +149,15 @@ class ToolInvocation:
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.place is not None:
             totals = None if self.run is None else self.run.totals
-            began = executions.began(self.place, self.name, self.args_hash, self.call.call_id, totals)
-            self.state, self.repeated = began
+            self.state, self.repeated = executions.began(
+                self.place, self.name, self.args_hash, self.call.call_id, totals
+            )
             around = current.get()
             self.turn = self.state.turn if around is None else around.turn_inside
             if self.state.followed:
-                found = fragments.follow_up(self.state, self.name, arguments, repeated=self.repeated)
-                self.followup, self.follows = found
+                self.followup, self.follows = fragments.follow_up(
+                    self.state, self.name, arguments, repeated=self.repeated
+                )
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
 
@@ -343,17 +345,18 @@ def record_metrics(  # noqa: C901 - all of a call's metrics, on every call
     """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
     series = call.series
     produced_bytes = None if call.produced is None else call.produced.bytes
-    series.call(seconds, call.args_bytes, produced_bytes, call.error_type, exemplar)
-    read = call.produced or call.failed
+    read, layer = call.produced or call.failed, None
     if read is not None:
-        limit_bytes, layer = call.known_budget or call.budget()
-        handed_bytes = read.bytes if call.remedied is None else call.remedied.bytes
-        if handed_bytes > limit_bytes:
-            series.over_budget(layer).record(1, exemplar)
-        if read.bytes > call.out.settings.large_result_bytes:
-            _tell_of_large(call, read.bytes, (limit_bytes, layer), exemplar)
-        if call.remedied is not None:
-            call.out.metrics.remedied(call.name, call.remedied.reason, read.bytes - call.remedied.bytes)
+        limit_bytes, limiting = call.known_budget or call.budget()
+        layer = limiting if (read.bytes if call.remedied is None else call.remedied.bytes) > limit_bytes else None
+    series.call(seconds, call.args_bytes, produced_bytes, call.error_type, layer, exemplar)
+    if read is not None and read.bytes > call.out.settings.large_result_bytes:
+        if call.out.settings.log_large_results:
+            large_results.log(series.tool, read.bytes, call.budget(), call.args_hash, exemplar)
+        if call.produced is None:
+            series.count_large(read.bytes, exemplar)
+    if call.remedied is not None and read is not None:
+        call.out.metrics.remedied(call.name, call.remedied.reason, read.bytes - call.remedied.bytes)
     for layer, reason in call.cuts:
         series.truncated(layer, reason).record(1, exemplar)
     if call.skipped is not None:
@@ -370,17 +373,17 @@ def record_metrics(  # noqa: C901 - all of a call's metrics, on every call
         series.shape_changes.record(1, exemplar)
 
 
-def _tell_of_large(call: ToolInvocation, read_bytes: int, budget: tuple[int, str], exemplar: Exemplar | None) -> None:
-    """Log a large result, or the large text of a failure, and count the latter; a large result has been counted."""
-    if call.out.settings.log_large_results:
-        large_results.log(call.series.tool, read_bytes, budget, call.args_hash, exemplar)
-    if call.produced is None:
-        call.series.count_large(read_bytes, exemplar)
-
-
 def keep(call: ToolInvocation) -> None:
     """Keep the sizes, probe and span context of a result, by which the model boundary recognises it."""
-    if call.produced is None or (seen := _seen(call, call.produced.bytes)) is None:
+    if call.produced is None:
+        return
+    call_id = call.call.call_id
+    if call.state is not None:
+        totals, goes_on = None if call.run is None else call.run.totals, not call.counted
+        seen = executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, goes_on=goes_on)
+    else:
+        seen = None if call_id is None else executions.produced_by_nobody(call.name, call.produced.bytes, call_id)
+    if seen is None:
         return
     seen.handed = -1 if call.handed is None else call.handed
     seen.probe = call.probe
@@ -393,12 +396,3 @@ def keep(call: ToolInvocation) -> None:
         call.out.metrics.incomplete(call.name, reason, 0)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.invites, seen.fragment)
-
-
-def _seen(call: ToolInvocation, result_bytes: int) -> SeenCall | None:
-    """Record the bytes of a result in its execution; return what the execution keeps of the call."""
-    call_id = call.call.call_id
-    if call.state is not None:
-        totals = None if call.run is None else call.run.totals
-        return executions.produced(call.state, call.name, result_bytes, call_id, totals, goes_on=not call.counted)
-    return None if call_id is None else executions.produced_by_nobody(call.name, result_bytes, call_id)

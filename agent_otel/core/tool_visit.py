@@ -293,7 +293,9 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
         return None
     try:
         current = _current.get()
-        if current is not None and (current := running()) is not None:
+        if current is not None and (current.finished or current.visit() is None):
+            current = running()
+        if current is not None:
             return _enter_within(current, reader, invocation)
         return _begin(reader, _plain_call(reader.call(invocation)), invocation)
     except Exception:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core import summaries as core_summaries
 from agent_otel.core.backpressure import backpressure
+from agent_otel.core.remedy_hooks import skips_calls
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing, Revising
@@ -62,7 +63,8 @@ def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapp
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
     is_remedied = isinstance(reader, Door) or is_replaceable
     if is_remedied and handler.result_remedies() is not None:
-        return _remedied_async(reader, enter, queues=queues) if is_async else _remedied(reader, enter, queues=queues)
+        remedied, skips = _remedied_async if is_async else _remedied, skips_calls()
+        return remedied(reader, enter, queues=queues, skips=skips)
     watches = isinstance(reader, ModelReader) and reader.watch is not None
     around = _around_async if is_async else _around
     return around(reader, enter, watches=watches, queues=queues)
@@ -129,8 +131,11 @@ def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queu
     return wrapper
 
 
-def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrapper:
-    """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement."""
+def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bool) -> Wrapper:
+    """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement.
+
+    With ``skips`` a remedy may answer a call in place of the function.
+    """
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
@@ -140,7 +145,7 @@ def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrappe
         if queues:
             visit.take_turn()
         with visit:
-            skipped = visit.skipped(invocation)
+            skipped = visit.skipped(invocation) if skips else LEFT_ALONE
             if skipped is not LEFT_ALONE:
                 return skipped
             try:
@@ -153,7 +158,7 @@ def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrappe
     return wrapper
 
 
-def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool) -> Wrapper:
+def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bool) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         visit = enter(reader, invocation)
@@ -162,7 +167,7 @@ def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool) -> 
         if queues:
             await visit.atake_turn()
         with visit:
-            skipped = await visit.askipped(invocation)
+            skipped = await visit.askipped(invocation) if skips else LEFT_ALONE
             if skipped is not LEFT_ALONE:
                 return skipped
             try:

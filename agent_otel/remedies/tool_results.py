@@ -52,8 +52,17 @@ class Remedies:
         self._backpressure = backpressure.current()
         self._gate = _gate()
         self._retried = _retried(chosen, self._claim_check)
+        self._untouched_bytes = self._smallest_threshold()
         if self._limits is not None:
             fork.after_fork(self._limits.reset)
+
+    def _smallest_threshold(self) -> int:
+        """Return the bytes up to which a result passes by all remedies; -1 where one of them takes note of each."""
+        takes_note = (self._gate, self._retried, self._limits)
+        if any(one is not None for one in takes_note) or self._ceiling_bytes == AUTO:
+            return -1
+        thresholds = [self._ceiling_bytes, None if self._claim_check is None else self._claim_bytes]
+        return min((one for one in thresholds if one is not None), default=-1)
 
     def finished(self, execution: str) -> None:
         """Drop the state of an execution that has ended."""
@@ -130,6 +139,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
+        if self._passes_by(record, reader):
+            return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
@@ -149,6 +160,8 @@ class Remedies:
         self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
+        if self._passes_by(record, reader):
+            return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if _is_done(record, reader):
@@ -163,6 +176,17 @@ class Remedies:
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
+
+    def _passes_by(self, record: ToolInvocation, reader: ToolReader) -> bool:
+        """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""
+        size = record.produced
+        return (
+            size is not None
+            and size.bytes <= self._untouched_bytes
+            and size.exact
+            and record.failed is None
+            and not reader.is_alone
+        )
 
     def _claimed(self, record: ToolInvocation, reader: ToolReader, read: object) -> Content | None:
         """Return the content to store; None when the result is not stored."""

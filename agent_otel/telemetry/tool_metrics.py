@@ -71,15 +71,19 @@ class ToolSeries:
         if semconv.CEILING in metrics.remedies:
             metrics.series(semconv.RESULTS_LARGE, (tool, semconv.CEILING)).record(0)
 
-    def call(
+    def call(  # noqa: PLR0913, PLR0917 - the readings of one call
         self,
         seconds: float,
         args_bytes: int,
         result_bytes: int | None,
         error_type: str | None,
+        layer: str | None,
         exemplar: Exemplar | None,
     ) -> None:
-        """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result."""
+        """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result.
+
+        ``layer`` is the one whose budget the result exceeds, None for a result within its budget.
+        """
         duration = self.duration if error_type is None else self.failed_duration(error_type)
         with recording.held:
             if duration is not None:
@@ -87,8 +91,10 @@ class ToolSeries:
             self.args_size.add(args_bytes, exemplar)
             if result_bytes is not None:
                 self.size.add(result_bytes, exemplar)
-        if result_bytes is not None and result_bytes > self._metrics.large_result_bytes:
-            self.large.record(1, exemplar)
+                if result_bytes > self._metrics.large_result_bytes:
+                    self.large.add(1, exemplar)
+            if layer is not None:
+                self._over_budget[layer].add(1, exemplar)
 
     def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
@@ -100,10 +106,6 @@ class ToolSeries:
         """Count a text that the model reads as a result, if it is large; also one made of an exception."""
         if text_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
-
-    def over_budget(self, layer: str) -> Series:
-        """Return the counter of results above the budget of a layer."""
-        return self._over_budget[layer]
 
     def truncated(self, layer: str, reason: str) -> Series:
         """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""

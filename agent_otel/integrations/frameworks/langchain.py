@@ -111,13 +111,9 @@ def _node_call(invocation: Invocation) -> ToolCall:
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
     config = third if issubclass(type(third), dict) else getattr(third, "config", None)
-    return ToolCall(
-        name=call["name"],
-        arguments=call["args"],
-        call_id=call["id"],
-        agent=text(field_at(config, "metadata", "lc_agent_name")),
-        execution=identity(field_at(config, "configurable", "thread_id")),
-    )
+    agent, thread_id = field_at(config, "metadata", "lc_agent_name"), field_at(config, "configurable", "thread_id")
+    thread_id = thread_id if type(thread_id) is str else identity(thread_id)
+    return ToolCall(call["name"], call["args"], call["id"], agent, thread_id)
 
 
 def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
