@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
+    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import McpCall
 
 
@@ -203,13 +204,18 @@ def conversation() -> str | None:
     return None if run is None else run.conversation
 
 
-def describe(
-    attributes: dict[str, Any], tool: str, framework: str | None, turn: int, over_mcp: McpCall | None = None
+def describe(  # noqa: PLR0913, PLR0917 - what is known of a call
+    attributes: dict[str, Any],
+    tool: str,
+    framework: str | None,
+    turn: int,
+    over_mcp: McpCall | None = None,
+    state: ExecutionState | None = None,
 ) -> None:
     """Add the tool's description, the conversation with its turn, the workflow, and the step of a durable runtime.
 
     ``framework`` is the framework's thread or session. The workflow is the one that the program named, else the
-    runtime's, else the run's.
+    runtime's, else the run's, else that of the durable workflow whose own code runs, in the ``state``.
     """
     description = tool_names.descriptions.get(tool)
     if description is not None:
@@ -227,6 +233,8 @@ def describe(
     workflow = None if around is None else around.workflow
     if workflow is None and step is not None:
         workflow = step.workflow
+    if workflow is None and state is not None:
+        workflow = state.workflow
     if workflow:
         attributes[semconv.WORKFLOW_NAME] = workflow
     if step is not None and step.execution:

@@ -308,7 +308,7 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.TOOL_FOLLOWUP] = call.followup
     if call.agent:
         attributes[semconv.AGENT_NAME] = call.agent
-    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp)
+    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp, call.state)
     if call.state is not None and (call.state.carries or call.state.context):
         attributes.update(state_attributes(call.state))
     return attributes

@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from agent_otel.core import execution_context
 from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
@@ -73,12 +74,23 @@ _begun, _proposed = Recent(), Recent()
 _executed = Recent()
 
 
+def _invocation() -> str | None:
+    """Return the id of the invocation whose handler runs here, for tools in the handler's own code."""
+    module = sys.modules.get("restate.server_context")
+    context = None if module is None else module._restate_context_var.get(None)
+    return None if context is None else context.invocation.invocation_id
+
+
+execution_context.workflows.append(_invocation)
+
+
 def _begins(invocation: Invocation) -> None:
     """Begin an attempt and report its input, if the journal contains nothing else yet."""
     context = invocation.instance
     handler, begun = context.handler, context.invocation
     step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", begun.invocation_id)
     _attempts[context.vm] = _Attempt(step)
+    observer.execution_named(begun.invocation_id, f"{handler.service_tag.name}/{handler.name}")
     headers = fields(fields(context).get("attempt_headers"))
     durable_runs.propagated(begun.invocation_id, headers.get("traceparent"))
     given = begun.input_buffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tests.contract.runtimes.steps import produce
@@ -155,6 +156,35 @@ class TestRestateSealed(Restate):
         """Each of them would be the root of a trace else."""
         steps = self.steps(runs, "turns")
         assert (len(steps), len({span["trace"] for span in steps})) == (2 * TURNS, 1)
+
+
+_OWN = """
+import json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+import agent_otel
+from tests.contract.runtimes.programs import restate
+from tests.contract.toolbox import lookup
+looked_up = agent_otel.tool(lookup)
+
+@restate.agent.handler()
+async def own(ctx, given):
+    looked_up(key="a")
+    return len(await ctx.run_typed("look", looked_up, restate.ONCE, key="a"))
+
+with restate.running(json.loads(sys.argv[1])) as call:
+    call("agent/own", {})
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+repeats = [metric["sum"] for metric in telemetry.metrics() if metric["name"] == "agent_otel.tool.repeats"]
+print(json.dumps([[span.get("gen_ai.workflow.name") for span in spans], sum(repeats)]))
+"""
+
+
+def test_a_tool_in_a_handlers_own_code_belongs_to_the_invocation(environment: Callable[[str], Environment]) -> None:
+    """The same call in a step of the handler repeats it."""
+    with TestRestate.engine(environment) as engine:
+        done = environment("restate").run(_OWN, json.dumps(engine), env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [["agent/own", "agent/own"], 1]
 
 
 def _of_service(case: Case) -> Case:
