@@ -271,8 +271,10 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "mcp_server.tool": lambda value: _space(content=[_space(text=value)], structured_content=value),
     "openai_agents._guarded": lambda value: value,
     "openai_agents._unguarded": lambda value: value,
+    "livekit_agents.execute": lambda value: _named("ToolResult", output=value),
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
+    "pipecat._handler": lambda value: _space(result=value, error=None),
     "pydantic_ai.activity": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,
     "pydantic_ai.raw_execute": lambda value: value,
@@ -481,6 +483,21 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         _space(public_agent=_space(name=value), config=_space(group_id=value)),
         (),
         {"tool_call": _space(arguments=value, call_id=value), "func_tool": _space(name=value)},
+    ),
+    "livekit_agents.execute": lambda value: (
+        None,
+        (),
+        {
+            "raw_arguments": value,
+            "run_ctx": _space(
+                function_call=_space(name=value, call_id=value), session=_space(current_agent=_space(id=value))
+            ),
+        },
+    ),
+    "pipecat._handler": lambda value: (
+        None,
+        (_space(function_name=value, arguments=value, tool_call_id=value),),
+        {},
     ),
     "pydantic_ai.activity": lambda value: (
         None,

@@ -1,0 +1,91 @@
+"""LiveKit Agents, in speech and in text.
+
+Produced is read where a session's executor runs a tool. The text for the model is made of its result behind that, and
+read in the request.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "livekit-agents",
+    distribution="livekit-agents",
+    minimum="1.8",
+    tested="1.8, sessions in text",
+    uncovered=(
+        "what a tool returns after `ctx.update()`, which is measured in its place; calls that a program makes with "
+        "`execute_function_call`"
+    ),
+    packages=("livekit.agents",),
+    sites=(Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),),
+)
+
+_INVALID = "Error parsing arguments for "
+_DATA = (dict, list, tuple, int, float, bool)
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    context = invocation.kwargs["run_ctx"]
+    call = context.function_call
+    agent = text(getattr(getattr(context.session, "current_agent", None), "id", None))
+    return ToolCall(call.name, invocation.kwargs["raw_arguments"], call.call_id, agent)
+
+
+def _result(value: Any) -> ToolResult:
+    """Read a result; agents in it are handovers, of which the model gets nothing."""
+    value = fields(value)["output"] if is_named(value, "ToolResult") else value
+    items = [item for item in listed(value) if not is_named(item, "Agent")]
+    if len(items) < len(listed(value)):
+        value = items[0] if len(items) == 1 else items or None
+    return ToolResult("" if value is None or is_named(value, "Agent") else value)
+
+
+def _is_control_flow(error: BaseException) -> bool:
+    return is_named(error, "StopResponse")
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Return True for arguments that do not fit: the framework raises before it calls the tool."""
+    return is_named(error, "ToolError") and (text(getattr(error, "message", None)) or "").startswith(_INVALID)
+
+
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement in the place of a text or of data; another object may be an agent to hand over to."""
+    return replacement.text if value is None or is_text(value) or type(value) in _DATA else LEFT_ALONE
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    invocation.kwargs = {**invocation.kwargs, "raw_arguments": {**invocation.kwargs["raw_arguments"], **values}}
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    tool = invocation.kwargs["tool"]
+    schema = fields(getattr(tool.info, "raw_schema", None))
+    if schema:
+        return tuple(fields(fields(schema.get("parameters")).get("properties")))
+    return tuple(inspect.signature(tool).parameters)
+
+
+execute = ToolReader(
+    PRODUCED,
+    _call,
+    _result,
+    is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+    also_timed_by=("livekit.agents.telemetry.otel_metrics:_genai_execute_tool_duration",),
+)

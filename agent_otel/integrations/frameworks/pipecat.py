@@ -1,0 +1,160 @@
+"""Pipecat, whose handlers of tools report their results to a callback.
+
+Produced is read where the result leaves the function that runs a handler, in a frame for the context of the
+conversation. The frame of a handler that raises carries the exception's class and a text for the model.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_otel._internal import errors
+from agent_otel.core import handler
+from agent_otel.core.plain import text
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Door, Passing
+from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.semconv import TOOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core.types import Invocation, Replacement
+
+ENTRY = Integration(
+    "pipecat",
+    distribution="pipecat-ai",
+    minimum="1.14",
+    tested="1.14, pipelines of text frames",
+    uncovered=(
+        "results that a handler reports after it has returned; calls registered with `cancel_on_interruption=False`, "
+        "for which the model gets the result in another message: they count as shrunk"
+    ),
+    sites=(
+        Candidate("pipecat.services.llm_service", Wrap("LLMService._run_function_call", "call")),
+        Candidate("pipecat.processors.frame_processor", Wrap("FrameProcessor.broadcast_frame", "broadcast")),
+    ),
+)
+
+
+class _Frame(NamedTuple):
+    """The fields of a frame with a result; ``error`` is the class and the message of an exception."""
+
+    result: Any
+    error: str | None
+
+
+class _CallVisit:
+    """The visit of a function that runs a handler; a frame that it broadcasts has the result."""
+
+    __slots__ = ("_invocation", "_item", "_visit", "is_open")
+
+    def __init__(self, visit: handler.Visit | handler.Inside, invocation: Invocation) -> None:
+        self._visit = visit
+        self._invocation = invocation
+        self._item = invocation.arg(0, "runner_item")
+        self.is_open = True
+
+    def __enter__(self) -> Self:
+        self._visit.__enter__()
+        return self
+
+    async def atake_turn(self) -> None:
+        """Wait where the execution has too many parallel calls."""
+        await self._visit.atake_turn()
+
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Broadcast the replacement result when a limit skips the handler; else return LEFT_ALONE."""
+        skipped = await self._visit.askipped(invocation)
+        if skipped is LEFT_ALONE:
+            return LEFT_ALONE
+        self.is_open, item = False, self._item
+        item.settled = True
+        frames, broadcast = sys.modules["pipecat.frames.frames"], invocation.instance.broadcast_frame
+        call = {"function_name": item.function_name, "tool_call_id": item.tool_call_id, "arguments": item.arguments}
+        await broadcast(frames.FunctionCallInProgressFrame, **call, group_id=item.group_id)
+        await broadcast(frames.FunctionCallResultFrame, **call, result=skipped.result, run_llm=item.run_llm)
+        return None
+
+    async def broadcasting(self, invocation: Invocation) -> None:
+        """Read the frame with the last result of this call, and put the replacement of a remedy into it."""
+        given = invocation.kwargs
+        is_its = given.get("tool_call_id") == self._item.tool_call_id
+        if not is_its or getattr(given.get("properties"), "is_final", True) is False:
+            return
+        self.is_open = False
+        frame = _Frame(given["result"], text(given.get("error")))
+        if handler.result_remedies() is None:
+            self._visit.returned(frame)
+            return
+        replaced = await self._visit.aremedied(frame, self._invocation)
+        if replaced is not frame:
+            invocation.kwargs = {**given, "result": replaced.result}
+
+    def returned(self, _: Any) -> None:
+        """Read nothing: the function returns nothing."""
+
+    async def aremedied(self, value: Any, _: Invocation) -> Any:
+        """Return what the function returns, which is not the result."""
+        return value
+
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
+        """Replace the text for the model that an exception carries, where a remedy calls for it."""
+        await self._visit.araised(error, invocation)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.is_open = False
+        self._visit.__exit__(kind, error, traceback)
+
+
+# Each handler runs in a task of its own, whose context ends with it.
+_running: ContextVar[_CallVisit | None] = ContextVar("agent_otel_pipecat_call", default=None)
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    item = invocation.arg(0, "runner_item")
+    return ToolCall(item.function_name, item.arguments, item.tool_call_id)
+
+
+def _result(frame: _Frame) -> ToolResult:
+    if frame.error is not None:
+        return ToolResult(frame.result, error_type=frame.error.partition(":")[0] or TOOL_ERROR, raised=True)
+    return ToolResult("" if frame.result is None else frame.result)
+
+
+def _replace(_: Any, replacement: Replacement, __: Invocation) -> _Frame:
+    return _Frame(replacement.text, None)
+
+
+_handler = ToolReader(PRODUCED, _call, _result, replace=_replace)
+
+
+def _enter(invocation: Invocation) -> _CallVisit | None:
+    visit = handler.enter_tool(_handler, invocation)
+    if visit is None:
+        return None
+    running = _CallVisit(visit, invocation)
+    _running.set(running)
+    return running
+
+
+async def _broadcast(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+    running = _running.get()
+    if running is not None and running.is_open and "tool_call_id" in invocation.kwargs:
+        try:
+            if invocation.arg(0, "frame_cls").__name__ == "FunctionCallResultFrame":
+                await running.broadcasting(invocation)
+        except Exception:
+            errors.report_error("tool_call.result")
+    return await wrapped(*invocation.args, **invocation.kwargs)
+
+
+call = Door(_enter)
+broadcast = Passing(_broadcast)

@@ -1,0 +1,69 @@
+"""A session of LiveKit Agents in text."""
+
+# mypy: disable-error-code="import-not-found,untyped-decorator,misc,no-redef,assignment,unused-ignore"
+# The framework is not installed where types are checked.
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any
+
+from livekit.agents import Agent, AgentSession, StopResponse, ToolError, function_tool
+from livekit.agents.llm import ToolResult
+from livekit.plugins import openai
+
+from tests.contract import toolbox
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# It logs the errors of tools, which several cases are about.
+logging.getLogger("livekit").setLevel(logging.CRITICAL)
+
+
+class Clerk(Agent):
+    """An agent; the name of its class is its own."""
+
+
+def native(function: Callable[..., Any]) -> Any:
+    """Return a tool: the framework takes coroutine functions only."""
+    if inspect.iscoroutinefunction(function):
+        return function_tool(function)
+
+    @functools.wraps(function)
+    async def later(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return function_tool(later)
+
+
+async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """Run a session once; what the agent says last."""
+    del setting
+    model = openai.LLM(model="scripted", base_url=base_url, api_key="scripted", max_retries=0)
+    async with AgentSession(llm=model) as session:
+        await session.start(Clerk(instructions="You help.", tools=[native(tool) for tool in tools]))
+        events = (await session.run(user_input=prompt)).events
+    said = [event.item.text_content for event in events if event.type == "message"]
+    return str(said[-1]) if said else "nothing"
+
+
+def refused(key: str) -> str:
+    """Look a record up, and tell the model of the failure."""
+    raise ToolError(f"no record {key}")
+
+
+def silent(key: str) -> str:
+    """Want no answer of the model."""
+    del key
+    raise StopResponse
+
+
+def wrapped(key: str) -> ToolResult:
+    """Look a record up, in the framework's envelope."""
+    return ToolResult(toolbox.lookup(key))
+
+
+TOOLS: dict[str, Any] = {"refused": refused, "silent": silent, "wrapped": wrapped}
