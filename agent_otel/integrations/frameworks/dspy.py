@@ -22,6 +22,7 @@ from agent_otel.core.types import (
     NOT_HERE,
     PRODUCED,
     AgentRun,
+    Exchange,
     ModelReader,
     ModelRequest,
     RunReader,
@@ -31,10 +32,11 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.model_sdks.stainless import reworded
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -78,6 +80,7 @@ ENTRY = Integration(
 
 _AGENTS = ("ReAct", "ReActV2")
 _AGENTS_MODULES = "dspy.predict.react"
+_READS_ON = "get_tool_result"
 #: The number of a traceback's frames that agents show the model.
 _FRAMES = 5
 
@@ -142,9 +145,12 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return replacement.text if _is_in_agent() else NOT_HERE
 
 
+def _callers() -> Any:
+    return listed(sys.modules["dspy.dsp.utils.settings"].settings.caller_modules)
+
+
 def _is_in_agent() -> bool:
-    callers = listed(sys.modules["dspy.dsp.utils.settings"].settings.caller_modules)
-    return any(is_named(module, *_AGENTS) for module in callers)
+    return any(is_named(module, *_AGENTS) for module in _callers())
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -176,7 +182,22 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return ModelRequest(chat(body), model=model, ends_at_limit=_is_in_agent())
 
 
-request = ModelReader(_request, outermost=True)
+def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    """Reword results for an agent without the tool that reads on: its tools stand in texts, and none can be added."""
+    if any(_READS_ON in fields(getattr(module, "tools", None)) for module in _callers()):
+        return
+    if "messages" in invocation.kwargs:
+        invocation.kwargs = {**invocation.kwargs, "messages": reworded(invocation.kwargs["messages"], reword)}
+    prompt = text(invocation.arg(0, "prompt"))
+    if prompt is not None:
+        invocation.put(0, "prompt", reword(prompt))
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+request = ModelReader(_request, outermost=True, exchange=Exchange(_nothing, _nothing, reword=_reword))
 
 
 def _after_cached(_: Invocation, value: Any, __: BaseException | None) -> None:

@@ -9,6 +9,7 @@ A response may call other tools beside it. Their answer is that they have not ru
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -84,7 +85,7 @@ class Dialogues:
         if exchange is None or not self._is_of_use:
             return None
         if exchange.reword is not None:
-            exchange.reword(invocation, policy.without_tool)
+            exchange.reword(invocation, functools.partial(_without_tool, reader))
         found = exchange.body(invocation)
         if found is None:
             return None
@@ -96,6 +97,19 @@ class Dialogues:
         dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
         exchange.put(invocation, dialogue.body)
         return dialogue
+
+
+def _without_tool(reader: ModelReader, text: str) -> str:
+    """Return a view that names no tool; warn once for a layer to whose requests none can be added."""
+    made = policy.without_tool(text)
+    if made != text:
+        adapter = reader.request.__module__
+        errors.warn_once(
+            f"reading on in {adapter}",
+            f"AGENT_OTEL_CLAIM_CHECK: {GET_TOOL_RESULT} cannot be offered in a request through "
+            f"{adapter.rpartition('.')[2]}; the result's view has the reference and names no tool.",
+        )
+    return made
 
 
 def mentions(value: Any, text: str = PREFIX) -> bool:

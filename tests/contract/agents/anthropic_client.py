@@ -65,7 +65,7 @@ def _loop(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str
         results = []
         for block in asked:
             with agent_otel.tool_call(block.name, block.input, call_id=block.id) as call:
-                text = call.result(functions[block.name](**block.input))
+                text = call.refused() or call.result(functions[block.name](**block.input))
             results.append({"type": "tool_result", "tool_use_id": block.id, "content": _shortened(text, setting)})
         _answer(message, results, request, setting)
 
@@ -105,8 +105,10 @@ async def _aloop(base_url: str, tools: Sequence[Any], prompt: str, setting: str)
             results = []
             for block in asked:
                 with agent_otel.tool_call(block.name, block.input, call_id=block.id) as call:
-                    result = functions[block.name](**block.input)
-                    text = call.result(await result if inspect.isawaitable(result) else result)
+                    text = await call.arefused()
+                    if text is None:
+                        result = functions[block.name](**block.input)
+                        text = call.result(await result if inspect.isawaitable(result) else result)
                 results.append({"type": "tool_result", "tool_use_id": block.id, "content": _shortened(text, setting)})
             _answer(message, results, request, setting)
 

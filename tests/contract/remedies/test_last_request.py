@@ -97,6 +97,7 @@ CARRIERS = {
     "pydantic-ai": Carrier("pydantic_ai", "pydantic-ai"),
     "pydantic-ai, responses": Carrier("pydantic_ai", "pydantic-ai", setting="responses"),
     "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer, execution="r-1"),
+    "anthropic": Carrier("anthropic_client", "anthropic", AnthropicServer, execution="r-1"),
     "google-genai": Carrier("google_functions", "google-genai", GeminiServer, execution="r-1"),
     "google-adk": Carrier("google_adk", "google-adk", GeminiServerWithIds),
     "bedrock": Carrier("bedrock_client", "bedrock", BedrockServer, mode="sync", execution="r-1"),

@@ -179,21 +179,22 @@ def test_the_requests_and_the_reading_are_measured(ran: Ran) -> None:
 
 
 @pytest.mark.parametrize(
-    "way",
+    ("layer", "way"),
     [
         # A conversation keeps the tools that it began with, so that none can be added for a reference.
-        Way("mistralai", "mistral_client", "converse", MistralServer),
+        ("mistral", Way("mistralai", "mistral_client", "converse", MistralServer)),
         # The program reads the response of InvokeModel from the wire.
-        Way("bedrock", "bedrock_client", "run", BedrockServer, "invoke"),
+        ("bedrock", Way("bedrock", "bedrock_client", "run", BedrockServer, "invoke")),
         # A stream of Cohere's is read inside of a context manager, so that no other one can be put in its place.
-        Way("cohere", "cohere_client", "astream", CohereServer),
+        ("cohere", Way("cohere", "cohere_client", "astream", CohereServer)),
         # The program reads these responses from the wire, so that no call in them can be answered.
-        Way("openai-agents", "raw_client", "run", setting="openai reading parsed"),
-        Way("anthropic", "raw_client", "arun", AnthropicServer, "anthropic reading json"),
+        ("openai", Way("openai-agents", "raw_client", "run", setting="openai reading parsed")),
+        ("anthropic", Way("anthropic", "raw_client", "arun", AnthropicServer, "anthropic reading json")),
     ],
-    ids=lambda way: f"{way.agent} {way.setting}",
 )
-def test_where_it_cannot_be_answered_it_is_not_named(environment: Callable[[str], Environment], way: Way) -> None:
+def test_where_it_cannot_be_answered_it_is_not_named(
+    environment: Callable[[str], Environment], layer: str, way: Way
+) -> None:
     def answer(request: Json) -> Reply:
         return "done" if tool_results(request) else [ToolCall("call_1", "report", {"name": "a"})]
 
@@ -208,7 +209,12 @@ def test_where_it_cannot_be_answered_it_is_not_named(environment: Callable[[str]
             check=True,
         )
     report = json.loads(done.stdout.splitlines()[-1])
-    assert (report["said"], report["ran"], report["messages"], report["errors"]) == ("done", ["report"], [], {})
+    assert (report["said"], report["ran"], report["errors"]) == ("done", ["report"], {})
+    (message,) = report["messages"]
+    assert message == (
+        f"AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in a request through {layer}; the result's view "
+        "has the reference and names no tool."
+    )
     assert [_offers(each) for each in server.requests] == [0, 0]
     shown = server.tool_results()["call_1"]
     assert re.search(r'; the whole is stored: ref="claim:v2:[^"]+"\]$', shown)
