@@ -23,7 +23,7 @@ from agent_otel.core import (
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
+from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
 from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.core.stage_comparison import compare, reason, show
@@ -190,7 +190,7 @@ def _is_whole(noted: SeenCall, value: object) -> bool:
 
 def _by_probe(execution: ExecutionState, part: RequestPart) -> SeenCall | None:
     """Return the call without an id whose result begins as this one does, and store it under the request's id."""
-    begins = next(texts(part.value), "")
+    begins = first_text(part.value)
     for noted in execution.unnamed or ():
         if noted.probe is not None and begins.startswith(noted.probe[0]) and part.call_id is not None:
             return executions.noted(execution, part.call_id, noted)

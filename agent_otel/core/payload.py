@@ -10,6 +10,8 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from opentelemetry.trace import INVALID_SPAN
+
 from agent_otel import semconv
 from agent_otel.core import execution_context, payload_analysis, read_texts
 from agent_otel.core.executions import executions
@@ -38,6 +40,7 @@ FEW_TURNS = 3
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
 
+_new = tuple.__new__  # a third of the cost of MeasuredPayload(...)
 _ACTIVITY = {direction: f"activity_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
 _WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
 
@@ -94,14 +97,19 @@ def placed(step: Step) -> Step:
 
     The calls and model requests there belong to that execution.
     """
-    step, identity = named(step), execution_context.explicit.get()
+    identity = execution_context.explicit.get()
+    if identity is None and step.workflow is not None:
+        return plain_step(step)
+    step = named(step)
     return step if identity is None else step._replace(execution=identity.id)
 
 
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction = carried.direction
-    cap = cap_of(step, direction)
+    # The same as `cap_of`, without the cost of one more function for each payload.
+    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
+    cap = cap_for(step.runtime, boundary, step.version, step.variant)
     cap_bytes = cap.bytes if cap else None
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     if not carried.again:
@@ -116,9 +124,9 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
         small = carried.bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
         if not (small and (carried.again or executions.small(step.execution, kind, carried.bytes))):
             turns_left = _remember(step.execution, kind, carried, cap_bytes, series)
-    readable = carried.data is not None or carried.value is not None
-    notable = utilization >= out.settings.payload_warn_ratio or (readable and payload_analysis.is_large(carried.bytes))
-    return MeasuredPayload(carried, cap, turns_left, notable)
+    is_large = carried.bytes >= payload_analysis.LARGE_BYTES and (carried.data is not None or carried.value is not None)
+    notable = is_large or utilization >= out.settings.payload_warn_ratio
+    return _new(MeasuredPayload, (carried, cap, turns_left, notable))
 
 
 def _remember(
@@ -126,13 +134,13 @@ def _remember(
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
     execution, track = executions.carried(execution_id, kind, carried.bytes, again=carried.again)
-    sizes = track.sizes.copy()
+    sizes = track.sizes[:]
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
     if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
         series.few_turns.record(1)
     track.utilization = utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
-    tracks = execution.tracks or {}
-    if len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
+    tracks = execution.tracks
+    if tracks is None or len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
         if carried.direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
         execution.carries = (carried.bytes, cap_bytes, turns_left)
@@ -289,17 +297,13 @@ def is_over_cap(step: Step, carried: Payload) -> bool:
 
 def cap_of(step: Step, direction: str) -> EffectiveCap | None:
     """Return the cap on a step's payload in a direction; None without one."""
-    return cap_for(step.runtime, boundary_of(step, direction), step.version, step.variant)
+    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
+    return cap_for(step.runtime, boundary, step.version, step.variant)
 
 
 def kind_of(step: Step, direction: str, more: str = "") -> str:
     """Return the key of a payload's series: an execution's payloads with the same key are its successive turns."""
     return f"{direction} {step.activity} {more}"
-
-
-def boundary_of(step: Step, direction: str) -> str:
-    """Return the boundary of ``caps.toml`` that a payload crosses."""
-    return (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
 
 
 def step_attributes(step: Step) -> dict[str, Any]:
@@ -318,4 +322,4 @@ def step_attributes(step: Step) -> dict[str, Any]:
 
 def _exemplar() -> Any:
     span = spans.current_span()
-    return None if span is None else spans.exemplar_of(span)
+    return None if span is None or span is INVALID_SPAN else spans.exemplar_of(span)

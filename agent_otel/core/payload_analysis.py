@@ -47,11 +47,6 @@ class Explanation(Protocol):
         """Receive the breakdown; called exactly once, with None when there is none."""
 
 
-def is_large(payload_bytes: int) -> bool:
-    """Return true when a payload is large enough to analyse at any utilization."""
-    return payload_bytes >= LARGE_BYTES
-
-
 def level(payload_bytes: int, cap: EffectiveCap | None, warn_ratio: float) -> int:
     """Return the level of a payload; each level of an execution is analysed once.
 

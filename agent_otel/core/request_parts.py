@@ -46,6 +46,11 @@ def texts(value: object) -> Iterator[str]:
                 yield said
 
 
+def first_text(value: object) -> str:
+    """Return the first text of a part, an empty one where it has none."""
+    return value if type(value) is str else next(texts(value), "")
+
+
 def characters(value: object) -> int:
     """Return the number of characters of a result that consists of text only, else -1."""
     cls = type(value)
@@ -57,21 +62,23 @@ def characters(value: object) -> int:
 
 def fingerprint(part: RequestPart, part_bytes: int) -> int:
     """Return the fingerprint of a part that belongs to no tool call seen."""
-    return hash((part.part, part.call_id, part_bytes, beginning(part.value)))
+    value = part.value
+    begins = value[:_HEAD] if type(value) is str else beginning(value)
+    return hash((part.part, part.call_id, part_bytes, begins))
 
 
 def timeless(value: object) -> str:
     """Return the beginning of a part without dates and times, which differ in each request of the same agent."""
-    return _CLOCK.sub("", next(texts(value), "")[:_READ])
+    return _CLOCK.sub("", first_text(value)[:_READ])
 
 
 def timeless_print(one: Sized) -> int:
     """Return a fingerprint of a part that does not depend on its dates and times."""
     text = timeless(one.part.value)
     # Without a clock, the fingerprint distinguishes texts by their size as well.
-    return hash((one.part.part, text)) if text != next(texts(one.part.value), "")[:_READ] else one.print
+    return hash((one.part.part, text)) if text != first_text(one.part.value)[:_READ] else one.print
 
 
 def beginning(value: object) -> str:
     """Return the first characters of a part."""
-    return next(texts(value), "")[:_HEAD]
+    return first_text(value)[:_HEAD]

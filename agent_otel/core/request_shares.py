@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv, settings
-from agent_otel.core.request_parts import texts
+from agent_otel.core.request_parts import first_text
 from agent_otel.core.shares import HEADS, Shares, Texts
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def add(
 
 def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
     """Return the large texts of a request, with those that it holds twice."""
-    large = [(one.bytes, value) for one in new if one.bytes >= _LARGE and (value := next(texts(one.part.value), ""))]
+    large = [(one.bytes, value) for one in new if one.bytes >= _LARGE and (value := first_text(one.part.value))]
     if not large:
         return before
     digests, duplicate_bytes = set(before.digests), before.duplicate_bytes

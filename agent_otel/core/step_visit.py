@@ -163,7 +163,7 @@ class WrappedStep(StepVisit):
 
 def _running() -> StepVisit | None:
     """Return the visit of the step that runs in this context."""
-    carrier = execution_context.running_step()
+    carrier = None if execution_context.runtime.get() is None else execution_context.running_step()
     visit = carrier.visit() if carrier is not None else None
     return visit if isinstance(visit, StepVisit) else None
 

@@ -135,6 +135,8 @@ class Metrics:
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
         #: Fingerprints of definitions by the label values of the tool and the agent.
         self._defined: dict[tuple[str, str], set[str]] = {}
+        #: Sizes of the parts of requests.
+        self._request: dict[str, Series] = {}
         #: Series by the label values of the tool and the agent.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
 
@@ -148,9 +150,12 @@ class Metrics:
             return self.tools[key]
 
     def request(self, sizes: dict[str, int]) -> None:
-        """Record the size of a model request, part by part."""
-        for part, part_bytes in sizes.items():
-            self.series(semconv.REQUEST_SIZE, (part,)).record(part_bytes)
+        """Record the size of a model request, by its parts, each of ``semconv.REQUEST_PARTS``."""
+        if not self._request:
+            self._request = {part: self.series(semconv.REQUEST_SIZE, (part,)) for part in semconv.REQUEST_PARTS}
+        with recording.held:
+            for part, part_bytes in sizes.items():
+                self._request[part].add(part_bytes)
 
     def delivered(self, tool: str, result_bytes: int) -> None:
         """Count the bytes of a result at its first delivery to a model."""
