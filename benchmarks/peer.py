@@ -10,6 +10,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import StructuredTool
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -123,15 +125,37 @@ PEERS: dict[str, Callable[[], None]] = {
 }
 
 
-def invoke(result: Any) -> Callable[[], object]:
-    """A call of a LangChain tool that returns this very object."""
+def tool(result: Any) -> StructuredTool:
+    """A tool of LangChain that returns this very object."""
 
     def fetch(query: str) -> Any:
         """Fetch."""
         return result
 
-    made = StructuredTool.from_function(fetch)
+    return StructuredTool.from_function(fetch)
+
+
+def invoke(result: Any) -> Callable[[], object]:
+    """A call of a tool that returns this very object."""
+    made = tool(result)
     return lambda: made.invoke({"query": "where is it"})
+
+
+def request(messages: int) -> Callable[[], object]:
+    """A request of this many messages to a chat model of LangChain that answers at once, in a thread with its calls."""
+    config: Any = {"configurable": {"thread_id": f"thread of {messages}"}}
+    made, history = tool(text(2_000)), [SystemMessage("You search."), HumanMessage("Where is it?")]
+    while len(history) < messages:
+        call = {"name": "fetch", "args": {"query": f"{len(history)}"}, "id": f"call_{len(history)}"}
+        history += [AIMessage("", tool_calls=[call]), made.invoke({**call, "type": "tool_call"}, config)]
+    model = FakeListChatModel(responses=["It is here."])
+    return lambda: model.invoke(history, config)
+
+
+def cases() -> dict[str, Callable[[], object]]:
+    """All that is measured, by its name."""
+    calls = {name: invoke(result) for name, result in RESULTS.items()}
+    return calls | {f"request of {messages} messages": request(messages) for messages in (8, 200)}
 
 
 def main() -> None:
@@ -139,12 +163,13 @@ def main() -> None:
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(Nowhere()))
     trace.set_tracer_provider(provider)
-    cases = {name: invoke(result) for name, result in RESULTS.items()}
     rounds = int(os.environ.get("ROUNDS", "25"))
-    before = clock.measure(cases, rounds)
+    before = clock.measure(cases(), rounds)
     PEERS[sys.argv[1]]()
-    after = clock.measure(cases, rounds)
-    print(json.dumps({name: after[name] - before[name] for name in cases}))
+    made = cases()
+    after = clock.measure(made, rounds)
+    added = {name: after[name] - before[name] for name in made}
+    print(json.dumps({**added, "seconds per U": before["seconds per U"]}))
 
 
 if __name__ == "__main__":

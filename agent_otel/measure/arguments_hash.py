@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import shape_of
-from agent_otel.measure.size import json_size, text_bytes
+from agent_otel.measure.size import few_bytes, json_size, text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +30,6 @@ _FEW: Final = 8  # arguments that are looked at without a list of containers
 _PLAIN_INT: Final = 10**300  # below, an int is written in decimal digits whatever limit is set
 _PIECE: Final = 64 * 1024  # characters encoded at a time
 _DIGEST_BYTES: Final = 6
-_quote: Final = json_encoder.encode_basestring
 _MAX_KEY: Final = blake2b.MAX_KEY_SIZE
 
 # A value without JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
@@ -78,26 +77,14 @@ def arguments_bytes(value: Any) -> int:
         cls = type(value)
         if cls is str:
             return text_bytes(value)
-        if cls is dict and len(value) <= _FEW and (of_texts := _bytes_of_texts(value)):
-            return of_texts
+        if cls is dict and (of_few := few_bytes(value)):
+            return of_few
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
             text = "".join(_encode(value, 0))
             return len(text) if text.isascii() else text_bytes(text)
         return json_size(value, NODE_BUDGET).bytes
     except Exception:
         return 0
-
-
-def _bytes_of_texts(given: dict[Any, Any]) -> int:
-    """Return the size of the arguments of most calls, a few short texts in ASCII; 0 for any others."""
-    total = 2 * len(given) + 1  # colons, commas and braces
-    for key, value in given.items():
-        if type(key) is not str or type(value) is not str or len(value) > LONG_TEXT or len(key) > LONG_TEXT:
-            return 0
-        if not (key.isascii() and value.isascii()):
-            return 0
-        total += len(_quote(key)) + len(_quote(value))
-    return total if given else 0
 
 
 def _text_arguments(text: str, key: bytes) -> Arguments:
@@ -118,9 +105,10 @@ def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
     """Canonical JSON of plain values, with the C encoder made once: JSONEncoder makes one for every value."""
     python = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"))
     make: Any = getattr(json_encoder, "c_make_encoder", None)
+    quote = json_encoder.encode_basestring
     try:
         encode: Callable[[Any, int], Iterable[str]] = make(
-            None, python.default, _quote, None, ":", ",", True, False, True
+            None, python.default, quote, None, ":", ",", True, False, True
         )
         encode({}, 0)
     except TypeError:  # no C encoder, or another signature

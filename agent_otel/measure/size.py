@@ -20,6 +20,7 @@ _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of tra
 _QUOTED_CHUNK: Final = 32 * 1024  # as _CHUNK, where a second copy is made
 _SHORT: Final = 4096  # characters up to which building the quoted string is cheaper than counting
 _PLAIN_INT: Final = 10**18
+_FEW: Final = 8  # values that are sized without a list of containers
 _BATCHED: Final = 1024  # characters of a string that is quoted together with others
 _JOINED: Final = 256 * 1024  # characters of these together
 _CHEAP_POWER: Final = 5000
@@ -80,12 +81,38 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
             is_short = len(value) <= _CHUNK
             return _new(Size, (len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True))
         if cls is dict:
-            return _walk(value, node_budget)
+            few = few_bytes(value)
+            return _new(Size, (few, True)) if few and len(value) < node_budget else _walk(value, node_budget)
         if cls is list:
             return _content(value, node_budget, message=False)
         return _object(value, cls, node_budget)
     except Exception:
         return Size(0, exact=False)
+
+
+def few_bytes(given: dict[Any, Any]) -> int:
+    """Return the size of a few plain values as compact JSON, such as the arguments of most calls; 0 for any others."""
+    if not 0 < len(given) <= _FEW:
+        return 0
+    total = 2 * len(given) + 1  # colons, commas and braces
+    for key, value in given.items():
+        if type(key) is not str or len(key) > _SHORT or not key.isascii():
+            return 0
+        cls = type(value)
+        if cls is str:
+            if len(value) > _SHORT or not value.isascii():
+                return 0
+            total += len(_quote(value))
+        elif cls is int and -_PLAIN_INT < value < _PLAIN_INT:
+            total += len(repr(value))
+        elif value is None or value is True:
+            total += 4
+        elif value is False:
+            total += 5
+        else:
+            return 0
+        total += len(_quote(key))
+    return total
 
 
 def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:

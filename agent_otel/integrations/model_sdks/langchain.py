@@ -36,6 +36,7 @@ _KINDS = {
     "tool": TOOL_RESULTS,
     "function": TOOL_RESULTS,
 }
+_CALL_LISTS = ("tool_calls", "invalid_tool_calls")
 # Content blocks that repeat the message's tool_calls.
 _CALLS = ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "invalid_tool_call")
 
@@ -95,10 +96,13 @@ def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Reque
 def _message(message: Any) -> Iterator[RequestPart]:
     """Yield the parts of a message: its content, then its calls; the first carries its id. An artifact is not sent."""
     known = fields(message)
-    kind = text(known.get("type")) or ""
-    kind = kind if kind != "chat" else text(known.get("role")) or ""
-    part = _KINDS.get(kind.removesuffix("MessageChunk").lower(), USER)
-    calls = [fields(call) for key in ("tool_calls", "invalid_tool_calls") for call in listed(known.get(key))]
+    kind = known.get("type")
+    part = _KINDS.get(kind) if type(kind) is str else None
+    if part is None:
+        kind = text(kind) or ""
+        kind = kind if kind != "chat" else text(known.get("role")) or ""
+        part = _KINDS.get(kind.removesuffix("MessageChunk").lower(), USER)
+    calls = [fields(call) for key in _CALL_LISTS if key in known for call in listed(known[key])]
     content, message_id = known.get("content"), known.get("id")
     if calls and issubclass(type(content), list):
         content = [block for block in listed(content) if text(fields(block).get("type")) not in _CALLS]
