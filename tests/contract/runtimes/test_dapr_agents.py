@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.remedies.history.final_answer import NOTE
 from tests import interpreters
 from tests.contract.runtimes.steps import produce
 
@@ -191,3 +192,39 @@ def test_a_state_entry_that_is_refused_over_and_over_is_told(runs: dict[str, Jso
     assert metrics(runs, "too large", "stuck_retries")[where]["sum"] == 9
     (step,) = spans(runs, "too large", f"activity: {ACTIVITY}save_tool_results")
     assert step["attributes"]["workflow.payload.rejected"] is True
+
+
+_LIMITED = """
+import json
+from agent_otel.testing.servers.openai import ToolCall
+from tests.contract.child import Messages
+from tests.contract.runtimes.programs import dapr_agents
+
+messages, requests = Messages(), []
+
+def decide(request):
+    if "response_format" in request:
+        return json.dumps({"summary": "Letters were found."})
+    requests.append(request)
+    number = len(requests)
+    if not request.get("tools") or request.get("tool_choice") == "none" or number > 9:
+        return "done"
+    return [ToolCall(f"call_{number}{letter}", "search", {"n": 10}) for letter in ("a" if number == 1 else "abcd")]
+
+dapr_agents.decide = decide
+with dapr_agents.running({}) as start:
+    said = start("", {"turns": []})["said"]
+print(json.dumps([said, requests, messages.take()]))
+"""
+
+
+@pytest.mark.shows("002.final_answer")
+def test_one_more_request_follows_the_limit_and_it_is_the_last(environment: Callable[[str], Environment]) -> None:
+    done = environment("dapr-agents").run(
+        _LIMITED, env={"AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": "3"}, timeout=110, check=True
+    )
+    said, requests, messages = json.loads(done.stdout.splitlines()[-1])
+    assert (said, messages) == ("done", [])
+    assert [request.get("tool_choice") == "none" for request in requests] == [False, False, True]
+    assert [NOTE in json.dumps(request) for request in requests] == [False, False, True]
+    assert json.dumps(requests[-1]).count("limit_reached") == 2
