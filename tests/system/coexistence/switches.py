@@ -31,6 +31,13 @@ def logfire(parts: str, telemetry: Telemetry) -> None:
         getattr(logfire, f"instrument_{part}")()
 
 
+def pydantic_ai(_: str, __: Telemetry) -> None:
+    """Let all agents trace themselves."""
+    from pydantic_ai import Agent
+
+    Agent.instrument_all()
+
+
 def mlflow(flavors: str, _: Telemetry) -> None:
     """Log runs of these libraries."""
     for flavor in flavors.split(","):
