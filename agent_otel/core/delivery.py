@@ -91,21 +91,31 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
 
 def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:
     """Record the call of a tool that the provider has run; its result is in the response, and the model has read it."""
+    _seen(out, request, call, result, semconv.SEEN_AT_MODEL_RESPONSE)
+
+
+def _seen(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart, seen_at: str) -> None:
+    """Record a call that no adapter saw, unless it was recorded before; its result is delivered."""
     execution_id = _execution_of(request, (result,))
     shown = model_calls.hosted(out, execution_id, call, result)
     if shown is not None:
-        model_calls.record(out, request, shown, execution_id, semconv.SEEN_AT_MODEL_RESPONSE)
+        model_calls.record(out, request, shown, execution_id, seen_at)
         shown.seen.delivered = shown.seen.most_delivered = shown.size.bytes
         out.metrics.delivered(shown.name, shown.size.bytes)
 
 
-def take_result(out: Telemetry, part: RequestPart) -> None:
-    """Compare one result with its tool's, where the sender reports it after its request."""
+def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> None:
+    """Compare one result with its tool's, where the sender reports it after its request.
+
+    A call that no adapter saw has been run by the sender, and is recorded.
+    """
     execution_id = _execution_of(ModelRequest((part,)), (part,))
     execution = executions.known(execution_id) if execution_id is not None else None
     noted = executions.answered(execution, part.call_id) if part.call_id is not None else None
     length = characters(part.value)
-    if noted is not None and (length < 0 or length != noted.length):
+    if noted is None and call is not None:
+        _seen(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
+    elif noted is not None and (length < 0 or length != noted.length):
         _compare(out, noted, part, length)
 
 

@@ -171,14 +171,14 @@ def model_announced(request: ModelRequest) -> None:
 
 
 @errors.guarded("model_request")
-def result_delivered(part: RequestPart, adapter: str) -> None:
-    """Report a result that another program has sent to a model, where its requests cannot be read.
+def result_delivered(part: RequestPart, adapter: str, call: RequestPart | None = None) -> None:
+    """Report a result that another program has sent to a model; its requests cannot be read.
 
-    ``adapter`` is the module of the adapter.
+    ``adapter`` is the module of the adapter, ``call`` the call, which that program may have run itself.
     """
     if switches.enabled and not switches.muted.get() and not is_suppressed():
         remedy_hooks.cannot_rewrite(adapter)
-        delivery.take_result(telemetry(), plain_part(part))
+        delivery.take_result(telemetry(), plain_part(part), None if call is None else plain_part(call))
 
 
 @errors.guarded("model_request")

@@ -1,11 +1,13 @@
 """The Claude Agent SDK, whose agent is a program of its own: the requests to the model leave from there.
 
 Produced is read where that program asks a tool of this process, over the Model Context Protocol. What it has given the
-model as the result comes back in the stream of messages, and is read where the SDK parses them.
+model as the result comes back in the stream of messages, and is read where the SDK parses them. So are the calls of its
+built-in tools and of the MCP servers that it has started: their size is that of the text that the model got.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -13,7 +15,7 @@ from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
+from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement
@@ -23,7 +25,10 @@ ENTRY = Integration(
     distribution="claude-agent-sdk",
     minimum="0.2",
     tested="0.2.186 with the program that comes with it",
-    uncovered="the built-in tools (Bash, Read, …), which run in its Node.js program",
+    uncovered=(
+        "of built-in tools (Bash, Read, …) the time, remedies, and what they produced before the program cut it: only "
+        "what the model got is known"
+    ),
     sites=(
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._read_messages", "agent_run")),
@@ -80,14 +85,33 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
+# Calls that the model has asked for, by their ids, until their results come.
+_asked: OrderedDict[str, RequestPart] = OrderedDict()
+_MOST_ASKED = 256
+
+
 def _parsing(invocation: Invocation) -> None:
     data = fields(invocation.arg(0, "data"))
-    if text(data.get("type")) != "user":
+    kind = text(data.get("type"))
+    if kind not in {"assistant", "user"}:
         return
     for block in map(fields, listed(fields(data["message"])["content"])):
-        if text(block["type"]) == "tool_result":
-            part = RequestPart(TOOL_RESULTS, block.get("content", ""), block["tool_use_id"])
-            handler.result_delivered(part, __name__)
+        what = text(block["type"])
+        if kind == "assistant" and what == "tool_use":
+            _ask(block)
+        elif kind == "user" and what == "tool_result":
+            call_id = text(block["tool_use_id"])
+            failed = block.get("is_error") is True
+            part = RequestPart(TOOL_RESULTS, block.get("content", ""), call_id, failed=failed)
+            handler.result_delivered(part, __name__, None if call_id is None else _asked.pop(call_id, None))
+
+
+def _ask(block: dict[str, Any]) -> None:
+    call_id = text(block["id"])
+    if call_id is not None:
+        _asked[call_id] = RequestPart(TOOL_CALL_ARGUMENTS, block["input"], call_id, text(block["name"]))
+        if len(_asked) > _MOST_ASKED:
+            _asked.popitem(last=False)
 
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)

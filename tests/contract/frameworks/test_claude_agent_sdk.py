@@ -5,16 +5,24 @@ The SDK is 370 MB, so that this runs in CI only.
 
 from __future__ import annotations
 
+import json
 import os
-from typing import ClassVar
+from collections import Counter
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.openai import Json, Reply, ToolCall
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall, call_once
 from tests.contract import script
 from tests.contract.cases import WIRE, Case, Cut, Record
 from tests.contract.delivery import LARGE, Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
 
 pytestmark = pytest.mark.skipif(os.environ.get("CI") != "true", reason="370 MB to install, in CI only")
 
@@ -72,6 +80,59 @@ class TestClaudeAgentSDK(Delivery):
     def cases(cls) -> dict[str, Case]:
         """Return the cases but the one of a cancelled call: whether the program still tells the model is open."""
         return {name: case for name, case in super().cases().items() if name != "cancelled"}
+
+
+_BUILT_IN = """
+import asyncio, json, sys
+sys.path.insert(0, {root!r})
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from claude_agent_sdk import query
+from tests.contract.agents import claude_agent_sdk as agent
+
+async def run():
+    options = agent.options({base_url!r}, [], {home!r})
+    options.tools = options.allowed_tools = ["Bash", "Read"]
+    return [str(message.result) async for message in query(prompt="go", options=options) if hasattr(message, "result")]
+
+said = asyncio.run(run())
+from agent_otel._internal import errors
+print(json.dumps([said, telemetry.spans(), telemetry.metrics(), dict(errors.errors)]))
+"""
+
+
+def test_built_in_tools_are_recorded_with_what_the_model_got(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """They run in the program; one result is too large for the model, and one call fails."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("a note\n")
+    letters = "head -c {} /dev/zero | tr '\\0' x"
+    calls = (
+        ToolCall("call_1", "Bash", {"command": letters.format(5000)}),
+        ToolCall("call_2", "Bash", {"command": letters.format(100_000)}),
+        ToolCall("call_3", "Bash", {"command": "exit 3"}),
+        ToolCall("call_4", "Read", {"file_path": str(notes)}),
+    )
+    with AnthropicServer(call_once(calls)) as model:
+        code = _BUILT_IN.format(root=str(request.config.rootpath), base_url=model.base_url, home=str(tmp_path))
+        done = environment("claude-agent-sdk").run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
+        wire = {call_id: len(text.encode()) for call_id, text in model.tool_results().items()}
+    said, spans, metrics, errors = json.loads(done.stdout.splitlines()[-1])
+    assert (["done"], {}) == (said, errors)
+    assert 5000 == wire["call_1"]
+    assert wire["call_2"] < 5000
+    told = [span["attributes"] for span in spans if "tool.args_hash" in span["attributes"]]
+    assert wire == {attributes["gen_ai.tool.call.id"]: attributes["tool.result.bytes"] for attributes in told}
+    assert ["Bash", "Bash", "Bash", "Read"] == [attributes["tool.name"] for attributes in told]
+    assert {"model_request"} == {attributes["tool.result.seen_at"] for attributes in told}
+    assert [False, True, False, False] == [attributes["tool.result.truncated"] for attributes in told]
+    assert [None, None, "tool_error", None] == [attributes.get("error.type") for attributes in told]
+    delivered: Counter[str] = Counter()
+    for metric in metrics:
+        if metric["name"] == "agent_otel.tool.result.delivered":
+            delivered[metric["attributes"]["gen_ai.tool.name"]] += metric["sum"]
+    assert {"Bash": wire["call_1"] + wire["call_2"] + wire["call_3"], "Read": wire["call_4"]} == delivered
 
 
 del Delivery
