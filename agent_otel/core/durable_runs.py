@@ -9,6 +9,7 @@ runtime carries it, else the first in its own.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -24,7 +25,7 @@ from agent_otel.core.plain import text
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from opentelemetry.trace import Span
 
@@ -63,8 +64,7 @@ class DurableRuns:
 
     def began(self, execution_id: str, workflow: str | None, traceparent: str | None) -> None:
         """Record the begin of a run whose end will be reported; ``traceparent`` is what the runtime has propagated."""
-        with self._lock:
-            run = self._run(execution_id)
+        with self._run(execution_id) as run:
             if not run.began_ns:
                 run.began_ns, run.workflow = time.time_ns(), workflow
                 run.parent = _sampled(traceparent)
@@ -79,15 +79,15 @@ class DurableRuns:
         """Record the span that the runtime propagates in a run: the parent of its steps where no span is open."""
         parent = _sampled(text(traceparent))
         if parent is not None:
-            with self._lock:
-                self._run(execution_id).parent = parent
+            with self._run(execution_id) as run:
+                run.parent = parent
 
     def carried(self, execution_id: str, traceparent: object) -> None:
         """Record the first span of a run, which a message of another process carried."""
         first = _sampled(text(traceparent))
         if first is not None:
-            with self._lock:
-                self._run(execution_id).first = first
+            with self._run(execution_id) as run:
+                run.first = first
 
     def carrier(self, execution_id: str) -> str | None:
         """Return the first span of a run for a message to another process; None where none is sampled."""
@@ -104,8 +104,7 @@ class DurableRuns:
         """Return the parent and the links of a step's span, where no span is open."""
         if step.execution is None:
             return None, ()
-        with self._lock:
-            run = self._run(step.execution)
+        with self._run(step.execution) as run:
             if run.span is None and run.began_ns:
                 run.span = self._opened(out, step.execution, run)
             if run.span is not None:
@@ -117,20 +116,25 @@ class DurableRuns:
     def opened(self, step: Step, span: Span) -> None:
         """Remember the first span of a run in this process, to which later roots are linked."""
         if step.execution is not None:
-            with self._lock:
-                run = self._run(step.execution)
+            with self._run(step.execution) as run:
                 if run.first is None:
                     run.first = span.get_span_context()
 
-    def _run(self, execution_id: str) -> _Run:
-        run = self._runs.get(execution_id)
-        if run is None:
-            run = self._runs[execution_id] = _Run()
-            if len(self._runs) > _MOST:
-                _end(self._runs.popitem(last=False)[1])
-        else:
-            self._runs.move_to_end(execution_id)
-        return run
+    @contextlib.contextmanager
+    def _run(self, execution_id: str) -> Iterator[_Run]:
+        """Hold the lock and a run; a run that is dropped for it ends afterwards, because exporters may be slow."""
+        dropped = None
+        try:
+            with self._lock:
+                run = self._runs.get(execution_id)
+                if run is None:
+                    run = self._runs[execution_id] = _Run()
+                    dropped = self._runs.popitem(last=False)[1] if len(self._runs) > _MOST else None
+                else:
+                    self._runs.move_to_end(execution_id)
+                yield run
+        finally:
+            _end(dropped)
 
     def _opened(self, out: Telemetry, execution_id: str, run: _Run) -> spans.OpenSpan | None:
         if out.tracer is None:

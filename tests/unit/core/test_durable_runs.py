@@ -144,3 +144,27 @@ with trace.get_tracer("theirs").start_as_current_span("request"):
         ("request", None),
         ("execute_activity first", "request"),
     ]
+
+
+def test_a_run_that_is_dropped_for_others_ends_without_the_lock(environment: Callable[[str], Environment]) -> None:
+    """An exporter may take seconds: another thread's step goes on meanwhile."""
+    program = """
+import threading
+
+class Slow(SimpleSpanProcessor):
+    def on_end(self, span):
+        if span.name == "invoke_workflow review":
+            other = threading.Thread(target=step, args=("beside", "run-2"), daemon=True)
+            other.start()
+            other.join(60)
+            print(other.is_alive())
+
+atexit.unregister(report)
+trace.get_tracer_provider().add_span_processor(Slow(exporters["theirs"]))
+handler.execution_began("run-1", "review")
+step("first")
+for number in range(1024):
+    handler.execution_began(f"more-{number}", None)
+"""
+    child = environment("bare").run(CALL + PROVIDERS + _STEPS + program, env={"AGENT_OTEL": "1"}, check=True)
+    assert child.stdout == "False\n"
