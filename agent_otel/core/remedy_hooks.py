@@ -91,6 +91,9 @@ class Dialogues(Protocol):
     def begin(self, reader: ModelReader, invocation: Invocation) -> Dialogue | None:
         """Offer the tool in a request; return None where the request has no use for it."""
 
+    def unnamed(self, adapter: str, text: str) -> str:
+        """Return a result's text without the tool's name; warn once that the adapter's layer cannot offer the tool."""
+
 
 #: A response as plain data, or the items of its stream.
 Response: TypeAlias = tuple[Any, list[Any] | None]
@@ -183,6 +186,12 @@ def dialogues() -> Dialogues | None:
     if make_dialogues is None or not (has_store and chosen.claim_check_tool):
         return None
     return make_dialogues(chosen)
+
+
+def unnamed(adapter: str, text: str) -> str:
+    """Return a result's text for a model that is not offered the tool of a remedy; ``adapter`` is its module."""
+    acting = dialogues()
+    return text if acting is None else acting.unnamed(adapter, text)
 
 
 @functools.lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
@@ -65,15 +65,20 @@ def _result(response: Any) -> ToolResult | None:
 
 
 def _replace(response: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
-    """Put a replacement into a response; an error of the protocol becomes a result with ``isError``."""
+    """Put a replacement into a response; an error of the protocol becomes a result with ``isError``.
+
+    The program sends the requests to the model, so that no tool can be added to them. A tool of the process has another
+    name there, ``mcp__server__tool``.
+    """
+    written = remedy_hooks.unnamed(__name__, replacement.text)
     result = {} if response is None else fields(fields(response).get("result", {}))
     structured = result.get("structuredContent")
     kept = {name: value for name, value in result.items() if name != "structuredContent"}
     if is_text(sole("result", structured)):  # the form that a server gives to a text; no other form can carry one
-        kept["structuredContent"] = {"result": replacement.text}
+        kept["structuredContent"] = {"result": written}
     flag = {"isError": True} if replacement.is_error else {}
     message = fields(invocation.arg(1, "message"))
-    content = [{"type": "text", "text": replacement.text}]
+    content = [{"type": "text", "text": written}]
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**kept, "content": content, **flag}}
 
 

@@ -85,7 +85,7 @@ class Dialogues:
         if exchange is None or not self._is_of_use:
             return None
         if exchange.reword is not None:
-            exchange.reword(invocation, functools.partial(_without_tool, reader))
+            exchange.reword(invocation, functools.partial(self.unnamed, reader.request.__module__))
         found = exchange.body(invocation)
         if found is None:
             return None
@@ -98,18 +98,16 @@ class Dialogues:
         exchange.put(invocation, dialogue.body)
         return dialogue
 
-
-def _without_tool(reader: ModelReader, text: str) -> str:
-    """Return a view that names no tool; warn once for a layer to whose requests none can be added."""
-    made = policy.without_tool(text)
-    if made != text:
-        adapter = reader.request.__module__
-        errors.warn_once(
-            f"reading on in {adapter}",
-            f"AGENT_OTEL_CLAIM_CHECK: {GET_TOOL_RESULT} cannot be offered in a request through "
-            f"{adapter.rpartition('.')[2]}; the result's view has the reference and names no tool.",
-        )
-    return made
+    def unnamed(self, adapter: str, text: str) -> str:
+        """Return a view that names no tool; warn once for a layer to whose requests none can be added."""
+        made = policy.without_tool(text)
+        if made != text:
+            errors.warn_once(
+                f"reading on in {adapter}",
+                f"AGENT_OTEL_CLAIM_CHECK: {GET_TOOL_RESULT} cannot be offered in a request through "
+                f"{adapter.rpartition('.')[2]}; the result's view has the reference and names no tool.",
+            )
+        return made
 
 
 def mentions(value: Any, text: str = PREFIX) -> bool:

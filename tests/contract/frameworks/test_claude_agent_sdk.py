@@ -17,6 +17,7 @@ from agent_otel.testing.servers.openai import Json, Reply, ToolCall, call_once
 from tests.contract import script
 from tests.contract.cases import WIRE, Case, Cut, Record
 from tests.contract.delivery import LARGE, Delivery
+from tests.contract.suite import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +134,60 @@ def test_built_in_tools_are_recorded_with_what_the_model_got(
         if metric["name"] == "agent_otel.tool.result.delivered":
             delivered[metric["attributes"]["gen_ai.tool.name"]] += metric["sum"]
     assert {"Bash": wire["call_1"] + wire["call_2"] + wire["call_3"], "Read": wire["call_4"]} == delivered
+
+
+REMEDIES = {
+    "AGENT_OTEL": "1",
+    "AGENT_OTEL_CLAIM_CHECK": "memory:",
+    "AGENT_OTEL_CLAIM_CHECK_BYTES": "2000",
+    "AGENT_OTEL_MAX_TOOL_CALLS": "3",
+    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "1000",
+    "AGENT_OTEL_TRIM_RESULTS": "1",
+}
+PROGRAM = """
+import sys
+from tests.contract.agents import claude_agent_sdk
+from tests.contract.child import Messages
+
+messages = Messages()
+
+def fetch(key: "str") -> "str":
+    "Fetch a record."
+    return "row of a record\\n" * 400
+
+print(claude_agent_sdk.run(sys.argv[1], [fetch], "go", ""))
+print("\\n".join(messages.take()))
+"""
+THROUGH = "through claude_agent_sdk"
+THIS = f"{THROUGH}, in this version of it or of agent_otel; they go on"
+SAID = {
+    (
+        f"AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in a request {THROUGH}; the result's view has the "
+        "reference and names no tool."
+    ),
+    (
+        f"AGENT_OTEL_MAX_TOOL_CALLS: calls above the limit are not run, but requests {THROUGH} cannot be rewritten and "
+        "keep their tools; the run ends when the model or the framework ends it."
+    ),
+    f"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests {THIS} as they are.",
+    f"AGENT_OTEL_TRIM_RESULTS: without effect on calls {THIS} whole and unlimited.",
+}
+
+
+def test_what_cannot_act_on_the_programs_requests_says_so_once(environment: Callable[[str], Environment]) -> None:
+    def fetching(_: Json) -> Reply:
+        number = len(server.requests)
+        return "done" if number > 5 else [ToolCall(f"call_{number}", "mcp__toolbox__fetch", {"key": f"k{number}"})]
+
+    with AnthropicServer(fetching) as server:
+        done = environment("claude-agent-sdk").run(PROGRAM, server.base_url, env={**QUIET, **REMEDIES}, check=True)
+        texts = [json.dumps(request["messages"]) for request in server.requests]
+    said, *messages = done.stdout.splitlines()
+    assert said == "done"
+    assert (len(messages), set(messages)) == (len(SAID), SAID)
+    assert [text.count("the whole is stored: ref=") for text in texts] == [0, 1, 2, 3, 3, 3]
+    assert texts[-1].count("limit_reached") == 2
+    assert "get_tool_result" not in "".join(texts)
 
 
 del Delivery
