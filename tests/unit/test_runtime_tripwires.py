@@ -21,6 +21,7 @@ from agent_otel.integrations import runtimes, stores
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.runtimes import (
     agno_sessions,
+    azure_durable,
     celery,
     hatchet,
     inngest,
@@ -135,6 +136,12 @@ def _inngest_reported(value: Any) -> None:
     _after(inngest.reported, Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
 
 
+def _azure_durable_orchestrator(value: Any) -> None:
+    executor = _space(orchestrator_returned=True, output=value)
+    ended = Invocation(_space(task_orchestration_executor=executor), (), {}, Step("azure-durable"))
+    _after(azure_durable.orchestrator, ended, None, None)
+
+
 def _inngest_ended(_: Any) -> None:
     info = _space()
     inngest._keep(inngest._ran, info, _visit("inngest"))
@@ -207,6 +214,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
     "celery.encoded": _celery_encoded,
     "hatchet.serialised": _hatchet_serialised,
     "hatchet.task": _hatchet_task,
+    "azure_durable.orchestrator": _azure_durable_orchestrator,
     "inngest.call": _inngest_call,
     "inngest.ended": _inngest_ended,
     "inngest.preparing": _inngest_preparing,
@@ -226,6 +234,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
 SERIALISED = {
     "agno_sessions": {"encoded", "rows", "runs"},
     "aws_durable": {"checkpoint", "collected", "invocation"},
+    "azure_durable": {"awaited", "in_thread", "invoked"},
     "celery": {"published", "starting", "tracer"},
     "dapr": {"activity", "stub", "workflow"},
     "dapr_agents": {"saved"},
@@ -233,7 +242,7 @@ SERIALISED = {
         *("asked", "asynchronous_step", "dequeued", "ended", "entered"),
         *("recorded", "resumes", "started", "step", "tried"),
     },
-    "durabletask": {"activity", "externalized", "orchestrator", "stub", "worker"},
+    "durabletask": {"activity", "externalized", "orchestrator", "requested", "stub", "worker"},
     "google_adk_sessions": {"appended", "bound", "read", "result"},
     "hatchet": {"step_run"},
     "inngest": {"received"},

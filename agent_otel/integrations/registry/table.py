@@ -222,6 +222,11 @@ INTEGRATIONS = (
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), sites=(
         Site(Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')), adapter='runtimes.aws_durable'),
     )),
+    Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), sites=(
+        Site(Candidate('azure.durable_functions.orchestrator', Wrap('Orchestrator.handle', 'orchestrator')), adapter='runtimes.azure_durable'),
+        Site(Candidate('azure_functions_runtime.handle_event', Wrap('invocation_request', 'invoked'), Wrap('run_sync_func', 'in_thread'), Wrap('execute_async', 'awaited')), adapter='runtimes.azure_durable'),
+        Site(Candidate('azure_functions_runtime', Wrap('invocation_request', 'invoked')), adapter='runtimes.azure_durable'),
+    )),
     Integration('celery', distribution='celery', minimum='5.3', tested='5.7, memory broker', packages=('celery',), sites=(
         Site(Candidate('celery.app.trace', Wrap('build_tracer', 'tracer')), adapter='runtimes.celery'),
         Site(Candidate('celery.loaders.base', Wrap('BaseLoader.on_task_init', 'starting')), adapter='runtimes.celery'),
