@@ -496,7 +496,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "pipecat._handler": lambda value: (
         None,
-        (_space(function_name=value, arguments=value, tool_call_id=value),),
+        (_space(function_name=value, arguments=value, tool_call_id=value, registry_item=None),),
         {},
     ),
     "pydantic_ai.activity": lambda value: (

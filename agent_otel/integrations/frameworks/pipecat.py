@@ -32,8 +32,8 @@ ENTRY = Integration(
     minimum="1.14",
     tested="1.14, pipelines of text frames",
     uncovered=(
-        "results that a handler reports after it has returned; calls registered with `cancel_on_interruption=False`, "
-        "for which the model gets the result in another message: they count as shrunk"
+        "results that a handler reports after it has returned; the id of calls registered with "
+        "`cancel_on_interruption=False`, and what the model gets of them"
     ),
     sites=(
         Candidate("pipecat.services.llm_service", Wrap("LLMService._run_function_call", "call")),
@@ -119,8 +119,10 @@ _running: ContextVar[_CallVisit | None] = ContextVar("agent_otel_pipecat_call", 
 
 
 def _call(invocation: Invocation) -> ToolCall:
+    """Read a call; under the id of an asynchronous one the model gets a notice first, and the result elsewhere."""
     item = invocation.arg(0, "runner_item")
-    return ToolCall(item.function_name, item.arguments, item.tool_call_id)
+    is_sync = getattr(item.registry_item, "cancel_on_interruption", True) is not False
+    return ToolCall(item.function_name, item.arguments, item.tool_call_id if is_sync else None)
 
 
 def _result(frame: _Frame) -> ToolResult:

@@ -14,6 +14,7 @@ from pipecat.adapters.llm.schemas.function_schema import FunctionSchema
 from pipecat.adapters.llm.schemas.tools_schema import ToolsSchema
 from pipecat.frames.frames import (
     EndFrame,
+    FunctionCallResultProperties,
     LLMFullResponseEndFrame,
     LLMRunFrame,
     LLMTextFrame,
@@ -25,6 +26,8 @@ from pipecat.processors.aggregators.llm_response_universal import LLMContextAggr
 from pipecat.processors.frame_processor import FrameProcessor
 from pipecat.services.openai.llm import OpenAILLMService
 from pipecat.workers.runner import WorkerRunner
+
+from tests.contract import toolbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,6 +58,8 @@ def native(function: Callable[..., Any]) -> Any:
     """Return a handler that reports what the function returns."""
 
     async def handler(params: Any) -> None:
+        if function is steps:
+            await params.result_callback("half", properties=FunctionCallResultProperties(is_final=False))
         result = function(**params.arguments)
         await params.result_callback(await result if inspect.isawaitable(result) else result)
 
@@ -75,7 +80,7 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
         api_key="scripted", base_url=base_url, settings=OpenAILLMService.Settings(model="scripted")
     )
     for tool in tools:
-        model.register_function(tool.__name__, native(tool))
+        model.register_function(tool.__name__, native(tool), cancel_on_interruption=tool is not steps)
     definitions = ToolsSchema(standard_tools=[schema(tool) for tool in tools])
     pair = LLMContextAggregatorPair(LLMContext([{"role": "user", "content": prompt}], tools=definitions))
     listener = Listener()
@@ -99,3 +104,11 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
     finally:
         await worker.queue_frame(EndFrame())
         await running
+
+
+def steps(key: str) -> str:
+    """Look a record up, and report that half is done before."""
+    return toolbox.lookup(key)
+
+
+TOOLS: dict[str, Any] = {"steps": steps}

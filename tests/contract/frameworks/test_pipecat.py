@@ -6,8 +6,9 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from tests.contract.cases import WIRE, Case, Record
+from tests.contract.cases import KEY, WIRE, Case, Record
 from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
     from tests.contract.suite import Runs
@@ -30,6 +31,8 @@ class TestPipecat(Delivery):
     flagged = "BrokenError"
     reads_failures = True
     own: ClassVar = {
+        # An asynchronous call: under its id the model gets a notice first, and the result in another message.
+        "with a report before": Case(("steps",), (("call_22", "steps", KEY),), (Record("steps", None, LOOKUP_BYTES),)),
         "two megabytes": WHOLE,
         "structured": Case(
             ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 28, args=10),)
