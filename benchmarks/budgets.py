@@ -242,10 +242,27 @@ def requests() -> list[Row]:
     def before() -> None:
         ledger.finish(produced())
 
+    def again(messages: int, size: int) -> Callable[[], None]:
+        """The next request of a conversation of this many messages, half of them results of this size."""
+        run, held = f"run of {messages}", [{"role": "user", "content": "where is it"}]
+        for number in range(messages // 2):
+            call = {"name": "search", "arguments": f'{{"query": "{number}"}}'}
+            calls = [{"id": f"call_{number}", "type": "function", "function": call}]
+            held.append({"role": "assistant", "content": None, "tool_calls": calls})
+            held.append({"role": "tool", "tool_call_id": f"call_{number}", "content": "x" * size})
+            state, _ = ledger.began(run, "search", f"{number}", f"call_{number}")
+            ledger.produced(state, "search", size, f"call_{number}")
+        request = {"messages": held}
+        delivery.take(out, ModelRequest(chat(request), execution=run))
+        return lambda: (delivery.take(out, ModelRequest(chat(request), execution=run)), None)[1]
+
     seen = produced()
     take(seen)
-    took = clock.measure({"before": before, "first": first, "again": lambda: take(seen)})
+    cases = {"before": before, "first": first, "again": lambda: take(seen)}
+    took = clock.measure({**cases, "200": again(200, 20_000), "2,000": again(2_000, 100)})
     return [
+        Row("request of 200 messages, results of 20 KB, seen before", 200 * US, took["200"]),
+        Row("request of 2,000 messages, seen before", 1000 * US, took["2,000"]),
         Row("request with 100 results of 20 KB, first seen", 1000 * US, took["first"] - took["before"]),
         Row("request with 100 results of 20 KB, seen before", 1000 * US, took["again"]),
     ]

@@ -46,7 +46,7 @@ def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
     cases: dict[str, Callable[[], object]] = {"bare": lambda: budgets.bare("where is it")}
     cases |= {name: with_metrics(one) for name, one in metrics.items()}
     series = {name: one.tool("bare", None) for name, one in metrics.items()}
-    cases |= {f"{name}, alone": lambda s=one: s.call(0.001, 20, 200, None, None) for name, one in series.items()}
+    cases |= {f"{name}, alone": lambda s=one: s.call(0.001, 20, 200, None, None, None) for name, one in series.items()}
     took = clock.measure(cases, rounds=200)
     return {name: took[name] - (0 if "alone" in name else took["bare"]) for name in cases if name != "bare"}
 

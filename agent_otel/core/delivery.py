@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
+_new = tuple.__new__  # a third of the cost of Sized(...); a request may have thousands of parts
 #: Model requests after which a truncated result without a follow-up counts as ignored.
 IGNORED_AFTER = 3
 
@@ -131,12 +132,12 @@ def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | 
 def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
-        part_bytes = size(value).bytes
-        return Sized(part, part_bytes, fingerprint(part, part_bytes))
-    length = characters(value)
+        part_bytes = len(value) if type(value) is str and value.isascii() else size(value).bytes
+        return _new(Sized, (part, part_bytes, fingerprint(part, part_bytes)))
+    length = len(value) if type(value) is str else characters(value)
     if length < 0 or length != noted.length:
         _compare(out, noted, part, length)
-    return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
+    return _new(Sized, (part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered))))
 
 
 def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
@@ -147,16 +148,12 @@ def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> di
     found = _by_name(execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
     for call_id, at in results.items():
-        noted = _noted(parts[at], call_id, execution) if call_id is not None else None
+        noted = executions.answered(execution, call_id) if call_id is not None else None
+        if noted is None and call_id is not None and execution is not None:
+            noted = _by_probe(execution, parts[at])
         if noted is not None:
             found[at] = noted
     return found
-
-
-def _noted(part: RequestPart, call_id: str, execution: ExecutionState | None) -> SeenCall | None:
-    """Return the call that a result answers: by call id, else by probe."""
-    noted = executions.answered(execution, call_id)
-    return _by_probe(execution, part) if noted is None and execution is not None else noted
 
 
 def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:

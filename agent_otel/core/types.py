@@ -218,6 +218,10 @@ class RequestPart(NamedTuple):
     failed: bool = False
 
 
+#: Makes a `RequestPart` of all of its fields at a third of the cost; a request may have thousands.
+new_part = tuple.__new__
+
+
 class ModelRequest(NamedTuple):
     """A model request as it is sent.
 

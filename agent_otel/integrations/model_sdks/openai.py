@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
@@ -83,23 +83,28 @@ def chat(body: Any) -> Iterator[RequestPart]:
             yield RequestPart(TOOLS, body[key])
     for each in listed(body.get("messages")):
         message = fields(each)
-        role, content = text(message.get("role")), message.get("content")
+        role, content = message.get("role"), message.get("content")
+        role = role if type(role) is str else text(role) or ""
         content = content if type(content) is str else _content(content)
         if content is not None:
-            yield RequestPart(
-                _ROLES.get(role or "", USER), content, text(message.get("tool_call_id")), text(message.get("name"))
-            )
+            call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
+            yield new_part(RequestPart, (_ROLES.get(role, USER), content, call_id, name, None, None, False))
         if "tool_calls" in message or "function_call" in message:
             yield from _calls(message)
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[RequestPart]:
-    calls = [*map(fields, listed(message.get("tool_calls"))), {"function": message.get("function_call")}]
+    calls = list(map(fields, listed(message.get("tool_calls"))))
+    if "function_call" in message:
+        calls.append({"function": message["function_call"]})
     for call in calls:
         asked = fields(call.get("function")) or fields(call.get("custom"))
         if asked:
-            arguments = given(asked.get("arguments"), asked.get("input"))
-            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, text(call.get("id")), text(asked.get("name")))
+            arguments = asked.get("arguments")
+            if type(arguments) is not str or not arguments:
+                arguments = given(arguments, asked.get("input"))
+            call_id, name = call.get("id"), asked.get("name")
+            yield new_part(RequestPart, (TOOL_CALL_ARGUMENTS, arguments, call_id, name, None, None, False))
 
 
 def responses(body: Mapping[str, Any]) -> ModelRequest:
