@@ -11,7 +11,7 @@ from agent_otel.core import model_tokens
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
 from agent_otel.core.names import plain_part
-from agent_otel.core.remedy_hooks import cannot_rewrite
+from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
 from agent_otel.core.types import ModelRequest
 from agent_otel.core.usage import answered_by
 
@@ -238,6 +238,8 @@ class ModelVisit:
             self._take(request)
             reader = self._reader
             has_summaries = reader.exchange is not None and reader.exchange.apart is not None
+            if reader.exchange is None:
+                cannot_offer(reader.request.__module__, request.parts)
             cannot_rewrite(
                 reader.request.__module__,
                 has_views=reader.rewrite is not None,

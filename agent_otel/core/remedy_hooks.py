@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import Invocation, ModelReader, Slot, ToolReader
+    from agent_otel.core.types import Invocation, ModelReader, RequestPart, Slot, ToolReader
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
 
@@ -93,6 +93,9 @@ class Dialogues(Protocol):
 
     def unnamed(self, adapter: str, text: str) -> str:
         """Return a result's text without the tool's name; warn once that the adapter's layer cannot offer the tool."""
+
+    def left_out(self, adapter: str, parts: Iterable[RequestPart]) -> None:
+        """Warn once when a request that the adapter's layer sends names the tool and does not offer it."""
 
 
 #: A response as plain data, or the items of its stream.
@@ -186,6 +189,13 @@ def dialogues() -> Dialogues | None:
     if make_dialogues is None or not (has_store and chosen.claim_check_tool):
         return None
     return make_dialogues(chosen)
+
+
+def cannot_offer(adapter: str, parts: Iterable[RequestPart]) -> None:
+    """Warn once when a request names the tool of a remedy, and its layer, which cannot offer it, does not either."""
+    acting = dialogues()
+    if acting is not None:
+        acting.left_out(adapter, parts)
 
 
 def unnamed(adapter: str, text: str) -> str:

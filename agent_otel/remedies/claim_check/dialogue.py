@@ -26,12 +26,12 @@ from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, ge
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.references import PREFIX
 from agent_otel.remedies.history.summary_plan import MARK
-from agent_otel.semconv import TOOL_RESULTS
+from agent_otel.semconv import SYSTEM, TOOL_RESULTS, TOOLS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from agent_otel.core.types import ModelReader
+    from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.messages.exchange.base import Call, Format
     from agent_otel.settings import Settings
 
@@ -97,6 +97,17 @@ class Dialogues:
         dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
         exchange.put(invocation, dialogue.body)
         return dialogue
+
+    def left_out(self, adapter: str, parts: Iterable[RequestPart]) -> None:
+        """Warn once when a request of a layer that no tool can be added to names the tool without having it."""
+        named = {part.part for part in parts if mentions(part.value, GET_TOOL_RESULT)}
+        if TOOL_RESULTS in named and named.isdisjoint((TOOLS, SYSTEM)):
+            errors.warn_once(
+                f"reading on in {adapter}",
+                f"AGENT_OTEL_CLAIM_CHECK: {GET_TOOL_RESULT} cannot be offered in requests through "
+                f"{adapter.rpartition('.')[2]}, in this version of it or of agent_otel. Add "
+                f"agent_otel.remedies.{GET_TOOL_RESULT} to the agent's tools, or set AGENT_OTEL_CLAIM_CHECK_TOOL=off.",
+            )
 
     def unnamed(self, adapter: str, text: str) -> str:
         """Return a view that names no tool; warn once for a layer to whose requests none can be added."""

@@ -63,6 +63,26 @@ from langchain_core.language_models import FakeListChatModel
 for _ in range(2):
     FakeListChatModel(responses=["done"]).invoke("go")
 """
+_STORED = """
+import sys
+import agent_otel
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage, SystemMessage
+from langchain_core.tools import tool
+
+@tool
+def search(query: str) -> str:
+    'Search.'
+    return "row\\n" * 2000
+
+call = {"name": "search", "args": {"query": "x"}, "id": "call_1", "type": "tool_call"}
+with agent_otel.execution("run-1"):
+    result = search.invoke(call)
+    assert "the whole is stored" in result.content
+    for _ in range(2):
+        messages = [SystemMessage(sys.argv[1]), AIMessage("", tool_calls=[call]), result]
+        FakeListChatModel(responses=["done"]).invoke(messages)
+"""
 _CEILING = {"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "50"}
 
 
@@ -152,3 +172,27 @@ def test_requests_that_no_sdk_sends_keep_their_tools(environment: Callable[[str]
             "rewritten and keep their tools; the run ends when the model or the framework ends it."
         ),
     ] == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
+
+
+_NOT_OFFERED = (
+    "AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in requests through langchain, in this version of it or "
+    "of agent_otel. Add agent_otel.remedies.get_tool_result to the agent's tools, or set "
+    "AGENT_OTEL_CLAIM_CHECK_TOOL=off."
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "more", "said"),
+    [
+        ("Be brief.", {}, [_NOT_OFFERED]),
+        ("Read on with get_tool_result.", {}, []),
+        ("Be brief.", {"AGENT_OTEL_CLAIM_CHECK_TOOL": "off"}, []),
+    ],
+    ids=["it has no tool", "the program names one", "switched off"],
+)
+def test_a_tool_that_is_named_and_not_offered(
+    environment: Callable[[str], Environment], prompt: str, more: dict[str, str], said: list[str]
+) -> None:
+    settings = {"AGENT_OTEL": "1", "AGENT_OTEL_CLAIM_CHECK": "memory:", "AGENT_OTEL_CLAIM_CHECK_BYTES": "1000"}
+    child = environment("langchain").run(_STORED, prompt, env=settings | more, check=True)
+    assert said == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
