@@ -39,6 +39,7 @@ ENTRY = Integration(
     distribution="ag2",
     minimum="1.2",
     tested="1.2",
+    uncovered="tools that the provider runs (`ag2.tools.builtin`) or the program's client",
     sites=(
         Candidate("ag2.tools.final.function_tool", Wrap("FunctionTool.__call__", "tool")),
         Candidate("ag2.tools.executor", Wrap("_execute_call", "execute")),

@@ -39,6 +39,7 @@ ENTRY = Integration(
     distribution="agent-framework-core",
     minimum="1.8",
     tested="1.23",
+    uncovered="tools that the provider runs; tools without a function, which the program executes",
     sites=(
         Candidate(
             "agent_framework._tools",

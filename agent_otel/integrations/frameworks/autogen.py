@@ -36,6 +36,8 @@ ENTRY = Integration(
     distribution="autogen-core",
     minimum="0.7.5",
     tested="0.7.5",
+    uncovered="what a `StreamTool` or a tool of an `McpWorkbench` produces (what an `AssistantAgent` hands back is "
+    "measured)",
     packages=("autogen_core", "autogen_agentchat"),
     sites=(
         Candidate(

@@ -50,10 +50,14 @@ ENTRY = Integration(
     distribution="crewai",
     minimum="1.15",
     tested="1.15",
+    uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew",
     sites=(
         Candidate("crewai.agents.agent_executor", Wrap("AgentExecutor._execute_single_native_tool_call", "native")),
         Candidate("crewai.agents.step_executor", Wrap("execute_single_native_tool_call", "step")),
-        Candidate("crewai.tools.base_tool", Wrap("Tool.run", "run"), Wrap("BaseTool.run", "run")),
+        Candidate(
+            "crewai.tools.base_tool",
+            *(Wrap(target, "run") for target in ("Tool.run", "BaseTool.run", "Tool.arun", "BaseTool.arun")),
+        ),
         # Where the model writes its tool calls as text.
         Candidate("crewai.tools.tool_usage", Wrap("ToolUsage.use", "use"), Wrap("ToolUsage.ause", "use")),
         Candidate(

@@ -35,6 +35,7 @@ ENTRY = Integration(
     distribution="google-adk",
     minimum="1.15",
     tested="1.15 and 2.13, with Gemini",
+    uncovered="tools that Gemini runs; in live runs, what is handed back, and what a tool streams",
     packages=("google.adk",),
     sites=(
         Site(

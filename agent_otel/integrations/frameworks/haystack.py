@@ -34,6 +34,7 @@ ENTRY = Integration(
     distribution="haystack-ai",
     minimum="3.0",
     tested="3.4.0",
+    uncovered="runs of pipelines (the calls of their agents are measured); tools that the provider runs",
     sites=(
         Candidate("haystack.tools.tool", Wrap("Tool.invoke", "tool"), Wrap("Tool.invoke_async", "tool")),
         # The function that knows the call's id.

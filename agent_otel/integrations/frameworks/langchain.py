@@ -33,6 +33,7 @@ ENTRY = Integration(
     distribution="langchain-core",
     minimum="0.3",
     tested="0.3.0, 0.3.79 and 1.7",
+    uncovered="a tool's function that the program calls itself (`tool.func`)",
     sites=(
         Candidate(
             "langchain_core.tools.base",

@@ -32,6 +32,7 @@ ENTRY = Integration(
     distribution="mcp",
     minimum="1.9",
     tested="1.30 and 2.3",
+    uncovered="resources, prompts, sampling and elicitation; on the client, `call_tool_as_task` of SDK 1",
     sites=(
         Candidate(
             "mcp.client.session",
@@ -84,6 +85,7 @@ FASTMCP_ENTRY = Integration(
     distribution="fastmcp",
     minimum="3.0",
     tested="3.0 and 4.1",
+    uncovered="resources and prompts",
     sites=(
         Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
         Site(

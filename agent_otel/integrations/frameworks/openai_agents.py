@@ -36,6 +36,7 @@ ENTRY = Integration(
     "openai-agents",
     distribution="openai-agents",
     minimum="0.7",
+    uncovered="what computer, shell, patch and custom tools produce (what a request delivers is measured); handoffs",
     sites=(
         Site(
             Candidate(  # 0.19 and later

@@ -35,7 +35,8 @@ ENTRY = Integration(
     distribution="pydantic-ai-slim",
     minimum="2.0",
     tested="2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59",
-    uncovered="on Temporal, what hooks of capabilities make of a result: they run in workflow code",
+    uncovered="output functions; calls that are deferred to the program (`ExternalToolset`); on Temporal, what hooks "
+    "of capabilities make of a result: they run in workflow code",
     sites=(
         Candidate(
             "pydantic_ai.tool_manager",

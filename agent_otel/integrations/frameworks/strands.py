@@ -42,6 +42,7 @@ ENTRY = Integration(
     distribution="strands-agents",
     minimum="1.30",
     tested="1.30, 1.61 and 1.62",
+    uncovered="runs of graphs and swarms as one, and of bidirectional agents (their tool calls are measured)",
     sites=(
         Site(
             Candidate(  # 1.62

@@ -29,6 +29,7 @@ ENTRY = Integration(
     distribution="anthropic",
     minimum="0.72",
     tested="0.125 and 2.11",
+    uncovered="batches; the old text completions",
     sites=(
         base_client("anthropic"),
         Site(

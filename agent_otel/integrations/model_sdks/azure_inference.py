@@ -21,6 +21,7 @@ ENTRY = Integration(
     distribution="azure-ai-inference",
     minimum="1.0.0b5",
     tested="1.0.0b9",
+    uncovered="embeddings",
     packages=("azure.ai.inference",),
     sites=(
         Candidate("azure.ai.inference._patch", Wrap("ChatCompletionsClient.complete", "request")),

@@ -26,6 +26,8 @@ ENTRY = Integration(
     distribution="botocore",
     minimum="1.35",
     tested="1.44, Converse and InvokeModel",
+    uncovered="agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
+    "(`StartAsyncInvoke`)",
     sites=(
         Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),
         Candidate("botocore.endpoint", Wrap("Endpoint._needs_retry", "retrying")),

@@ -32,6 +32,7 @@ ENTRY = Integration(
     distribution="cohere",
     minimum="5.16",
     tested="7.3",
+    uncovered="the API v1 (`Client.chat`); embeddings and reranking",
     sites=(
         Candidate(
             "cohere.v2.raw_client",

@@ -10,5 +10,6 @@ ENTRY = Integration(
     distribution="fireworks-ai",
     minimum="1.0",
     tested="1.2",
+    uncovered="`messages`; completions of a text; embeddings",
     sites=(Site(base_client("fireworks"), adapter="model_sdks.openai"),),
 )

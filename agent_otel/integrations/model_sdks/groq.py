@@ -18,6 +18,7 @@ ENTRY = Integration(
     distribution="groq",
     minimum="0.13",
     tested="1.7",
+    uncovered="embeddings, audio and batches",
     sites=(base_client("groq"),),
 )
 

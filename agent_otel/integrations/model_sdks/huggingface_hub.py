@@ -20,6 +20,7 @@ ENTRY = Integration(
     distribution="huggingface_hub",
     minimum="0.30",
     tested="2.4, InferenceClient",
+    uncovered="`text_generation` and the client's other tasks",
     sites=(
         Candidate("huggingface_hub.inference._client", Wrap("InferenceClient.chat_completion", "request")),
         Candidate(

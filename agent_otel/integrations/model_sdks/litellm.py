@@ -32,6 +32,7 @@ ENTRY = Integration(
     distribution="litellm",
     minimum="1.70",
     tested="1.106",
+    uncovered="requests that its proxy sends, in another process",
     sites=(
         Candidate("litellm.litellm_core_utils.litellm_logging", Wrap("Logging.pre_call", "announced")),
         # The calls that contain these requests.

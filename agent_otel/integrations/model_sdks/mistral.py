@@ -38,6 +38,7 @@ ENTRY = Integration(
     distribution="mistralai",
     minimum="1.0",
     tested="1.12 and 3.7",
+    uncovered="completions with a suffix (`fim`), embeddings and batches",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
     sites=(
         Site(

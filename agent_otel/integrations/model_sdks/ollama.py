@@ -26,6 +26,7 @@ ENTRY = Integration(
     distribution="ollama",
     minimum="0.4",
     tested="0.6.3",
+    uncovered="`generate` and embeddings",
     sites=(Candidate("ollama._client", Wrap("Client._request", "request"), Wrap("AsyncClient._request", "request")),),
 )
 

@@ -10,5 +10,6 @@ ENTRY = Integration(
     distribution="together",
     minimum="2.0",
     tested="3.1",
+    uncovered="completions of a text, embeddings and images",
     sites=(Site(base_client("together"), adapter="model_sdks.openai"),),
 )

@@ -57,7 +57,7 @@ INTEGRATIONS = (
     Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15', packages=('crewai',), sites=(
         Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run'), Wrap('Tool.arun', 'run'), Wrap('BaseTool.arun', 'run')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')), adapter='frameworks.crewai'),

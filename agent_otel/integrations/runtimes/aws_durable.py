@@ -29,6 +29,7 @@ ENTRY = Integration(
     distribution="aws-durable-execution-sdk-python",
     minimum="3.0",
     tested="3.0, its in-process runner",
+    uncovered="the inputs of steps, which are references",
     sites=(
         Candidate(
             "aws_durable_execution_sdk_python.execution",

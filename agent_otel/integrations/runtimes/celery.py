@@ -33,6 +33,8 @@ ENTRY = Integration(
     distribution="celery",
     minimum="5.3",
     tested="5.7, memory broker",
+    uncovered="results in SQL databases, MongoDB and Cassandra, and of `task_always_eager`, of which no record is "
+    "encoded",
     sites=(
         Candidate("celery.app.trace", Wrap("build_tracer", "tracer")),
         Candidate("celery.loaders.base", Wrap("BaseLoader.on_task_init", "starting")),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from agent_otel.core import handler
 from agent_otel.core.types import StepReader
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -13,6 +14,7 @@ ENTRY = Integration(
     distribution="dapr",
     minimum="1.18",
     tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd",
+    uncovered="tool calls in a workflow's own code, which replays",
     packages=("dapr.ext.workflow",),
     sites=(
         Candidate(
@@ -28,5 +30,5 @@ ENTRY = Integration(
 _hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), first=1)
 
 activity = StepReader(_hub.step, _hub.input, _hub.output)
-workflow = Hook(after=_hub.turn)
+workflow = Hook(lambda _: True, _hub.turn, Flag(handler.muted))
 stub = Hook(after=_hub.stub_made)

@@ -28,6 +28,7 @@ ENTRY = Integration(
     distribution="dbos",
     minimum="2.0",
     tested="2.0 and 3.4, SQLite",
+    uncovered="the inputs of steps, which are not stored",
     sites=(
         Site(
             Candidate(  # 3.1 and later

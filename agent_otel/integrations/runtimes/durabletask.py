@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import payload_cap
+from agent_otel.core import handler, payload_cap
 from agent_otel.core.types import StepReader
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Flag, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -18,6 +18,7 @@ ENTRY = Integration(
     distribution="durabletask",
     minimum="1.5",
     tested="1.5 to 1.12, its in-memory backend",
+    uncovered="tool calls in an orchestrator's own code, which replays",
     sites=(
         Candidate(
             "durabletask.worker",
@@ -76,7 +77,7 @@ def _step(invocation: Invocation) -> Step:
 
 requested = Hook(_requested, within=_run)
 activity = StepReader(_step, _hub.input, _hub.output)
-orchestrator = Hook(after=_hub.turn)
+orchestrator = Hook(lambda _: True, _hub.turn, Flag(handler.muted))
 stub = Hook(after=_hub.stub_made)
 worker = Hook(after=_worker_made)
 externalized = Hook(after=_externalized)

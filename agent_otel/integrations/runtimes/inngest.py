@@ -25,6 +25,7 @@ ENTRY = Integration(
     distribution="inngest",
     minimum="0.5",
     tested="0.5, its own handler over HTTP, called as the server calls it",
+    uncovered="the inputs of steps, which are references; a state that the SDK has to fetch (`use_api`)",
     sites=(
         Candidate(
             "inngest._internal.execution_lib.v0",

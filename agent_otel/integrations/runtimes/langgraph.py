@@ -72,6 +72,7 @@ CHECKPOINT_ENTRY = Integration(
     distribution="langgraph-checkpoint",
     minimum="2.0.10",
     tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
+    uncovered="what a saver stores besides: a row's ids, versions and metadata",
     packages=("langgraph.checkpoint.base",),
     sites=(Candidate("langgraph.checkpoint.base", Wrap("BaseCheckpointSaver.__init__", "savers")),),
 )

@@ -22,6 +22,7 @@ ENTRY = Integration(
     distribution="langgraph-checkpoint-aws",
     minimum="1.2",
     tested="1.2: DynamoDB and S3, as moto has them",
+    uncovered="nothing known",
     packages=("langgraph_checkpoint_aws",),
     sites=(
         Candidate(

@@ -19,6 +19,7 @@ ENTRY = Integration(
     distribution="langgraph-checkpoint-postgres",
     minimum="2.0",
     tested="2.0 to 3.2",
+    uncovered="nothing known",
     packages=("langgraph.checkpoint.postgres",),
     sites=(Candidate("langgraph.checkpoint.postgres.base", Wrap("Jsonb.__init__", "inlined")),),
 )

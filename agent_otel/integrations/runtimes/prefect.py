@@ -29,6 +29,7 @@ ENTRY = Integration(
     distribution="prefect",
     minimum="3.8",
     tested="3.8, its own server",
+    uncovered="results that are not persisted; the parameters of tasks, which are references",
     sites=(
         Candidate(
             "prefect.task_engine",

@@ -35,6 +35,7 @@ ENTRY = Integration(
     distribution="restate-sdk",
     minimum="1.0",
     tested="1.3, the server 1.7.12",
+    uncovered="the inputs of runs, which are references; a tool in a handler's own code counts again in each attempt",
     sites=(
         Candidate(
             "restate.server_context",

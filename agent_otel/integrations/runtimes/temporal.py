@@ -33,6 +33,7 @@ ENTRY = Integration(
     distribution="temporalio",
     minimum="1.20",
     tested="1.20, 1.28 and 1.35, the real server",
+    uncovered="tool calls in workflow code, which replays",
     sites=(
         Candidate(
             "temporalio.worker._activity",

@@ -135,6 +135,26 @@ Review().kickoff()
 print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics()}}))
 """
 
+#: A tool that the program calls itself, in each way.
+ALONE = """
+import asyncio, json
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from crewai.tools import tool
+from tests.contract import toolbox
+
+sync, later = tool(toolbox.lookup), tool(toolbox.lookup_later)
+said = [sync.run(key="größe"), asyncio.run(later.arun(key="größe"))]
+spans = [span["attributes"] for span in telemetry.spans()]
+print(json.dumps([span["tool.result.bytes"] for span in spans if "tool.args_hash" in span]))
+"""
+
+
+def test_a_tool_that_the_program_calls_is_measured(environment: Callable[[str], Environment]) -> None:
+    env = {**TestCrewAI.variables, "AGENT_OTEL": "1"}
+    done = environment("crewai").run(ALONE, env=env, timeout=240, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [LOOKUP_BYTES, LOOKUP_BYTES]
+
 
 def test_a_flow_is_one_run_and_one_trace(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest

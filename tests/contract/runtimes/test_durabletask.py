@@ -244,3 +244,36 @@ def test_with_a_payload_store_its_limit_is_the_cap(environment: Callable[[str], 
     assert "agent_otel.workflow.history.size" not in names, "of the history only the token is sent"
     (where,) = refused
     assert (where["workflow.activity"], where["direction"]) == ("produce", "output")
+
+
+_OWN = """
+import json
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+import agent_otel
+from tests.contract.runtimes.programs import durabletask
+from tests.contract.toolbox import lookup
+looked_up = agent_otel.tool(lookup)
+runs = []
+
+def activity(_, key):
+    return looked_up(key=key)
+
+def own(ctx, key):
+    runs.append(looked_up(key=key))
+    yield ctx.call_activity(activity, input=key)
+    return len(runs)
+
+durabletask.WORKFLOWS = (own,)
+durabletask.ACTIVITIES = [activity]
+with durabletask.running({}) as start:
+    again = start("own", {"key": "a"})
+spans = [span for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+print(json.dumps([again, [span["parent"] for span in spans]]))
+"""
+
+
+def test_a_tool_in_an_orchestrators_own_code_is_not_measured(environment: Callable[[str], Environment]) -> None:
+    """That code runs again whenever it is replayed: twice here."""
+    done = environment("durabletask").run(_OWN, env={**QUIET, "AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [2, ["activity:activity"]]

@@ -180,3 +180,7 @@ def test_a_disabled_integration_is_left_alone_at_each_site(
     assert name in published
     assert left == []
     assert name not in silent
+
+
+def test_each_entry_says_what_is_not_measured() -> None:
+    assert [entry.name for entry in collection.entries() if not entry.uncovered] == []
