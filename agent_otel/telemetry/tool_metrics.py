@@ -135,6 +135,8 @@ class Metrics:
         self._series: dict[tuple[str, tuple[str, ...]], Series] = {}
         #: Fingerprints of definitions by the label values of the tool and the agent.
         self._defined: dict[tuple[str, str], set[str]] = {}
+        #: Delivered bytes, by the tools that have a label of their own.
+        self._delivered: dict[str, Series] = {}
         #: Sizes of the parts of requests.
         self._request: dict[str, Series] = {}
         #: Series by the label values of the tool and the agent.
@@ -159,7 +161,13 @@ class Metrics:
 
     def delivered(self, tool: str, result_bytes: int) -> None:
         """Count the bytes of a result at its first delivery to a model."""
-        self.series(semconv.RESULT_DELIVERED, (self.limit(semconv.GEN_AI_TOOL_NAME, tool),)).record(result_bytes)
+        series = self._delivered.get(tool)
+        if series is None:
+            label = self.limit(semconv.GEN_AI_TOOL_NAME, tool)
+            series = self.series(semconv.RESULT_DELIVERED, (label,))
+            if label == tool:
+                self._delivered[tool] = series
+        series.record(result_bytes)
 
     def truncated(self, tool: str, layer: str, reason: str) -> None:
         """Count a truncation that is detected after the tool call has ended."""
