@@ -61,6 +61,8 @@ MODULES = (
     "azure.durable_functions.orchestrator",
     "azure_functions_runtime",
     "azure_functions_runtime.handle_event",
+    "bedrock_agentcore",
+    "bedrock_agentcore.runtime.app",
     "botocore",
     "botocore.client",
     "botocore.endpoint",

@@ -37,6 +37,7 @@ CLIFFS: list[dict[str, Any]] = TABLES["cliff"]
 RUNTIMES = {
     "aws-durable",
     "aws-step-functions",
+    "agentcore",
     "azure-durable",
     "azure-durable-task-scheduler",
     "azure-storage",

@@ -233,6 +233,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
 #: Those that get texts, bytes, numbers and objects of the runtime alone, by adapter.
 SERIALISED = {
     "agno_sessions": {"encoded", "rows", "runs"},
+    "agentcore": {"invoked"},
     "aws_durable": {"checkpoint", "collected", "invocation"},
     "azure_durable": {"awaited", "in_thread", "invoked"},
     "celery": {"published", "starting", "tracer"},

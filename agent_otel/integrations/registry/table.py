@@ -219,6 +219,9 @@ INTEGRATIONS = (
     Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(
         Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
     )),
+    Integration('bedrock-agentcore', distribution='bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', packages=('bedrock_agentcore',), sites=(
+        Site(Candidate('bedrock_agentcore.runtime.app', Wrap('BedrockAgentCoreApp._handle_invocation', 'invoked')), adapter='runtimes.agentcore'),
+    )),
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), sites=(
         Site(Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')), adapter='runtimes.aws_durable'),
     )),
