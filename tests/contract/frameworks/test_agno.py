@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.openai import OpenAIServer
+from tests.contract import script
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -92,3 +100,32 @@ class TestAgnoOldest(TestAgno):
 
 
 del Delivery
+
+_CONTINUED = """
+import json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from agno.tools import tool
+from tests.contract import script, toolbox
+from tests.contract.agents import agno
+
+lookup = tool(requires_confirmation=True)(toolbox.lookup)
+clerk = agno.make(sys.argv[1], [lookup], "")
+paused = clerk.run(script.prompt(("call_1", "lookup", {"key": "a"})))
+for call in paused.tools:
+    call.confirmed = True
+said = clerk.continue_run(run_response=paused).content
+spans = telemetry.spans()
+(called,) = (span for span in spans if "tool.args_hash" in span["attributes"])
+totals = [m for m in telemetry.metrics() if m["name"] == "agent_otel.execution.tool_calls"]
+roots = [span["name"] for span in spans if span["parent"] is None and span["scope"] == "agent_otel"]
+print(json.dumps([said, called["parent"], roots, [[each["count"], each["sum"]] for each in totals]]))
+"""
+
+
+def test_a_run_that_is_continued_is_an_execution(environment: Callable[[str], Environment]) -> None:
+    """The model's call waits for the program, which continues the run."""
+    with OpenAIServer(script.decide) as server:
+        done = environment("agno").run(_CONTINUED, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    roots = ["invoke_agent clerk", "invoke_agent clerk"]
+    assert json.loads(done.stdout.splitlines()[-1]) == ["done", "invoke_agent clerk", roots, [[1, 1]]]
