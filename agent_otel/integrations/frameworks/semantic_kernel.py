@@ -12,7 +12,7 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, text_of
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -33,6 +33,7 @@ from agent_otel.semconv import TOOL_ERROR
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from agent_otel.core.execution_context import Run
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -68,12 +69,19 @@ _FAILED = "An error occurred while invoking the function "
 _UNKNOWN = "The tool call with name "
 _DIAGNOSTICS = "semantic_kernel.utils.telemetry.agent_diagnostics.decorators"
 
-_agent: ContextVar[str | None] = ContextVar("agent_otel_semantic_kernel_agent", default=None)
+#: The agent's name, and the outermost run in which it runs.
+_agent: ContextVar[tuple[str | None, Run | None]] = ContextVar("agent_otel_semantic_kernel_agent", default=(None, None))
 
 
 def _prepared(invocation: Invocation) -> None:
     """Keep the agent's name; each function call runs in a task with a copy of this context."""
-    _agent.set(text(invocation.instance.name))
+    _agent.set((text(invocation.instance.name), execution_context.open_run()))
+
+
+def _running_agent() -> str | None:
+    """Return the name of the agent that runs; None behind its run."""
+    name, run = _agent.get()
+    return None if run is not None and run.is_over else name
 
 
 def _call(invocation: Invocation) -> ToolCall | None:
@@ -91,7 +99,7 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
     for name, plugin in fields(invocation.instance.plugins).items():
         function = fields(plugin.functions).get(function_name) if plugin_name in (None, name) else None
         if function is not None:
-            return ToolCall(function.fully_qualified_name, asked.arguments, text(asked.id), _agent.get())
+            return ToolCall(function.fully_qualified_name, asked.arguments, text(asked.id), _running_agent())
     return None
 
 

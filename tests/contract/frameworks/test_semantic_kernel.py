@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.remedies.suite import decide
 from tests.contract.toolbox import LOOKUP_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -84,3 +92,29 @@ class TestSemanticKernel(Delivery):
 
 
 del Delivery
+
+_BEHIND = """
+import asyncio, json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from semantic_kernel.contents import ChatHistory, FunctionCallContent
+from tests.contract import script
+from tests.contract.agents import semantic_kernel
+from tests.contract.toolbox import lookup
+
+async def main():
+    clerk = semantic_kernel.make(sys.argv[1], [lookup])
+    await clerk.get_response(script.prompt(("call_1", "lookup", {"key": "a"})))
+    asked = FunctionCallContent(id="call_2", name="lookup", arguments='{"key": "a"}')
+    await clerk.kernel.invoke_function_call(asked, ChatHistory())
+
+asyncio.run(main())
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+print(json.dumps({span["gen_ai.tool.call.id"]: span.get("gen_ai.agent.name") for span in spans}))
+"""
+
+
+def test_a_call_behind_a_run_is_not_the_agents(environment: Callable[[str], Environment]) -> None:
+    with OpenAIServer(decide) as server:
+        done = environment("semantic-kernel").run(_BEHIND, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout) == {"call_1": "clerk", "call_2": None}
