@@ -2,7 +2,7 @@
 
 Produced is read where that program asks a tool of this process, over the Model Context Protocol. What it has given the
 model as the result comes back in the stream of messages, and is read where the SDK parses them. So are the calls of its
-built-in tools and of the MCP servers that it has started: their size is that of the text that the model got.
+built-in tools: their size is that of the text that the model got.
 """
 
 from __future__ import annotations
