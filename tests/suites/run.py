@@ -68,14 +68,14 @@ class Counts:
     warnings: set[str] = field(default_factory=set)
     measured: Counter[str] = field(default_factory=Counter)
 
-    def add(self, folder: Path) -> None:
-        """Add what the processes of a run wrote into its folder."""
+    def add(self, folder: Path, *, is_first: bool) -> None:
+        """Add what the processes of a run wrote into its folder; what they measured, in the first pass only."""
         for path in folder.glob("*.json"):
             written = json.loads(path.read_text(encoding="utf-8"))
             self.errors.update(written["errors"])
             self.seen.update(written["seen"])
             self.warnings.update(written["warnings"])
-            self.measured.update(written["measured"])
+            self.measured.update(written["measured"] if is_first else {})
 
 
 class Runner:
@@ -97,7 +97,8 @@ class Runner:
         if not report.exists():
             last = log.read_text(encoding="utf-8", errors="replace")[-3000:]
             raise RuntimeError(f"{self._suite.name}, {mode}: no report\n{last}")
-        self.counts.setdefault(mode, Counts()).add(folder)
+        is_first = mode not in self.counts
+        self.counts.setdefault(mode, Counts()).add(folder, is_first=is_first)
         return comparison.outcomes(report)
 
     def _command(self, report: Path, paths: Sequence[str]) -> list[str]:

@@ -75,8 +75,10 @@ def test_two_runs_differ_in_these_tests(
 
 _FIRST = """
 import builtins
+import agent_otel
 
 def test_leaves_its_state(): builtins.state = True
+def test_calls_a_tool(): assert agent_otel.tool(str)(1) == "1"
 """
 _SECOND = """
 import builtins, os
@@ -102,13 +104,16 @@ def test_a_difference_of_the_first_pass_alone_is_counted_apart(tmp_path: Path) -
     suite = sources.Suite("some", "some", "1", "3.12", (), ("*.py",), (), {}, [], "")
     environment = Environment("test", Path(sys.executable).parent.parent)
 
-    found = run.compare(run.Runner(suite, environment, root, tmp_path / "kept"), suite, ["off", "on"])
+    runner = run.Runner(suite, environment, root, tmp_path / "kept")
+
+    found = run.compare(runner, suite, ["off", "on"])
 
     test = "test_second.py::test_second::test_differs"
     assert {Difference(f"{test}{end}", "on", "passed", "failed") for end in ("", "_behind_another")} == found.repeated
     assert {Difference(f"{test}_once", "on", "passed", "failed")} == found.unstable
-    assert Counter(passed=4) == Counter(found.first["off"].values())
-    assert Counter(passed=1, failed=3) == Counter(found.first["on"].values())
+    assert Counter(passed=5) == Counter(found.first["off"].values())
+    assert Counter(passed=2, failed=3) == Counter(found.first["on"].values())
+    assert runner.counts["on"].measured["gen_ai_execute_tool_duration_seconds_count"] == 1
 
 
 def test_a_difference_is_known_by_its_mode_and_its_test() -> None:
