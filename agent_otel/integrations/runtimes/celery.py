@@ -113,7 +113,9 @@ def _input(request: Any) -> Payload | None:
 
 @errors.guarded("celery.prerun")
 def _prerun(task_id: str, task: Any, **_: Any) -> None:
-    """Begin; other receivers of the signal may open a span after this."""
+    """Begin; other receivers of the signal may open a span after this. Celery fails a task without a request."""
+    if task.request is None:
+        return
     step = _step(task)
     if step.execution is not None:
         durable_runs.carried(step.execution, task.request.get(_FIRST_SPAN))

@@ -317,3 +317,26 @@ def test_the_root_of_another_process_is_linked_to_the_run_s_first_span(
     ((inner, _, inner_links, _, inner_traces),) = json.loads(second)
     assert (outer, outer_links) == ("execute_activity outer", [])
     assert (inner, inner_links, inner_traces) == ("execute_activity inner", [outer_span], [outer_trace])
+
+
+NO_REQUEST = """
+from celery import Celery
+from celery.app.trace import trace_task
+
+app = Celery(broker="memory://", backend="cache+memory://")
+
+@app.task(request=None)
+def plain():
+    return 1
+
+trace_task(plain, "id-1", [], {}, app=app)
+from agent_otel._internal import errors
+print(dict(errors.errors))
+"""
+
+
+def test_a_task_without_a_request_which_celery_fails_is_no_failure_of_ours(
+    environment: Callable[[str], Environment],
+) -> None:
+    done = environment("celery").run(NO_REQUEST, env={"AGENT_OTEL": "1"})
+    assert done.stdout.splitlines()[-1] == "{}"
