@@ -325,7 +325,8 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.RESULT_TRUNCATED] = established
         if not call.produced.exact:
             attributes[semconv.RESULT_ESTIMATED] = True
-        attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = call.budget()
+    # Also of a call without a result: remedies act on the text of a failure, too.
+    attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = call.budget()
     if call.structured is not None:
         attributes[semconv.RESULT_STRUCTURED_BYTES] = call.structured.bytes
     if call.handed is not None and (call.produced is None or call.handed != call.produced.bytes):

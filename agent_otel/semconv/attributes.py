@@ -67,9 +67,9 @@ RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "i
     "UTF-8 bytes that the framework kept of the result")
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
     "`tool.result.bytes` is a lower bound")
-RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always on success",
+RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always",
     "the largest result that the weakest layer on its way accepts")
-RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always on success",
+RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always",
     "`ceiling`, `framework`, `host` (of MCP), `payload`, `transport`, `context` (the model's window); else `default`, "
     "AGENT_OTEL_LARGE_RESULT_BYTES")
 RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",

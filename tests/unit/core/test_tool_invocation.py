@@ -88,8 +88,7 @@ def made(out: Telemetry, **readings: Any) -> ToolInvocation:
 )  # fmt: skip
 @pytest.mark.shows("001.attributes")
 def test_span_attributes(out: Telemetry, readings: dict[str, Any], expected: dict[str, Any]) -> None:
-    if "bytes" in expected:
-        expected = {**expected, "budget_bytes": 100_000, "budget_layer": "payload"}
+    expected = {**expected, "budget_bytes": 100_000, "budget_layer": "payload"}
 
     assert span_attributes(made(out, **readings)) == {f"tool.result.{name}": value for name, value in expected.items()}
 
