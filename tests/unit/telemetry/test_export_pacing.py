@@ -49,6 +49,9 @@ threading.Thread(target=count, daemon=True).start()
 while not turns:
     time.sleep(0.001)
 sys.setswitchinterval(1000)
+seen = turns
+while turns < seen + 2:  # a thread that waits already asks after the old interval
+    time.sleep(0.001)
 {export}
 turned = exporter.turns
 sys.setswitchinterval(0.005)
