@@ -28,6 +28,12 @@ def decide(request: Json) -> Reply:
     return left or "done"
 
 
+def decide_one(request: Json) -> Reply:
+    """Ask for the first of them."""
+    left = decide(request)
+    return left if isinstance(left, str) else left[:1]
+
+
 def _compact(arguments: Any) -> str:
     return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 

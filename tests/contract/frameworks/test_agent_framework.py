@@ -20,7 +20,7 @@ from tests.contract.cases import (
     looked_up,
 )
 from tests.contract.delivery import WHOLE, Delivery
-from tests.contract.remedies.suite import decide
+from tests.contract.script import decide_one
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ print(json.dumps([[span.get("gen_ai.tool.call.id"), span.get("gen_ai.agent.name"
 
 
 def test_a_call_behind_a_run_is_not_the_agents(environment: Callable[[str], Environment]) -> None:
-    with OpenAIServer(decide) as server:
+    with OpenAIServer(decide_one) as server:
         done = environment("agent-framework").run(_BEHIND, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
     of_clerks = {f"call_{number}{call}": "clerk" for number in (0, 1) for call in (1, 3, 5)}
     of_others = {f"call_{number}{call}": name for number in (0, 1) for call, name in ((2, None), (4, "assistant"))}

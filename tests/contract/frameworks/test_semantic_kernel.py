@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
-from tests.contract.remedies.suite import decide
+from tests.contract.script import decide_one
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
@@ -115,6 +115,6 @@ print(json.dumps({span["gen_ai.tool.call.id"]: span.get("gen_ai.agent.name") for
 
 
 def test_a_call_behind_a_run_is_not_the_agents(environment: Callable[[str], Environment]) -> None:
-    with OpenAIServer(decide) as server:
+    with OpenAIServer(decide_one) as server:
         done = environment("semantic-kernel").run(_BEHIND, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
     assert json.loads(done.stdout) == {"call_1": "clerk", "call_2": None}
