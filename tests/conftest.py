@@ -13,6 +13,12 @@ from tests import environments, interpreters
 from tests.environments import Environment
 from tests.interpreters import UnavailableError
 
+# Modules of assertions, which many tests import: their failures show the values only if they are named before that.
+pytest.register_assert_rewrite(
+    *(f"tests.contract.{name}" for name in ("suite", "delivery", "composition")),
+    *(f"tests.contract.{folder}.suite" for folder in ("remedies", "runtimes", "stores")),
+    "tests.system.coexistence.beside",
+)
 os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers a width, which tables of the command line follow
 
 # How long an example takes is the machine's business; hypothesis has a profile of its own where CI is set.

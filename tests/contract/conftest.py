@@ -9,10 +9,7 @@ import pytest
 
 from tests.contract import unwritten
 from tests.contract.once import reported
-
-pytest.register_assert_rewrite("tests.contract.suite", "tests.contract.delivery", "tests.contract.composition")
-
-from tests.contract.suite import Contract, Runs  # noqa: E402 - after asking for readable assertions
+from tests.contract.suite import Contract, Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.once import reported
-
-pytest.register_assert_rewrite("tests.contract.remedies.suite")
-
-from tests.contract.remedies.suite import CARRIERS, Carrier, Remedies, Seen, dictionary  # noqa: E402 - after asking
+from tests.contract.remedies.suite import CARRIERS, Carrier, Remedies, Seen, dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.once import reported
-
-pytest.register_assert_rewrite("tests.contract.runtimes.suite")
-
-from tests.contract.runtimes.suite import Runs, RuntimeContract  # noqa: E402 - after asking for readable assertions
+from tests.contract.runtimes.suite import Runs, RuntimeContract
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.once import reported
-
-pytest.register_assert_rewrite("tests.contract.stores.suite")
-
-from tests.contract.runtimes.suite import Runs  # noqa: E402 - after asking for readable assertions
+from tests.contract.runtimes.suite import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.environments import ROOT
 from tests.patience import communicate
 
@@ -16,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tests.environments import Environment
-
-pytest.register_assert_rewrite("tests.contract.suite", "tests.contract.delivery", "tests.system.coexistence.beside")
 
 OURS = "agent_otel"
 HASH = "tool.args_hash"
