@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.openai import Json, Reply, ToolCall, call_once
+from agent_otel.testing.servers.openai import Json, Reply, ToolCall, tool_results
 from tests.contract import script
 from tests.contract.cases import WIRE, Case, Cut, Record
 from tests.contract.delivery import LARGE, Delivery
@@ -105,7 +105,7 @@ print(json.dumps([said, telemetry.spans(), telemetry.metrics(), dict(errors.erro
 def test_built_in_tools_are_recorded_with_what_the_model_got(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """They run in the program; one result is too large for the model, and one call fails."""
+    """They run in the program, each in a turn; one result is too large for the model, and one call fails."""
     notes = tmp_path / "notes.txt"
     notes.write_text("a note\n")
     letters = "head -c {} /dev/zero | tr '\\0' x"
@@ -115,7 +115,12 @@ def test_built_in_tools_are_recorded_with_what_the_model_got(
         ToolCall("call_3", "Bash", {"command": "exit 3"}),
         ToolCall("call_4", "Read", {"file_path": str(notes)}),
     )
-    with AnthropicServer(call_once(calls)) as model:
+
+    def one_by_one(request: Json) -> Reply:
+        answered = tool_results(request)
+        return next(([call] for call in calls if call.id not in answered), "done")
+
+    with AnthropicServer(one_by_one) as model:
         code = _BUILT_IN.format(root=str(request.config.rootpath), base_url=model.base_url, home=str(tmp_path))
         done = environment("claude-agent-sdk").run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
         wire = {call_id: len(text.encode()) for call_id, text in model.tool_results().items()}
