@@ -32,13 +32,12 @@ class Place(Protocol):
         """Restore what the visit has changed, at its end."""
 
 
-class LeftVisit:
-    """The visit of a function that leaves its result in a place."""
+class AroundVisit:
+    """A visit around the visit of a tool call, for a function whose returned value is not the result."""
 
-    __slots__ = ("_place", "_visit")
+    __slots__ = ("_visit",)
 
-    def __init__(self, place: Place, visit: handler.Visit | handler.Inside) -> None:
-        self._place = place
+    def __init__(self, visit: handler.Visit | handler.Inside) -> None:
         self._visit = visit
 
     def __enter__(self) -> Self:
@@ -48,6 +47,29 @@ class LeftVisit:
     async def atake_turn(self) -> None:
         """Wait where the execution has too many parallel calls."""
         await self._visit.atake_turn()
+
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
+        """Replace the text for the model that an exception carries, where a remedy calls for it."""
+        await self._visit.araised(error, invocation)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leave()
+        self._visit.__exit__(kind, error, traceback)
+
+    def _leave(self) -> None:
+        """Restore what the visit has changed, at its end."""
+
+
+class LeftVisit(AroundVisit):
+    """The visit of a function that leaves its result in a place."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place, visit: handler.Visit | handler.Inside) -> None:
+        super().__init__(visit)
+        self._place = place
 
     async def askipped(self, invocation: Invocation) -> Any:
         """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
@@ -69,16 +91,6 @@ class LeftVisit:
         except Exception:
             report_error("left_result")
         return value
-
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Replace the text for the model that an exception carries, where a remedy calls for it."""
-        await self._visit.araised(error, invocation)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._leave()
-        self._visit.__exit__(kind, error, traceback)
 
     @guarded("left_result")
     def _leave(self) -> None:

@@ -15,14 +15,12 @@ from agent_otel.core import handler
 from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door, Passing
+from agent_otel.integrations.left_results import AroundVisit
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
-
-    from typing_extensions import Self
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -49,24 +47,16 @@ class _Frame(NamedTuple):
     error: str | None
 
 
-class _CallVisit:
+class _CallVisit(AroundVisit):
     """The visit of a function that runs a handler; a frame that it broadcasts has the result."""
 
-    __slots__ = ("_invocation", "_item", "_visit", "is_open")
+    __slots__ = ("_invocation", "_item", "is_open")
 
     def __init__(self, visit: handler.Visit | handler.Inside, invocation: Invocation) -> None:
-        self._visit = visit
+        super().__init__(visit)
         self._invocation = invocation
         self._item = invocation.arg(0, "runner_item")
         self.is_open = True
-
-    def __enter__(self) -> Self:
-        self._visit.__enter__()
-        return self
-
-    async def atake_turn(self) -> None:
-        """Wait where the execution has too many parallel calls."""
-        await self._visit.atake_turn()
 
     async def askipped(self, invocation: Invocation) -> Any:
         """Broadcast the replacement result when a limit skips the handler; else return LEFT_ALONE."""
@@ -103,15 +93,8 @@ class _CallVisit:
         """Return what the function returns, which is not the result."""
         return value
 
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Replace the text for the model that an exception carries, where a remedy calls for it."""
-        await self._visit.araised(error, invocation)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def _leave(self) -> None:
         self.is_open = False
-        self._visit.__exit__(kind, error, traceback)
 
 
 # Each handler runs in a task of its own, whose context ends with it.
