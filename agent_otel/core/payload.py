@@ -107,9 +107,7 @@ def placed(step: Step) -> Step:
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction = carried.direction
-    # The same as `cap_of`, without the cost of one more function for each payload.
-    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
-    cap = cap_for(step.runtime, boundary, step.version, step.variant)
+    cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
     series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     if not carried.again:
