@@ -49,9 +49,20 @@ def make(client: Any, tools: Sequence[Any], prompt: str, *, is_async: bool, **mo
         model="scripted",
         max_tokens=100,
         messages=[{"role": "user", "content": prompt}],
-        tools=[native(tool, is_async=is_async) for tool in tools],
+        tools=[delegate(client) if tool == "delegate" else native(tool, is_async=is_async) for tool in tools],
         **more,
     )
+
+
+def delegate(client: Any) -> Any:
+    """A tool that is a runner with a tool of its own."""
+
+    async def delegate(input: str) -> str:  # noqa: A002 - as the other frameworks name it
+        """Ask the assistant."""
+        answer = await make(client, [toolbox.lookup], input, is_async=True).until_done()
+        return str(answer.content[0].text)
+
+    return beta_async_tool(delegate)
 
 
 def _request() -> Any:
@@ -155,3 +166,4 @@ def refused(key: str) -> str:
 
 
 TOOLS: dict[str, Any] = {"builtin": "builtin", "browser": "browser", "blocks": blocks, "refused": refused}
+TOOLS["delegate"] = "delegate"

@@ -29,7 +29,9 @@ def run(agent: Any, base_url: str, case: Json) -> str:
     given = (base_url, functions, case["prompt"], case.get("setting", ""))
     within = agent_otel.execution(case["execution"]) if case["execution"] else contextlib.nullcontext()
     with within:
-        return str(agent.run(*given) if case["mode"] == "sync" else LOOP.run_until_complete(agent.arun(*given)))
+        if case["mode"] == "sync":
+            return str(agent.run(*given))
+        return str(LOOP.run_until_complete((agent.astream if case["mode"] == "stream" else agent.arun)(*given)))
 
 
 def main(agent_name: str, base_url: str, plan: Json) -> Json:

@@ -126,6 +126,18 @@ CARRIERS = {
     "deepagents": Carrier("deepagents", "deepagents"),
     "crewai": Carrier("crewai", "crewai"),
     "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync", execution="r-1"),
+    "langgraph, streamed": Carrier("langgraph", "langchain", mode="stream"),
+    "openai-agents, streamed": Carrier("openai_agents", "openai-agents", mode="stream"),
+    "openai-agents, responses, streamed": Carrier("openai_agents", "openai-agents", mode="stream", setting="responses"),
+    "pydantic-ai, streamed": Carrier("pydantic_ai", "pydantic-ai", mode="stream"),
+    "anthropic's tool runner, streamed": Carrier(
+        "anthropic_runner", "anthropic", AnthropicServer, "stream", execution="r-1"
+    ),
+    "anthropic's tool runner, eager": Carrier(
+        "anthropic_runner", "anthropic", AnthropicServer, "stream", "eager", "r-1"
+    ),
+    "google-adk, streamed": Carrier("google_adk", "google-adk", GeminiServerWithIds, mode="stream"),
+    "strands, streamed": Carrier("strands", "strands", mode="stream"),
 }
 
 
@@ -164,7 +176,8 @@ def usable(request: Json) -> bool:
     config = request.get("toolConfig", {})
     choice = request.get("tool_choice") or config.get("functionCallingConfig")
     none = choice in ("none", "NONE", {"type": "none"}, {"mode": "NONE"})
-    tools = "fetch" in json.dumps([request.get("tools"), config]) or request.get("thread", {}).get("type") == "continue"
+    offered = json.dumps([request.get("tools"), config])
+    tools = any(name in offered for name in ("fetch", "lookup")) or request.get("thread", {}).get("type") == "continue"
     return tools and not none
 
 
@@ -188,16 +201,24 @@ def run(carrier: Carrier, environment: Environment, folder: Path) -> tuple[list[
 
 def _ran(carrier: Carrier, environment: Environment, folder: Path, base_url: str) -> Json:
     """Run an agent; return what the child reported."""
-    plan = folder / "plan.json"
     prompt = script.prompt(("call_1", "fetch", {"key": "k1"}))
-    case = {
-        "tools": ["fetch"],
+    return _ran_cases(carrier, environment, folder, base_url, {"it": _case(carrier, prompt)})
+
+
+def _case(carrier: Carrier, prompt: str, *tools: str) -> Json:
+    return {
+        "tools": ["fetch", *tools],
         "prompt": prompt,
         "mode": carrier.mode,
         "setting": carrier.setting,
         "execution": carrier.execution,
     }
-    plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
+
+
+def _ran_cases(carrier: Carrier, environment: Environment, folder: Path, base_url: str, cases: Json) -> Json:
+    """Run agents; return what the child reported."""
+    plan = folder / "plan.json"
+    plan.write_text(json.dumps({"cases": cases, "hints": {}}))
     done = environment.run(
         "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
         f"tests.contract.agents.{carrier.agent}",
@@ -231,6 +252,73 @@ def test_one_more_request_follows_the_limit_and_it_is_the_last(
     assert case["messages"] == []
     skipped = [event for span in case["spans"] for event in span["events"] if event["name"] == "tool_call"]
     assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}] * 2
+
+
+#: What the model calls in the first turn of an agent whose tool `delegate` is another agent.
+FIRST = {"one": ["delegate"], "both": ["delegate", "delegate", "fetch"]}
+NESTED = {
+    "langgraph": CARRIERS["langgraph"],
+    "openai-agents": CARRIERS["openai-agents"],
+    "pydantic-ai": CARRIERS["pydantic-ai"],
+    "anthropic's tool runner": CARRIERS["anthropic's tool runner"],
+    "google-adk": CARRIERS["google-adk"],
+    "strands": CARRIERS["strands"],
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_an_agent_in_a_tool_ends_at_the_limit_of_the_whole_run(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    seen: list[tuple[str, str, bool, bool]] = []
+
+    def decide(_: Json) -> Reply:
+        request = server.requests[-1]
+        number, text = len(server.requests), json.dumps(request)
+        case = "streamed" if "streamed" in text else "both" if "both" in text else "one"
+        agent = "outer" if "outer" in text else "inner"
+        first = not any(known[:2] == (case, agent) for known in seen)
+        seen.append((case, agent, usable(request), NOTE in text))
+        if not usable(request) or number > 60:
+            return "done"
+        if agent == "inner":
+            letters = "a" if first and case == "one" else "abcd"
+            return [ToolCall(f"inner_{case}_{number}{each}", "lookup", '{"key": "k"}') for each in letters]
+        names = FIRST["one" if case == "one" else "both"] if first else ["fetch", "fetch"]
+        given = {"delegate": {"input": f"inner {case}"}, "fetch": {"key": "k"}}
+        return [
+            ToolCall(f"outer_{case}_{number}{place}", each, json.dumps(given[each])) for place, each in enumerate(names)
+        ]
+
+    carrier = NESTED[name]
+    with carrier.server(decide) as server:
+        cases = {case: _case(carrier, f"outer {case}", "delegate") for case in ("one", "both", "streamed")}
+        cases["streamed"]["mode"] = "stream"
+        for case in cases:
+            cases[case]["execution"] = carrier.execution and case
+        report = _ran_cases(carrier, environment(carrier.environment), tmp_path, server.base_url, cases)
+    asked = {case: [known[1:] for known in seen if known[0] == case] for case in cases}
+    usual, last = (True, False), (False, True)
+    assert asked["one"] == [
+        *(("outer", *usual), ("inner", *usual), ("inner", *usual), ("inner", *last)),
+        *(("outer", *usual), ("outer", *last)),
+    ]
+    in_turn = name == "anthropic's tool runner"  # so that the first inner run uses the calls of the others
+    for case in ("both", "streamed"):
+        if in_turn:
+            assert asked[case] == [("outer", *usual), ("inner", *usual), ("inner", *last), ("outer", *last)]
+        else:
+            assert sorted(asked[case][1:5]) == [("inner", *last)] * 2 + [("inner", *usual)] * 2
+            assert [asked[case][0], *asked[case][5:]] == [("outer", *usual), ("outer", *usual), ("outer", *last)]
+    skipped = {
+        case: [event["attributes"] for span in one["spans"] for event in span["events"] if event["name"] == "tool_call"]
+        for case, one in report["cases"].items()
+    }
+    attributes = {"phase": "skipped", "limit": "tool_calls"}
+    both = [attributes] * (4 if in_turn else 10)
+    assert skipped == {"one": [attributes] * 5, "both": both, "streamed": both}
+    assert [(one["said"], one["messages"]) for one in report["cases"].values()] == [("done", [])] * 3
+    assert report["errors"] == {}
 
 
 @pytest.mark.parametrize("name", IN_TEXT)
