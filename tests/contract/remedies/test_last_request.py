@@ -294,8 +294,8 @@ def test_an_agent_in_a_tool_ends_at_the_limit_of_the_whole_run(
     with carrier.server(decide) as server:
         cases = {case: _case(carrier, f"outer {case}", "delegate") for case in ("one", "both", "streamed")}
         cases["streamed"]["mode"] = "stream"
-        for case in cases:
-            cases[case]["execution"] = carrier.execution and case
+        for case, plan in cases.items():
+            plan["execution"] = carrier.execution and case
         report = _ran_cases(carrier, environment(carrier.environment), tmp_path, server.base_url, cases)
     asked = {case: [known[1:] for known in seen if known[0] == case] for case in cases}
     usual, last = (True, False), (False, True)
