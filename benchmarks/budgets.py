@@ -41,6 +41,8 @@ CJK = "字" * 350_000
 PROSE = "the quick brown fox jumps over the lazy dog, line after line\n" * 20_000
 ROWS = [{"number": i, "title": f"change {i}", "state": "open", "draft": False} for i in range(400)]  # as APIs answer
 NODES = 1 + 400 * 5
+PAGE = {"total": 210, "items": ROWS[:210]}  # 16 KB
+DOCUMENTS = {"found": [{"id": f"doc {i}", "text": PROSE[:2_350], "score": i / 7} for i in range(420)]}  # 1 MB
 MS = 1000 * US
 MIB = 1024 * 1024
 RESULTS = 100
@@ -144,6 +146,27 @@ def measuring() -> list[Row]:
         Row("structured result: a node", 0.4 * US, took["rows"] / NODES),
         Row("truncation check, 1.2 MB", 5 * US, took["cut"]),
         Row("truncation check, 2.5 KB", 5 * US, took["cut small"]),
+    ]
+
+
+def structures() -> list[Row]:
+    """Structured results where a fast encoder is in the process, as LangChain brings one, and beside `json`."""
+    import orjson  # noqa: F401 - the package uses what is there
+
+    cases: dict[str, Any] = {"16 KB": PAGE, "1 MB": DOCUMENTS}
+    sizes = {f"size {name}": lambda value=value: size(value) for name, value in cases.items()}
+    dumps = {f"json {name}": lambda value=value: json.dumps(value) for name, value in cases.items()}
+    took = clock.measure({**sizes, **dumps}, rounds=30)
+    budgets = {"16 KB": 25 * US, "1 MB": 800 * US}
+    return [
+        *(
+            Row(f"structured result of {name}, orjson in the process", budgets[name], took[f"size {name}"])
+            for name in cases
+        ),
+        *(
+            Row(f"the same of {name}, to json.dumps", 0.5, took[f"size {name}"] / took[f"json {name}"], "x")
+            for name in cases
+        ),
     ]
 
 
@@ -312,7 +335,9 @@ def main() -> int:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
     beside = [Row(*row) for row in (*carrying.rows(), *remedies.rows())]
-    return show([*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *requests(), *memory(), *beside])
+    return show(
+        [*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *requests(), *memory(), *beside, *structures()]
+    )
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
+from agent_otel.measure.plain_size import plain_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +83,7 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
             return _new(Size, (len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True))
         if cls is dict:
             few = few_bytes(value)
-            return _new(Size, (few, True)) if few and len(value) < node_budget else _walk(value, node_budget)
+            return _new(Size, (few, True)) if few and len(value) < node_budget else _structure(value, node_budget)
         if cls is list:
             return _content(value, node_budget, message=False)
         return _object(value, cls, node_budget)
@@ -118,7 +119,7 @@ def few_bytes(given: dict[Any, Any]) -> int:
 def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
     """Return a value's length as compact JSON in UTF-8 bytes, also where `size` would count text without quotes."""
     try:
-        return _walk(value, node_budget)
+        return _structure(value, node_budget)
     except Exception:
         return Size(0, exact=False)
 
@@ -136,7 +137,7 @@ def _object(value: Any, cls: type, budget: int) -> Size:
         return Size(text_bytes(value), exact=True)
     elif shape.kind is object_kinds.BINARY:
         return Size(shape.length(value), exact=True)
-    return _walk(value, budget)
+    return _structure(value, budget)
 
 
 def _content(blocks: list[Any], budget: int, *, message: bool) -> Size:
@@ -152,13 +153,13 @@ def _content(blocks: list[Any], budget: int, *, message: bool) -> Size:
         elif message or _is_block(block):
             others.append(block)
         else:
-            return _walk(blocks, budget)
+            return _structure(blocks, budget)
     if not has_text:
-        return _walk(blocks, budget)
+        return _structure(blocks, budget)
     exact = len(blocks) <= budget
     left = budget - min(len(blocks), budget)
     for block in others:
-        more = _walk(block, left)
+        more = _structure(block, left)
         total += more.bytes
         exact = exact and more.exact
     return Size(total, exact)
@@ -190,6 +191,15 @@ def _is_block(block: Any) -> bool:
     is_alone = len(known) == 1 and (type(block) is not dict or len(block) == 1)
     only = next(iter(known)) if is_alone else None
     return type(only) is str and only in _BLOCK_KEYS
+
+
+def _structure(value: Any, budget: int) -> Size:
+    """Length as compact JSON, by a fast encoder where there is one and the value is plain."""
+    if type(value) is dict or type(value) is list or type(value) is tuple:
+        plain = plain_size(value, budget)
+        if plain >= 0:
+            return _new(Size, (plain, True))
+    return _walk(value, budget)
 
 
 def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a call a node would double its cost

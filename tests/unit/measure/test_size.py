@@ -21,6 +21,7 @@ import pytest
 from agent_otel.measure.size import Size, block_text, json_size, quoted_bytes, size, text_bytes
 from tests.unit.measure.names import readable
 
+pytestmark = pytest.mark.usefixtures("encoder")
 TEXTS = ["", "plain", "é", "漢字", "😀", 'quote " and \\', "\x00\x1f\x7f\n\t\r\b\f", "\ud800", "\ud83d\ude00", "\u2028"]
 
 
