@@ -6,6 +6,8 @@ the program's own.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from agent_otel._internal.failures import cause_of, context_of, is_raised_within, text_of, traceback_of
 from agent_otel.measure.object_kinds import (
     class_of,
@@ -25,6 +27,9 @@ from agent_otel.measure.object_kinds import (
 )
 from agent_otel.measure.object_kinds import plain_text as text
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "cause_of",
     "class_of",
@@ -42,8 +47,22 @@ __all__ = [
     "listed",
     "modules_of",
     "number",
+    "reworded",
     "sole",
     "text",
     "text_of",
     "traceback_of",
 ]
+
+
+def reworded(value: Any, reword: Callable[[str], str]) -> Any:
+    """Return a value of a request with other texts; what does not change, and the SDK's objects, are the same."""
+    if type(value) is str:
+        return reword(value)
+    if type(value) is list:
+        made: Any = [reworded(each, reword) for each in value]
+        return value if all(new is old for new, old in zip(made, value, strict=True)) else made
+    if type(value) is dict:
+        made = {name: reworded(each, reword) for name, each in value.items()}
+        return value if all(made[name] is value[name] for name in value) else made
+    return value

@@ -149,8 +149,8 @@ def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
     """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
     errors.warn_once(
         "views of conversations at the provider",
-        f"{in_use(chosen, ON_REQUESTS)}: without effect on earlier turns that the provider keeps "
-        "(previous_response_id, a conversation, cached content); they are in no request.",
+        f"{in_use(chosen, ON_REQUESTS)}: without effect on what the provider keeps of earlier requests "
+        "(previous_response_id, a conversation, a thread, cached content, a container), which is not sent again.",
     )
 
 

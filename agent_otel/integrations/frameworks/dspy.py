@@ -17,7 +17,7 @@ from types import FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, traceback_of
+from agent_otel.core.plain import fields, is_named, is_raised_within, listed, reworded, text, traceback_of
 from agent_otel.core.types import (
     NOT_HERE,
     PRODUCED,
@@ -32,7 +32,6 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.model_sdks.openai import chat
-from agent_otel.integrations.model_sdks.stainless import reworded
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:

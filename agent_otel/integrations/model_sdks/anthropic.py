@@ -69,13 +69,12 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     body = options.json_data
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
-    thread = fields(fields(body).get("thread"))
     body = fields(body)
     # A container that is used again has what earlier requests put into it.
     container = body.get("container")
     is_kept = text(container) is not None or text(fields(container).get("id")) is not None
-    is_continued = text(thread.get("type")) == "continue" or is_kept
-    return ModelRequest(messages(body), continued=is_continued, model=body.get("model"), must_call=must_call(body))
+    continued = is_kept or _is_continued(body)
+    return ModelRequest(messages(body), continued=continued, model=body.get("model"), must_call=must_call(body))
 
 
 def must_call(body: Mapping[str, Any]) -> bool:
@@ -150,7 +149,13 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     options = invocation.arg(1, "options")
     body = options.json_data
     if is_dict(body) and type(fields(body).get("messages")) is list:
-        options.json_data = {**body, "messages": view(body["messages"], cached=_is_cached(fields(body)))}
+        kept = _is_continued(fields(body))
+        options.json_data = {**body, "messages": view(body["messages"], cached=_is_cached(fields(body)), kept=kept)}
+
+
+def _is_continued(body: Mapping[str, Any]) -> bool:
+    """Return True in a thread, whose earlier messages, system prompt and tools the provider has."""
+    return text(fields(body.get("thread")).get("type")) == "continue"
 
 
 def _is_cached(body: Mapping[str, Any]) -> bool:
@@ -164,7 +169,7 @@ def _is_cached(body: Mapping[str, Any]) -> bool:
 def _answer_only(invocation: Invocation, note: str) -> None:
     options = invocation.arg(1, "options")
     body, none = fields(options.json_data), {"type": "none"}
-    if text(fields(body.get("thread")).get("type")) == "continue":  # the provider has the system prompt and the tools
+    if _is_continued(body):
         *before, last = listed(body["messages"])
         last = {**fields(last), "content": joined(fields(last).get("content"), note)}
         options.json_data = {**body, "messages": [*before, last], "tool_choice": none}

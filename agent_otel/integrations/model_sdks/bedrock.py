@@ -120,8 +120,12 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 def _answer_without_tools(params: dict[str, Any], note: str) -> None:
     names = dict[str | None, str | None]()
-    params["system"] = [*listed(params.get("system")), {"text": note}]
     params["messages"] = [_in_text(message, names) for message in dictionaries(params["messages"])]
+    if ":prompt/" in (text(params.get("modelId")) or ""):  # which has the system prompt; Converse rejects another
+        last = params["messages"][-1]
+        last["content"] = [*last["content"], {"text": note}]
+    else:
+        params["system"] = [*listed(params.get("system")), {"text": note}]
     params.pop("toolConfig", None)
 
 

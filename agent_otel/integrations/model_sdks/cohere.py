@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
-from agent_otel.integrations.model_sdks.stainless import plain_model, reworded
+from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
 

@@ -111,16 +111,21 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
     """Read the body of a request to the Responses API."""
     body = fields(body)
     items = listed(body.get("input"))
+    return ModelRequest(
+        _responses(body, items),
+        continued=_is_continued(body),
+        model=body.get("model"),
+        must_call=must_call(body),
+    )
+
+
+def _is_continued(body: Mapping[str, Any]) -> bool:
+    """Return True where the provider has earlier messages of the conversation."""
     kept = any(
         (is_text(value) or is_dict(value)) and not is_empty(value)
         for value in (body.get("previous_response_id"), body.get("conversation"))
     )
-    return ModelRequest(
-        _responses(body, items),
-        continued=kept or any(text(fields(item).get("type")) == "item_reference" for item in items),
-        model=body.get("model"),
-        must_call=must_call(body),
-    )
+    return kept or any(text(fields(item).get("type")) == "item_reference" for item in listed(body.get("input")))
 
 
 def must_call(body: Mapping[str, Any]) -> bool:
@@ -178,7 +183,7 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     body, path = options.json_data, options.url.partition("?")[0]
     key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
     if is_dict(body) and type(fields(body).get(key)) is list:
-        options.json_data = {**body, key: view(body[key])}
+        options.json_data = {**body, key: view(body[key], kept=key == "input" and _is_continued(fields(body)))}
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
@@ -186,6 +191,10 @@ def _answer_only(invocation: Invocation, note: str) -> None:
     body = fields(options.json_data)
     if listed(body.get("messages")):
         system = {"messages": with_system(listed(body["messages"]), note)}
+    elif body.get("prompt") and not listed(body.get("tools")):  # instructions and tools are the provider's
+        message = {"role": "developer", "content": note}
+        options.json_data = {**body, "input": [*listed(body.get("input")), message], "tool_choice": "none"}
+        return
     else:  # instructions apply to this request alone, also where the provider keeps the conversation
         system = {"instructions": joined(body.get("instructions"), note)}
     options.json_data = {**body, **system, **tool_fields(body)}

@@ -10,7 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.plain import fields, is_named, text
+from agent_otel.core.plain import fields, is_named, reworded, text
 from agent_otel.core.types import Exchange, Invocation
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
@@ -61,19 +61,6 @@ def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None
     options = invocation.arg(1, "options")
     if not is_replayable(options, invocation):
         options.json_data = reworded(options.json_data, reword)
-
-
-def reworded(value: Any, reword: Callable[[str], str]) -> Any:
-    """Return a value of a request with other texts; what does not change, and the SDK's objects, are the same."""
-    if type(value) is str:
-        return reword(value)
-    if type(value) is list:
-        made: Any = [reworded(each, reword) for each in value]
-        return value if all(new is old for new, old in zip(made, value, strict=True)) else made
-    if type(value) is dict:
-        made = {name: reworded(each, reword) for name, each in value.items()}
-        return value if all(made[name] is value[name] for name in value) else made
-    return value
 
 
 def _put_json(invocation: Invocation, body: dict[str, Any]) -> None:

@@ -24,8 +24,21 @@ class Anthropic:
             return False
         return name not in names_of(body.get("tools"))
 
+    def hides(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a thread, which has the messages and whose tools are those of its first request."""
+        return _thread(body) == "continue" or (_thread(body) == "create" and bool(listed(body.get("tools"))))
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
+        """Return False: the first request of a thread has the tool."""
+        return False
+
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Add a tool in front of a last one that carries a cache point, so that the point stays the last."""
+        """Add a tool in front of a last one that carries a cache point, so that the point stays the last.
+
+        A thread has it from its first request on.
+        """
+        if _thread(body) == "continue":
+            return dict(body)
         added = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
         tools = list(listed(body.get("tools")))
         place = len(tools) - 1 if tools and "cache_control" in fields(tools[-1]) else len(tools)
@@ -83,6 +96,10 @@ class Anthropic:
         return sum(item.get("type") == "content_block_start" for item in items)
 
 
+def _thread(body: Mapping[str, Any]) -> object:
+    return fields(body.get("thread")).get("type")
+
+
 def _add_delta(block: Body, inputs: dict[Any, str], index: object, delta: Mapping[str, Any]) -> None:
     """Add a delta to its block; the arguments of a call come as pieces of JSON."""
     kind = delta.get("type")
@@ -111,6 +128,14 @@ class Bedrock:
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there."""
         return name not in names_of(fields(body.get("toolConfig")).get("tools"), "toolSpec")
+
+    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
+        """Return False: a request has all messages that hold results."""
+        return False
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a prompt at the provider, which has the tools; Converse rejects such a request with tools."""
+        return ":prompt/" in (text(body.get("modelId")) or "")
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a tool in front of a cache point at the end."""

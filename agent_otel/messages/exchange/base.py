@@ -57,6 +57,12 @@ class Format(Protocol):
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True when a tool of this name can be offered: the request has none yet and allows tool calls."""
 
+    def hides(self, body: Mapping[str, Any]) -> bool:
+        """Return True when the provider has earlier messages of the conversation, or keeps the tools from now on."""
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:
+        """Return True when the provider has the tools, and no request can add one to them."""
+
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Return a request that offers one tool more."""
 

@@ -26,6 +26,14 @@ class Gemini:
         declared = (each for place in places for each in listed(fields(tools[place])["functionDeclarations"]))
         return bool(places or not tools) and all(text(fields(each).get("name")) != name for each in declared)
 
+    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
+        """Return False: what a cache has was there before the first call."""
+        return False
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a request with a cache, which has the tools; Gemini rejects such a request with tools."""
+        return bool(body.get("cachedContent"))
+
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a declaration to those that the request has: Vertex AI takes one list of them only."""
         added = {"name": tool.name, "description": tool.description, "parameters": _typed(tool.parameters)}

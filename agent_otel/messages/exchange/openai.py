@@ -22,6 +22,14 @@ class Chat:
             return False
         return name not in names_of(body.get("tools"), "function")
 
+    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
+        """Return False: a request has all messages."""
+        return False
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
+        """Return False: a request has all tools."""
+        return False
+
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a function to the tools."""
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
@@ -171,6 +179,14 @@ class Responses:
         if body.get("tool_choice") == "none" or body.get("background") is True:
             return False
         return name not in names_of(body.get("tools"))
+
+    def hides(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a conversation at the provider, which keeps the messages and not the tools."""
+        return bool(listed(body.get("tools")) and (body.get("previous_response_id") or body.get("conversation")))
+
+    def fixes(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a prompt at the provider: its tools apply where a request has none."""
+        return bool(body.get("prompt")) and not listed(body.get("tools"))
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a function to the tools."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from agent_otel._internal import errors
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
+from agent_otel.core.plain import reworded
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.exchange import FORMATS
@@ -92,7 +93,13 @@ class Dialogues:
         name, body = found
         form = FORMATS[name]
         messages = body.get(form.messages)
-        if not any(mentions(messages, mark) for mark in self._marks) or not form.takes(body, GET_TOOL_RESULT):
+        if not (form.hides(body) or any(mentions(messages, mark) for mark in self._marks)):
+            return None
+        if form.fixes(body):
+            made = reworded(messages, functools.partial(self.unnamed, reader.request.__module__))
+            exchange.put(invocation, {**body, form.messages: made})
+            return None
+        if not form.takes(body, GET_TOOL_RESULT):
             return None
         dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
         exchange.put(invocation, dialogue.body)

@@ -88,6 +88,9 @@ class Summaries:
         if found is None:
             return None
         form, body = found
+        if FORMATS[form].fixes(body) and not self.model:  # a summary would be asked of what the provider keeps
+            errors.warn_once("summaries of conversations at the provider", _CONTINUED)
+            return None
         key = FORMATS[form].messages
         if not is_list(body.get(key)) or not body[key]:
             return None
@@ -97,8 +100,8 @@ class Summaries:
 
 
 _CONTINUED: Final = (
-    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests whose earlier turns the provider keeps "
-    "(previous_response_id, a conversation, cached content); they go on as they are."
+    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests to which the provider adds what it keeps "
+    "(previous_response_id, a conversation, a thread, a prompt, cached content, a container); they go on as they are."
 )
 _NO_ROOM: Final = (
     "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS cannot be met: the system prompt, the tools and the last messages alone have "

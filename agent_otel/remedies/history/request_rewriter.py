@@ -47,16 +47,17 @@ class Requests:
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged.
 
-        When a call of the run was above a limit, the request becomes the run's last one.
+        When a call of the run was above a limit, the request becomes the run's last one. Messages that follow earlier
+        ones which the provider has (``kept``) have no view: their turns cannot be counted.
         """
         if reader.rewrite is None:
             return
         is_last = False
 
-        def view(messages: Any, *, cached: bool = True) -> Any:
+        def view(messages: Any, *, cached: bool = True, kept: bool = False) -> Any:
             nonlocal is_last
             is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
-            if self._views is None:
+            if self._views is None or kept:
                 return messages
             ids = aligned(message_ids.get(), len(messages))
             made = self._views.of(messages, self._large, cached=cached, ids=ids)

@@ -234,8 +234,8 @@ def test_of_turns_that_the_provider_keeps_it_is_said_that_nothing_is_rewritten(s
     assert sent.wire == new
     assert sent.removed() == {}
     names = "AGENT_OTEL_TRIM_RESULTS, AGENT_OTEL_COMPACT_ARGUMENTS"
-    said = "(previous_response_id, a conversation, cached content); they are in no request."
-    assert sent.report["messages"] == [f"{names}: without effect on earlier turns that the provider keeps {said}"]
+    said = "(previous_response_id, a conversation, a thread, cached content, a container), which is not sent again."
+    assert sent.report["messages"] == [f"{names}: without effect on what the provider keeps of earlier requests {said}"]
 
 
 @pytest.mark.parametrize("name", ["chat", "responses"])

@@ -545,7 +545,7 @@ def test_a_conversation_at_the_provider_is_left_alone(caplog: pytest.LogCaptureF
         assert model.ask(chat(8), previous_response_id="resp_1") == chat(8)
     assert model.texts == []
     (warning,) = [record.getMessage() for record in caplog.records]
-    assert "whose earlier turns the provider keeps" in warning
+    assert "to which the provider adds what it keeps" in warning
 
 
 def test_without_room_the_request_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,225 @@
+"""State at the provider: the remedies leave it alone, and say so once where they have no effect."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agent_otel.remedies.history.final_answer import NOTE
+from agent_otel.testing.servers.anthropic import AnthropicServer
+from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.openai import OpenAIServer
+from tests.unit.remedies.history.histories import Asked, Turn, rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.cases import Json
+    from tests.environments import Environment
+
+LONG = "line of a file\n" * 20  # 300 bytes
+TRIMMED = "[trimmed 300 bytes] read: " + " ".join(["line of a file"] * 10) + "…"
+LARGE = "x" * 3_000
+MARK = "[argument removed: 3000 bytes]"
+LIMITED = '{"error": "limit_reached", "limit": "tool_calls", "maximum": 3, "message": "Answer now"}'
+SETTINGS = {
+    "AGENT_OTEL": "1",
+    "AGENT_OTEL_TRIM_RESULTS": "1",
+    "AGENT_OTEL_COMPACT_ARGUMENTS": "1",
+    "AGENT_OTEL_DEDUPLICATE_HISTORY": "1",
+    "AGENT_OTEL_CLAIM_CHECK": "memory:",
+    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "1000",
+    "AGENT_OTEL_MAX_TOOL_CALLS": "3",
+}
+VIEWS = (
+    "AGENT_OTEL_TRIM_RESULTS, AGENT_OTEL_COMPACT_ARGUMENTS, AGENT_OTEL_DEDUPLICATE_HISTORY: without effect on what the "
+    "provider keeps of earlier requests (previous_response_id, a conversation, a thread, cached content, a container), "
+    "which is not sent again."
+)
+SUMMARIES = (
+    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests to which the provider adds what it keeps "
+    "(previous_response_id, a conversation, a thread, a prompt, cached content, a container); they go on as they are."
+)
+UNNAMED = (
+    "AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in a request through {layer}; the result's view has the "
+    "reference and names no tool."
+)
+PROGRAM = """
+import json, sys
+import agent_otel.auto
+from tests.contract.child import Messages
+layer, base_url, requests = sys.argv[1:]
+messages = Messages()
+with agent_otel.execution("run-1"), agent_otel.tool_call("report", {}, call_id="call_8") as call:
+    shown = call.result("row of a report\\n" * 5_000)
+for request in json.loads(requests.replace('"SHOWN"', json.dumps(shown))):
+    if layer == "openai":
+        import openai
+        openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0).responses.create(**request)
+    elif layer == "anthropic":
+        import anthropic
+        client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
+        client.beta.messages.create(model="scripted", max_tokens=100, **request)
+    elif layer == "google_genai":
+        from google import genai
+        client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
+        client.models.generate_content(model="gemini-scripted", **request)
+    else:
+        import boto3
+        client = boto3.client("bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
+                              aws_access_key_id="scripted", aws_secret_access_key="scripted")
+        client.converse(**request)
+from agent_otel._internal import errors
+print(json.dumps({"shown": shown, "messages": messages.take(), "errors": dict(errors.errors)}))
+"""
+
+
+class Layer(NamedTuple):
+    """An SDK: the shape of its histories, its environment and its server."""
+
+    shape: str
+    key: str
+    environment: str
+    server: Any
+
+
+LAYERS = {
+    "openai": Layer("responses", "input", "openai-agents", OpenAIServer),
+    "anthropic": Layer("anthropic", "messages", "anthropic", AnthropicServer),
+    "google_genai": Layer("gemini", "contents", "google-genai", GeminiServer),
+    "bedrock": Layer("bedrock", "messages", "bedrock", BedrockServer),
+}
+PROMPT = "arn:aws:bedrock:us-east-1:123456789012:prompt/PROMPT12345:1"
+
+
+def history(shape: str, trimmed: int = 0, content: str = LARGE, last: str = "SHOWN") -> list[Any]:
+    """Seven turns, whose last result is a view of a stored one."""
+    turns = [
+        Turn((Asked(f"call_{number}", "read", {"content": content}, TRIMMED if number < trimmed else LONG),))
+        for number in range(6)
+    ]
+    return rendered(shape, [*turns, Turn((Asked("call_8", "report", {}, last),))])
+
+
+def ran(environment: Callable[[str], Environment], name: str, requests: list[Json]) -> tuple[Json, list[Json]]:
+    """Send these requests with all remedies on; return what the child reported, and the requests on the wire."""
+    layer = LAYERS[name]
+    with layer.server(lambda _: "done") as server:
+        done = environment(layer.environment).run(
+            PROGRAM, name, server.base_url, json.dumps(requests), env=SETTINGS, check=True
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report["errors"] == {}
+    return report, server.requests
+
+
+def named(tools: Any) -> list[str]:
+    """Return the names of the tools in a request."""
+    return [tool["name"] for tool in tools or ()]
+
+
+TOOL = {"type": "function", "name": "read", "parameters": {"type": "object"}, "strict": False}
+KEPT: dict[str, Json] = {
+    "previous_response_id": {"previous_response_id": "resp_1"},
+    "conversation": {"conversation": "conv_1"},
+    "conversation object": {"conversation": {"id": "conv_1"}},
+}
+
+
+def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
+    environment: Callable[[str], Environment],
+) -> None:
+    reference = {"type": "item_reference", "id": "msg_1"}
+    items = history("responses")
+    requests: list[Json] = [{"model": "scripted", "input": items, "tools": [TOOL], **kept} for kept in KEPT.values()]
+    requests.append({"model": "scripted", "input": [reference, *items], "tools": [TOOL]})
+    # The reference was in an earlier request: the model may still read on.
+    requests += [{**request, "input": items[:3]} for request in requests[:3]]
+    report, wire = ran(environment, "openai", requests)
+    whole = json.loads(json.dumps(requests).replace('"SHOWN"', json.dumps(report["shown"])))
+    assert [request["input"] for request in wire] == [request["input"] for request in whole]
+    assert [named(request["tools"]) for request in wire] == [["read", "get_tool_result"]] * len(wire)
+    assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
+
+
+def test_a_prompt_at_openai_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+    prompt = {"prompt": {"id": "pmpt_1"}}
+    requests = [
+        {**prompt, "input": history("responses")[-3:]},
+        {**prompt, "input": history("responses", last="claim:v2:x/y")[-3:], "tools": [TOOL]},
+        {**prompt, "input": history("responses", last=LIMITED)[-3:]},
+    ]
+    report, wire = ran(environment, "openai", requests)
+    first, offered, last = wire
+    assert "tools" not in first
+    assert "instructions" not in first
+    assert "get_tool_result" in report["shown"]
+    assert "get_tool_result" not in json.dumps(first)
+    assert "claim:v2:" in json.dumps(first)
+    assert named(offered["tools"]) == ["read", "get_tool_result"]
+    assert last["input"] == [*requests[2]["input"], {"role": "developer", "content": NOTE}]
+    assert (last.get("instructions"), last.get("tools"), last["tool_choice"]) == (None, None, "none")
+    assert sorted(report["messages"]) == sorted([SUMMARIES, UNNAMED.format(layer="openai")])
+
+
+def test_a_thread_at_anthropic_has_the_tool_from_its_beginning(environment: Callable[[str], Environment]) -> None:
+    tools = [{"name": "read", "input_schema": {"type": "object"}}]
+    go = [{"role": "user", "content": "go"}]
+    created = {"messages": go, "tools": tools, "thread": {"type": "create"}}
+    thread = {"thread": {"type": "continue", "previous_message_id": "msg_1"}}
+    items = [*go, *history("anthropic")]
+    report, wire = ran(
+        environment,
+        "anthropic",
+        [created, {"messages": items, **thread}, {"messages": history("anthropic", last=LIMITED)[-1:], **thread}],
+    )
+    first, second, last = wire
+    assert named(first["tools"]) == ["read", "get_tool_result"]
+    assert second["messages"] == json.loads(json.dumps(items).replace('"SHOWN"', json.dumps(report["shown"])))
+    assert "tools" not in second
+    assert last["messages"][0]["content"][-1] == {"type": "text", "text": NOTE}
+    assert (last.get("tools"), last.get("system"), last["tool_choice"]) == (None, None, {"type": "none"})
+    assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
+
+
+def test_all_turns_are_in_a_request_beside_a_container(environment: Callable[[str], Environment]) -> None:
+    go = {"role": "user", "content": "go"}
+    request = {"messages": [go, *history("anthropic")], "container": "container_1"}
+    report, [wire] = ran(environment, "anthropic", [request])
+    seen = [go, *history("anthropic", 5, MARK, report["shown"])]
+    assert wire["messages"] == seen
+    assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
+
+
+def test_a_cache_at_google_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+    go = {"role": "user", "parts": [{"text": "go"}]}
+    config = {"cached_content": "cachedContents/1"}
+    requests = [
+        {"contents": [go, *history("gemini")], "config": config},
+        {"contents": [go, *history("gemini", last=LIMITED)], "config": config},
+    ]
+    report, [first, last] = ran(environment, "google_genai", requests)
+    for request in (first, last):
+        assert {"tools", "toolConfig", "systemInstruction"}.isdisjoint(request)
+    unnamed = first["contents"][-1]["parts"][0]["functionResponse"]["response"]["result"]
+    assert "get_tool_result" in report["shown"]
+    assert "get_tool_result" not in unnamed
+    assert "claim:v2:" in unnamed
+    # The turns behind the cache are all in the request.
+    assert first["contents"] == [go, *history("gemini", 5, MARK, unnamed)]
+    assert last["contents"][-1]["parts"][-1] == {"text": NOTE}
+    assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="google_genai")])
+
+
+def test_a_prompt_at_bedrock_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+    requests = [
+        {"modelId": PROMPT, "messages": history("bedrock")[-2:]},
+        {"modelId": PROMPT, "messages": history("bedrock", last=LIMITED)[-2:]},
+    ]
+    report, [first, last] = ran(environment, "bedrock", requests)
+    for request in (first, last):
+        assert {"toolConfig", "system"}.isdisjoint(request)
+    assert "get_tool_result" not in json.dumps(first)
+    assert last["messages"][-1]["content"][-1] == {"text": NOTE}
+    assert sorted(report["messages"]) == sorted([SUMMARIES, UNNAMED.format(layer="bedrock")])
