@@ -207,8 +207,11 @@ def copies(message: Any, above_bytes: int) -> Copies:
 
 
 def _is_leaf(value: Any) -> bool:
-    """Return True for a value without members."""
+    """Return True for a value without members, and for a call that the provider runs (``mcp_tool_use``)."""
     cls = type(value)
     if value is None or cls is int or cls is float or cls is bool or cls is bytes:
         return True
-    return (cls is dict or cls is list) and not value
+    if (cls is dict or cls is list) and not value:
+        return True
+    kind = None if is_list(value) else fields(value).get("type")
+    return type(kind) is str and kind.endswith("_tool_use")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.measure.size import text_bytes
-from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.fields import fields, is_list, listed
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity
@@ -166,6 +166,6 @@ def _sign(pair: list[Any], history: History) -> None:
     parts = fields(pair[0]).get("parts")
     if not parts:
         return
-    signed = (fields(part) for message in history.messages for part in fields(message).get("parts") or ())
+    signed = (fields(part) for message in history.messages for part in listed(fields(message).get("parts")))
     if any("thoughtSignature" in part for part in signed):
         parts[0]["thoughtSignature"] = "skip_thought_signature_validator"
