@@ -55,18 +55,31 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
     if version is not None and versions.is_older(version, site.minimum):
         return  # a part of the framework that is not supported yet; the others are
     adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
-    module = sys.modules[module_name]
     for candidate in site.candidates:
-        if candidate.module == module_name and _resolves(module, candidate):
+        module = sys.modules.get(candidate.module)
+        # A module that is still running has its turn when it has run.
+        if module is None or (candidate.module != module_name and versions.is_running(module)):
+            continue
+        if _resolves(module, candidate):
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
             _matched.add(site)
             switches.hooked.update([integration.name] if site.beside else [])
-            handler.report_integration(integration.name, version or "", f"{module_name}:{candidate.wraps[0].target}")
+            handler.report_integration(
+                integration.name, version or "", f"{candidate.module}:{candidate.wraps[0].target}"
+            )
             preload.load()
             return
+    if any(versions.is_to_come(candidate.module) for candidate in _newer(site, module_name)):
+        return  # the module of an older version is still there, and the newer form is elsewhere
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
     versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
+
+
+def _newer(site: Site, module_name: str) -> tuple[Candidate, ...]:
+    """Return the candidates that are newer than those in a module."""
+    modules = [candidate.module for candidate in site.candidates]
+    return site.candidates[: modules.index(module_name)]
 
 
 def _resolves(module: ModuleType, candidate: Candidate) -> bool:

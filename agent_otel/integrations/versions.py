@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
 
     from agent_otel.integrations.registry.entries import Integration, Site
 
@@ -46,7 +47,7 @@ def check(integration: Integration, module: str) -> None:
     elif _spec(module) is not None:  # else the modules come from elsewhere than files
         for site in integration.sites:
             is_expected = not (site.beside or is_older(version, site.minimum))
-            if is_expected and not _has_any(site):
+            if is_expected and _has_package(site) and not _has_any(site):
                 say_unmatched(integration, version, f"it has no module {site.candidates[0].module}")
 
 
@@ -85,6 +86,23 @@ def _beside(distribution: str, module: str) -> str | None:
         if entry.endswith(_METADATA) and re.sub(r"[-_.]+", "_", own).lower() == name:
             return version[: -len(_METADATA[0])].partition("-")[0]
     return None
+
+
+def is_running(module: ModuleType) -> bool:
+    """Return true for a module whose code has not run to its end."""
+    return bool(getattr(vars(module).get("__spec__"), "_initializing", False))
+
+
+def is_to_come(module: str) -> bool:
+    """Return true for a module that can be imported and has not been, or is being imported."""
+    loaded = sys.modules.get(module)
+    return _spec(module) is not None if loaded is None else is_running(loaded)
+
+
+def _has_package(site: Site) -> bool:
+    """Return false for a site in a package of another distribution, which is not installed."""
+    packages = {candidate.module.partition(".")[0] for candidate in site.candidates}
+    return any(package in sys.modules or _spec(package) is not None for package in packages)
 
 
 def _has_any(site: Site) -> bool:

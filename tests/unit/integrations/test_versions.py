@@ -114,6 +114,44 @@ def test_a_version_without_the_modules_is_one_warning(
     assert {"strands": ["unmatched"]} == published
 
 
+def test_a_part_of_a_framework_in_a_distribution_that_is_not_installed_is_no_warning(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    """AutoGen's core goes without its agents: its tools are measured all the same."""
+    _install(tmp_path, "autogen-core", "autogen_core", "0.7.5")
+    (tmp_path / "autogen_core" / "tools").mkdir()
+    (tmp_path / "autogen_core" / "tools" / "_base.py").write_text("")
+
+    assert ({"autogen_core": []}, {}) == _imported(environment("bare"), tmp_path, "autogen_core")
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_module_that_a_newer_version_has_kept_is_no_warning(
+    environment: Callable[[str], Environment], tmp_path: Path, *, is_late: bool
+) -> None:
+    """Google's kit has kept the module of its older functions, and has the functions elsewhere."""
+    _install(tmp_path, "google-adk", "google.adk", "2.13.0")
+    (integration,) = (each for each in INTEGRATIONS if each.name == "google-adk")
+    for candidate in (candidate for site in integration.sites for candidate in site.candidates):
+        path = tmp_path.joinpath(*candidate.module.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    functions = ("_call_tool_async", "_execute_single_prepared_call", "_build_response_event")
+    caller = tmp_path / "google" / "adk" / "flows" / "llm_flows" / "tools" / "_caller.py"
+    caller.write_text("\n".join(f"def {name}(): pass" for name in functions))
+    modules = ["google.adk.flows.llm_flows.functions", "google.adk.flows.llm_flows.tools._caller"]
+    if is_late:
+        modules = ["agent_otel.settings", *modules, "agent_otel.auto"]
+
+    child = environment("bare").run(
+        _IMPORT + _PRINT, str(tmp_path), *modules, env={} if is_late else {"AGENT_OTEL": "1"}, check=True
+    )
+
+    logged, published = json.loads(child.stdout)
+    assert logged == {module: [] for module in modules}
+    assert published == {"google-adk": [f"{modules[-1 - is_late]}:_call_tool_async"]}
+
+
 def test_a_package_of_the_program_with_the_name_of_a_framework_is_none(
     environment: Callable[[str], Environment], tmp_path: Path
 ) -> None:
