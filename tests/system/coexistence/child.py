@@ -6,6 +6,7 @@ this package, and ``framework`` imports the framework. Where ``ours`` is first, 
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import sys
@@ -61,5 +62,14 @@ def main(plan: Json) -> Json:
     }
 
 
+async def end_tasks() -> None:
+    """End what libraries left running in the loop; Python 3.11 crashes when it collects LiteLLM's worker at exit."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 if __name__ == "__main__":
     print(json.dumps(main(json.loads(Path(sys.argv[1]).read_text()))))
+    child.LOOP.run_until_complete(end_tasks())

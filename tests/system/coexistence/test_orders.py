@@ -12,14 +12,15 @@ import pytest
 
 from tests.contract.once import kept
 from tests.system.coexistence import beside
-from tests.system.coexistence.rows import ALONE, EVERY, ORDERS, ROWS
+from tests.system.coexistence.row import ALONE, EVERY, ORDERS
+from tests.system.coexistence.rows import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tests.environments import Environment
-    from tests.system.coexistence.rows import Row
+    from tests.system.coexistence.row import Row
 
 
 def _cases() -> list[Any]:
