@@ -5,8 +5,6 @@ the callback after the module's own code. The module keeps its real loader. The 
 modules again into their own module table, such as Temporal's sandbox for workflow code.
 """
 
-from __future__ import annotations
-
 import sys
 
 TYPE_CHECKING = False
@@ -32,19 +30,19 @@ def _is_elsewhere() -> bool:
 class _Loader:
     """A loader that runs the real loader and then the callback; it delegates everything else to the real loader."""
 
-    def __init__(self, loader: Any, finder: Finder, name: str) -> None:
+    def __init__(self, loader: "Any", finder: "Finder", name: str) -> None:
         self._loader = loader
         self._finder = finder
         self._name = name
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "Any":
         return getattr(self._loader, name)
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
         created: ModuleType | None = self._loader.create_module(spec)
         return created
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
@@ -56,9 +54,9 @@ class Finder:
     """The meta-path finder of this package; one per process."""
 
     def __init__(self) -> None:
-        self._callbacks: dict[str, Callable[[str], None]] = {}
+        self._callbacks: "dict[str, Callable[[str], None]]" = {}
 
-    def watch(self, callbacks: Mapping[str, Callable[[str], None]]) -> None:
+    def watch(self, callbacks: "Mapping[str, Callable[[str], None]]") -> None:
         """Add callbacks; the callback of a module that is already imported runs at once."""
         self._callbacks.update(callbacks)
         for name in callbacks:
@@ -76,8 +74,8 @@ class Finder:
             callback(name)
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+        self, fullname: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         """Return the real spec of a watched module with `_Loader` as its loader, else None."""
         if fullname not in self._callbacks or _is_elsewhere():
             return None
@@ -96,7 +94,7 @@ class Finder:
 _finder = Finder()
 
 
-def install(callbacks: Mapping[str, Callable[[str], None]]) -> None:
+def install(callbacks: "Mapping[str, Callable[[str], None]]") -> None:
     """Watch these modules; further calls add modules to the same finder."""
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
