@@ -54,7 +54,7 @@ class Finder:
     """The meta-path finder of this package; one per process."""
 
     def __init__(self) -> None:
-        self._callbacks: "dict[str, Callable[[str], None]]" = {}
+        self._callbacks: dict[str, Callable[[str], None]] = {}
 
     def watch(self, callbacks: "Mapping[str, Callable[[str], None]]") -> None:
         """Add callbacks; the callback of a module that is already imported runs at once."""

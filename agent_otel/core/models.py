@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from concurrent import futures
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -51,8 +50,7 @@ class Cost(NamedTuple):
 _new: Final = tuple.__new__  # a third of the cost of Cost(...)
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(NamedTuple):
     """US dollars for a token that is input, read from the cache, written to it, and output.
 
     ``audio``, ``spoken`` and ``cached_audio`` are those for audio in a request, in its response and in the cache, None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -86,11 +85,11 @@ class StreamVisit:
 
     def gated(self, invocation: Invocation) -> None:
         """Let the dispatch policy decide before the first step; ToolDeniedError when it denies the call."""
-        skipped(self._record, dataclasses.replace(self._reader, replace=None), invocation)
+        skipped(self._record, self._reader._replace(replace=None), invocation)
 
     async def agated(self, invocation: Invocation) -> None:
         """Do the same as `gated` without blocking the event loop."""
-        await askipped(self._record, dataclasses.replace(self._reader, replace=None), invocation)
+        await askipped(self._record, self._reader._replace(replace=None), invocation)
 
     @property
     def _span(self) -> OpenSpan | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -19,17 +18,19 @@ PRODUCED: Final = "produced"
 HANDED_BACK: Final = "handed_back"
 
 
-@dataclass(slots=True, eq=False)
 class Invocation:
     """A call of a wrapped function: its instance, its positional and its keyword arguments.
 
     ``state`` is the value that the ``before`` of a hook has returned for its ``after``, or what a reader has found out.
     """
 
-    instance: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    state: Any = None
+    __slots__ = ("args", "instance", "kwargs", "state")
+
+    def __init__(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], state: Any = None) -> None:
+        self.instance = instance
+        self.args = args
+        self.kwargs = kwargs
+        self.state = state
 
     def arg(self, position: int, name: str, default: Any = None) -> Any:
         """Return the argument of a parameter: the one given by this name or at this position, else the default."""
@@ -158,8 +159,7 @@ LEFT_ALONE: Final = object()
 NOT_HERE: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolReader:
+class ToolReader(NamedTuple):
     """Functions that read one wrapped function of a tool call.
 
     ``call`` returns None when the function call is not a tool call. ``result`` returns None while the handler has not
@@ -249,8 +249,7 @@ class AgentRun(NamedTuple):
     workflow: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RunReader:
+class RunReader(NamedTuple):
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
@@ -283,8 +282,7 @@ class ResponseVisit(Protocol):
         """End the visit when the consumer abandons the stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(NamedTuple):
     """Functions that send a request again, with the answer to a call in its response.
 
     ``body`` returns the name of a format in `agent_otel.messages.exchange` and the body, as a dictionary; None for a
@@ -299,17 +297,16 @@ class Exchange:
 
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None]
     put: Callable[[Invocation, dict[str, Any]], None]
-    plain: Callable[[Any], Any] = field(default=lambda value: value)
+    plain: Callable[[Any], Any] = lambda value: value
     stream: Callable[[Any], Any] | None = None
     generator: str = ""
-    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = field(default=lambda item, *_: item)
+    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] = lambda item, *_: item
     replaced: Callable[[Any, Any], Any] | None = None
     reword: Callable[[Invocation, Callable[[str], str]], None] | None = None
     apart: Callable[[Invocation, dict[str, Any], str], Invocation] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReader:
+class ModelReader(NamedTuple):
     """Functions that read one wrapped function that sends a model request.
 
     ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the provider reports
@@ -384,8 +381,7 @@ class StepOutcome(NamedTuple):
     refused_direction: str = "output"
 
 
-@dataclass(frozen=True, slots=True)
-class StepReader:
+class StepReader(NamedTuple):
     """Functions that read one wrapped function that runs a step.
 
     ``step`` returns None when there is nothing to record: a replay, or no step. ``carried`` reads the input payload.

@@ -8,8 +8,7 @@ import functools
 import sys
 import weakref
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal import errors
 from agent_otel.core import switches
@@ -79,8 +78,7 @@ class Flag:
             self._variable.reset(before)
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(NamedTuple):
     """Functions of this package that run before and after a wrapped one, async or not.
 
     ``before`` gets the call and returns its ``state``, or None to leave the rest out. Alone it may replace arguments.
@@ -94,8 +92,7 @@ class Hook:
     within: Within[Any] | Flag | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
+class Door(NamedTuple):
     """A function of this package that enters a wrapped function of a tool call in its own way.
 
     It returns what `agent_otel.core.tool_visit.enter_tool` returns, or an object with the same methods.
@@ -104,8 +101,7 @@ class Door:
     enter: Callable[[Invocation], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(NamedTuple):
     """An async function of this package that calls a wrapped one, async too, and returns what the framework hands on.
 
     It gets the wrapped function and the call. It raises nothing of its own.
@@ -120,8 +116,7 @@ def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Injecting:
+class Injecting(NamedTuple):
     """A sync function of this package that calls a wrapped one, with the arguments that a policy injects.
 
     It stands where the framework's own callbacks have seen the arguments already. It is wrapped only while a policy is
@@ -131,8 +126,7 @@ class Injecting:
     run: Callable[[Callable[..., Any], Invocation], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Revising:
+class Revising(NamedTuple):
     """A function of this package that gets the call of a wrapped sync one and what it returned, and returns the value.
 
     Where it raises, the caller gets what the wrapped function returned.
@@ -141,7 +135,6 @@ class Revising:
     run: Callable[[Invocation, Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
 class InThread:
     """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
 
@@ -150,8 +143,7 @@ class InThread:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """Methods that subclasses override, the program's subclasses included; they are wrapped at the first instance.
 
     The wrapped function is the base class's ``__init__``. ``methods`` returns, for a new instance, the classes, the

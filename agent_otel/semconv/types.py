@@ -5,8 +5,7 @@ Sizes are UTF-8 bytes, durations are seconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _KIB = 1024.0
 _MIB = 1024.0 * 1024.0
@@ -36,8 +35,7 @@ def prometheus_label(name: str) -> str:
     return name.replace(".", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(NamedTuple):
     """A span attribute: its type, the condition under which it is set, and its meaning."""
 
     name: str
@@ -46,8 +44,7 @@ class Attribute:
     meaning: str
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """A metric, with the same name, unit, labels and buckets on both sinks.
 
     ``unit`` is the UCUM unit (``By``, ``s``, ``1``) or an annotation such as ``{result}``, which has no suffix in

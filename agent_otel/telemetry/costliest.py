@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal import fork
 
@@ -14,16 +13,14 @@ if TYPE_CHECKING:
 _MOST: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(NamedTuple):
     """A finished execution: its id, and its trace where one is recorded."""
 
     id: str
     exemplar: Exemplar | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Costly:
+class Costly(NamedTuple):
     """Tokens and model requests of an execution, and US dollars where its model has a price."""
 
     execution: str
@@ -54,7 +51,7 @@ class Costliest:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the executions as plain data, the costliest first."""
-        return [asdict(row) for row in self._rows]
+        return [row._asdict() for row in self._rows]
 
 
 costliest = Costliest()

@@ -6,7 +6,6 @@ OpenTelemetry's baggage. Each set of values has its own series, so that the numb
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import baggage
@@ -75,4 +74,4 @@ class Labelled:
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Return the series of the metric with these label values and the program's."""
-        return self._sink.series(replace(metric, labels=(*metric.labels, *self._names)), (*values, *self._values))
+        return self._sink.series(metric._replace(labels=(*metric.labels, *self._names)), (*values, *self._values))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from agent_otel import semconv
@@ -189,7 +188,7 @@ class ModelMetrics:
 
         def paid(cost: float) -> None:
             series(semconv.EXECUTION_PRICE, names).record(cost, ended.exemplar)
-            costliest.add(replace(row, dollars=cost), row)
+            costliest.add(row._replace(dollars=cost), row)
 
         tokens.when_priced(paid)
 

@@ -6,7 +6,6 @@ With Gemini its ids of calls are its own: they never reach the model, which know
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -173,7 +172,7 @@ prepared_call = ToolReader(
     call_tool,
     is_control_flow=_is_control_flow,
 )
-single_call = dataclasses.replace(prepared_call, call=_single_call)
+single_call = prepared_call._replace(call=_single_call)
 building = Hook(_building)
 answering = Passing(_answering)
 

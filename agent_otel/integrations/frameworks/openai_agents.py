@@ -193,7 +193,7 @@ invoke = ToolReader(
     also_timed_by=("opentelemetry.instrumentation.genai.openai_agents:OpenAIAgentsInstrumentor",),
 )
 single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
-_unguarded = dataclasses.replace(invoke, call=_guarded_call, inject=None)
+_unguarded = invoke._replace(call=_guarded_call, inject=None)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
 
 

@@ -5,7 +5,6 @@ The entry is in ``openai_agents.py``.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.types import LEFT_ALONE
@@ -21,4 +20,4 @@ def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
     return replacement.text if declared is None else LEFT_ALONE
 
 
-invoke = dataclasses.replace(openai_agents.invoke, replace=_replace)
+invoke = openai_agents.invoke._replace(replace=_replace)

@@ -7,7 +7,6 @@ that no request can be sent in its place: of a stream, remedies act on the reque
 from __future__ import annotations
 
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
@@ -164,5 +163,5 @@ streamed = ModelReader(
     answer_only=_CHAT.answer_only,
     exchange=no_exchange,
 )
-astreamed = replace(streamed, watch=_watch_async)
+astreamed = streamed._replace(watch=_watch_async)
 delay = retries.delay(lambda invocation: invocation.arg(0, "response"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields
@@ -28,5 +27,5 @@ def _usage(response: Any) -> Usage | None:
     return openai.usage(response) or openai.usage(fields(response).get("x_groq"))
 
 
-request = replace(openai.request, usage=_usage)
+request = openai.request._replace(usage=_usage)
 refused, delay = openai.refused, openai.delay
