@@ -167,6 +167,7 @@ class _Core(NamedTuple):
     """The modules that measure; they are not loaded while the switch is off."""
 
     observer: Any
+    payloads: Any
     wrapping: Any
     named_execution: Any
 
@@ -174,13 +175,13 @@ class _Core(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def _core() -> _Core | None:
     try:
-        from agent_otel.core import handler, named_execution  # noqa: PLC0415
+        from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
         from agent_otel.integrations import preload, wrappers  # noqa: PLC0415
     except Exception:  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return _Core(handler, wrappers, named_execution)
+    return _Core(handler, step_handler, wrappers, named_execution)
 
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
@@ -367,7 +368,7 @@ def payload(  # noqa: PLR0913 - the fields of a payload
         named = execution_context.explicit.get()
         if named is not None:
             execution, workflow = execution or named.id, workflow or named.workflow
-        core.observer.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)
+        core.payloads.object_carried(Step(runtime, activity, workflow, execution), direction, data_or_object)
 
 
 def flush(seconds: float = 5.0) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent_otel._internal import cap_table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cap:
+class Cap(NamedTuple):
     """The largest payload that a runtime accepts at one boundary.
 
     ``bytes`` is the largest accepted size, or None where there is no cap. ``warn_bytes`` is the size from which the

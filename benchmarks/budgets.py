@@ -172,7 +172,7 @@ def structures() -> list[Row]:
 
 def payloads() -> list[Row]:
     """A payload of a durable runtime that is far from its cap, beside what the sink takes to record it."""
-    from agent_otel.core import handler
+    from agent_otel.core import step_handler
     from agent_otel.core.types import Payload, Step
     from agent_otel.telemetry.setup import telemetry
 
@@ -181,7 +181,7 @@ def payloads() -> list[Row]:
     series = telemetry().payloads.series("temporal", "investigate", "call_model", "input")
     took = clock.measure(
         {
-            "payload": lambda: handler.payload(step, reading),
+            "payload": lambda: step_handler.payload(step, reading),
             "sink": lambda: (series.payload(400_000, 2_097_152, 0.8, None), series.growth.record(0)),
         },
         rounds=30,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from agent_otel.caps import payload_caps
@@ -24,7 +22,7 @@ def command(runtimes: tuple[str, ...], *, is_json: bool) -> None:
         raise Failure(f"no caps are known of {', '.join(unknown)}; there are those of {', '.join(known)}.{hint}")
     chosen = [cap for cap in every if not runtimes or cap.runtime in runtimes]
     if is_json:
-        console.as_json([asdict(cap) for cap in chosen])
+        console.as_json([cap._asdict() for cap in chosen])
         return
     rows = [
         (

@@ -22,11 +22,11 @@ _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
 _MOST_CHARACTERS: Final = 4_096
 _LOWEST, _HIGHEST = 400, 500
 # Providers without a code: Anthropic, Gemini, Bedrock, Mistral, vLLM and other servers, Ollama and llama.cpp.
-_MESSAGES: Final = re.compile(
+# A text: only a refused request needs it compiled.
+_MESSAGES: Final = (
     r"prompt is too long|exceeds? (?:the )?context (?:limit|length|window|size)|exceeds the maximum number of tokens"
     r"|input is too long for requested model|too large for model with \d+ maximum context|maximum context length"
-    r"|exceeds the available context size",
-    re.IGNORECASE,
+    r"|exceeds the available context size"
 )
 
 
@@ -91,7 +91,7 @@ def is_rejection(error: BaseException) -> bool:
     status = _status(error, response)
     if status is not None and not _LOWEST <= status < _HIGHEST:
         return False
-    return _MESSAGES.search(str(error)[:_MOST_CHARACTERS]) is not None
+    return re.search(_MESSAGES, str(error)[:_MOST_CHARACTERS], re.IGNORECASE) is not None
 
 
 def _status(error: BaseException, response: object) -> int | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.execution_state import ExecutionState
-    from agent_otel.core.types import McpCall
+    from agent_otel.core.types import McpCall, Step
 
 
 def text_or_none(value: object) -> str | None:
@@ -165,6 +165,12 @@ def running_step() -> Carrier | None:
     if running.let_go is not None:
         running.let_go()
     return None
+
+
+def current_step() -> Step | None:
+    """Return the step of a durable runtime that runs in this context, as its visit has it."""
+    running = running_step()
+    return None if running is None else getattr(running.visit(), "step", None)
 
 
 def carrier() -> str | None:

@@ -1,4 +1,4 @@
-"""Entry points that adapters call to report tool calls, model requests and workflow payloads."""
+"""Entry points that adapters call to report tool calls and model requests; `step_handler` has those for payloads."""
 
 from __future__ import annotations
 
@@ -10,23 +10,19 @@ from agent_otel.core import (
     delivery,
     execution_context,
     model_request,
-    named_execution,
     remedy_hooks,
-    step_visit,
     switches,
     tool_names,
 )
-from agent_otel.core import payload as payloads
-from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
 from agent_otel.core.inside_call import Inside
-from agent_otel.core.names import plain_direction, plain_part, plain_request
+from agent_otel.core.names import plain_part, plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import Visit, enter_tool, is_suppressed, leave_handler, open_span, running
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, Payload
-from agent_otel.measure.size import size, text_bytes
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED
+from agent_otel.measure.size import text_bytes
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry.setup import report_integration, telemetry
 
@@ -42,8 +38,6 @@ if TYPE_CHECKING:
         ModelReader,
         ModelRequest,
         RequestPart,
-        Step,
-        StepReader,
         ToolReader,
         ToolResult,
     )
@@ -56,15 +50,10 @@ __all__ = [
     "as_stream",
     "askipped",
     "begin_dialogue",
-    "begin_step",
-    "current_step",
     "dialogues",
     "enter_model",
-    "enter_step",
     "enter_stream",
     "enter_tool",
-    "execution_began",
-    "execution_ended",
     "execution_named",
     "handing_back",
     "handler_entered",
@@ -77,18 +66,13 @@ __all__ = [
     "injected",
     "injects",
     "is_made_by_an_agent",
-    "is_over_cap",
     "model_announced",
     "model_answered",
     "muted",
-    "object_carried",
-    "payload",
-    "payload_refused",
     "queues_calls",
     "report_integration",
     "result_delivered",
     "result_remedies",
-    "step_started",
     "text_bytes",
     "tool_described",
 ]
@@ -103,17 +87,6 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | No
     if not reader.events and result_remedies() is not None:
         setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
     return as_stream(visit)
-
-
-@errors.guarded("execution.finish")
-def execution_ended(execution_id: str) -> None:
-    """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
-    plain_id = execution_context.id_or_none(execution_id)
-    if plain_id is not None:
-        durable_runs.ended(plain_id)
-    execution = executions.known(plain_id) if plain_id is not None else None
-    if switches.enabled and plain_id is not None and execution is not None:
-        named_execution.end(telemetry(), plain_id, execution.workflow, None)
 
 
 def queues_calls() -> bool:
@@ -187,104 +160,12 @@ def model_answered() -> None:
     model_request.answered()
 
 
-def enter_step(reader: StepReader, invocation: Invocation) -> step_visit.WrappedStep | None:
-    """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
-    if not switches.enabled or switches.muted.get():
-        return None
-    try:
-        step = reader.step(invocation)
-        return None if step is None else step_visit.WrappedStep(reader, payloads.placed(step), invocation)
-    except Exception:
-        errors.report_error("step.enter")
-        return None
-
-
-@errors.guarded("step.enter")
-def begin_step(
-    step: Step, carried: Payload | None = None, *, opened_by_handler: bool = False
-) -> step_visit.StepVisit | None:
-    """Begin a step whose end the adapter learns of elsewhere: it calls the visit's ``finish``.
-
-    ``carried`` is the step's input. Where ``opened_by_handler`` is true, `step_started` opens the span. Return None
-    when nothing is to be recorded.
-    """
-    if not switches.enabled or switches.muted.get():
-        return None
-    visit = step_visit.StepVisit(payloads.placed(step), opened_by_handler=opened_by_handler)
-    visit.begin(carried)
-    return visit
-
-
-@errors.guarded("step.start")
-def step_started() -> None:
-    """Open the step's span: the runtime is about to run the step's code, and all interceptors have opened theirs."""
-    step_visit.step_started()
-
-
-@errors.guarded("execution.began")
-def execution_began(execution_id: str, workflow: str, traceparent: str | None = None) -> None:
-    """Report the run of a workflow that begins, or goes on, in this process, which calls `execution_ended` later.
-
-    ``traceparent`` is the W3C header of a span that the runtime itself has propagated to the run.
-    """
-    execution_named(execution_id, workflow)
-    plain_id = execution_context.id_or_none(execution_id)
-    if switches.enabled and plain_id is not None:
-        workflow_name = execution_context.text_or_none(workflow)
-        durable_runs.began(plain_id, workflow_name, execution_context.text_or_none(traceparent))
-
-
 @errors.guarded("execution.named")
 def execution_named(execution_id: str, workflow: str) -> None:
     """Remember the workflow of an execution, for steps that are read where only the execution's id is available."""
     plain_id, plain_workflow = execution_context.id_or_none(execution_id), execution_context.text_or_none(workflow)
     if plain_id is not None and plain_workflow is not None:
         executions.named(plain_id, plain_workflow)
-
-
-def payload(step: Step, reading: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
-    """Record a payload that a runtime made outside any wrapped step function.
-
-    ``started_ns`` (epoch nanoseconds) is the start of the step that the payload ends. ``refused`` is the runtime's
-    message when it rejected the payload.
-    """
-    if switches.enabled:
-        try:
-            step_visit.payload(payloads.placed(step), reading, started_ns, refused)
-        except Exception:
-            errors.report_error("payload")
-
-
-def current_step() -> Step | None:
-    """Return the step that runs in this context, for payloads that its own code hands on."""
-    return step_visit.current_step() if switches.enabled else None
-
-
-@errors.guarded("payload")
-def is_over_cap(step: Step, reading: Payload) -> bool:
-    """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
-    return switches.enabled and payloads.is_over_cap(step, reading)
-
-
-@errors.guarded("payload")
-def object_carried(step: Step, direction: str, value: Any) -> None:
-    """Record a payload that the program reports itself, serialised or as the object to be serialised."""
-    if not switches.enabled or switches.muted.get():
-        return
-    direction = plain_direction(direction)
-    # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
-    if issubclass(type(value), str | bytes | bytearray | memoryview):
-        reading = Payload(direction, size(value).bytes, data=value)
-    else:
-        reading = Payload(direction, size(value).bytes, value=value)
-    step_visit.payload(payloads.named(step), reading)
-
-
-@errors.guarded("payload.refused")
-def payload_refused(step: Step, direction: str) -> None:
-    """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
-    if switches.enabled:
-        payloads.refused(payloads.placed(step), direction)
 
 
 def handler_started(held: Span | None = None) -> None:

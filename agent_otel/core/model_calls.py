@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, request_history, step_visit, tool_names
+from agent_otel.core import execution_context, fragments, request_history, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
@@ -138,7 +138,7 @@ def record(
 def _is_first_of(carrier: execution_context.Carrier) -> bool:
     """Return true for the first request of a step; LangGraph's steps run in one process, so theirs are no matter."""
     carrier.has_requested = True
-    step = step_visit.current_step()
+    step = execution_context.current_step()
     return step is not None and step.runtime != _LANGGRAPH
 
 

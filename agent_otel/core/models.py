@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel import settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import Workers
-from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -231,6 +230,8 @@ def _is_installed() -> bool:
 
     found = find_spec("genai_prices") is not None
     if not found:
+        from agent_otel._internal.installing import installed_with  # noqa: PLC0415 - only for this message
+
         errors.warn_once("models table", f"AGENT_OTEL_MODEL_PRICES needs a package: {installed_with('prices')}")
     return found
 

@@ -16,7 +16,7 @@ from agent_otel import semconv
 from agent_otel.core import execution_context, payload_analysis, read_texts
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
-from agent_otel.core.payload_cap import cap_for
+from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
@@ -41,8 +41,6 @@ _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
 
 _new = tuple.__new__  # a third of the cost of MeasuredPayload(...)
-_ACTIVITY = {direction: f"activity_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
-_WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
 
 
 class MeasuredPayload(NamedTuple):
@@ -291,12 +289,6 @@ def is_over_cap(step: Step, carried: Payload) -> bool:
     """Return true when a payload is larger than its cap."""
     cap = cap_of(step, carried.direction)
     return cap is not None and carried.bytes > cap.bytes
-
-
-def cap_of(step: Step, direction: str) -> EffectiveCap | None:
-    """Return the cap on a step's payload in a direction; None without one."""
-    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
-    return cap_for(step.runtime, boundary, step.version, step.variant)
 
 
 def kind_of(step: Step, direction: str, more: str = "") -> str:

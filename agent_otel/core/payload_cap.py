@@ -10,7 +10,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel import settings
+from agent_otel import semconv, settings
 from agent_otel.caps import payload_caps
 from agent_otel.settings import kinds as setting_kinds
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.caps import Cap
+    from agent_otel.core.types import Step
 
 _COMPARISONS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     ">=": operator.ge,
@@ -40,12 +41,21 @@ class EffectiveCap(NamedTuple):
     source: str
 
 
+_ACTIVITY = {direction: f"activity_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
+_WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
+
 _Boundary = tuple[str, str]
 
 # A cache, because each payload looks up its cap. `discover` replaces the dictionary, so that an outdated answer that
 # another thread computes meanwhile goes into the old dictionary.
 _found: dict[tuple[str, str, str | None, str | None], EffectiveCap | None] = {}
 _discovered: dict[tuple[str, str, str | None], int] = {}
+
+
+def cap_of(step: Step, direction: str) -> EffectiveCap | None:
+    """Return the cap on a step's payload in a direction; None without one."""
+    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
+    return cap_for(step.runtime, boundary, step.version, step.variant)
 
 
 def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> EffectiveCap | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
-from agent_otel.core import execution_context, payload, payload_cap, step_visit
+from agent_otel.core import execution_context, payload_cap
 
 if TYPE_CHECKING:
     from agent_otel.core.execution_state import ExecutionState
@@ -76,8 +76,8 @@ def room_of(execution: ExecutionState | None) -> Room:
     Before the first payload, the cap is that of the step in which the tool runs.
     """
     handed_bytes = execution.handed_bytes if execution is not None else 0
-    step = step_visit.current_step() if execution_context.runtime.get() is not None else None
-    history = payload.cap_of(step, semconv.HISTORY) if step is not None else None
+    step = execution_context.current_step() if execution_context.runtime.get() is not None else None
+    history = payload_cap.cap_of(step, semconv.HISTORY) if step is not None else None
     history_bytes = history.bytes if history is not None else None
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
@@ -91,7 +91,7 @@ def room_of(execution: ExecutionState | None) -> Room:
             execution.own_growth_bytes,
             history_bytes,
         )
-    cap = payload.cap_of(step, semconv.OUTPUT) if step is not None else None
+    cap = payload_cap.cap_of(step, semconv.OUTPUT) if step is not None else None
     return Room(handed_bytes, cap.bytes if cap is not None else None, history_cap_bytes=history_bytes)
 
 

@@ -168,12 +168,6 @@ def _running() -> StepVisit | None:
     return visit if isinstance(visit, StepVisit) else None
 
 
-def current_step() -> Step | None:
-    """Return the step that runs in this context."""
-    visit = _running()
-    return visit.step if visit is not None else None
-
-
 def step_started() -> None:
     """Open the step's span: the runtime is about to run the step's code, and other spans around it are open."""
     visit = _running()

@@ -28,7 +28,7 @@ def load() -> None:
     global _is_done  # noqa: PLW0603 - once per process
     if not _is_done:
         _is_done = True
-        for part in (_sinks, _providers, _content, _remedies):
+        for part in (_sinks, _providers, _labels, _content, _remedies):
             errors.guarded("preload")(part)(settings.current())
 
 
@@ -47,6 +47,11 @@ def _providers(chosen: Settings) -> None:
         providers.load("TRACES")
     if chosen.sdk and chosen.metrics in ("auto", "otel", "both"):
         providers.load("METRICS")
+
+
+def _labels(chosen: Settings) -> None:
+    if chosen.labels:
+        importlib.import_module("opentelemetry.baggage")
 
 
 def _content(chosen: Settings) -> None:

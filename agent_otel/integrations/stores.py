@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import execution_context, handler
+from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import cause_of, is_named, is_text, text_of
 from agent_otel.core.types import Payload, Step
 from agent_otel.integrations.hooks import Within
@@ -84,7 +84,7 @@ def report(  # noqa: PLR0913 - all of a payload
     workflow = agent if run is None else run.workflow or run.agent
     step = Step(runtime, workflow=workflow, execution=session, variant=variant)
     carried = Payload(direction, size, value=value, is_appended=is_appended)
-    handler.payload(step, carried, refused=refused)
+    step_handler.payload(step, carried, refused=refused)
 
 
 def refusal(error: BaseException | None) -> str | None:

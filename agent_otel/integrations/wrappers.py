@@ -83,7 +83,11 @@ def _entry_of(reader: Reader) -> Callable[..., Any]:
         return handler.enter_tool
     if isinstance(reader, ModelReader):
         return handler.enter_model
-    return handler.enter_step if isinstance(reader, StepReader) else _enter_door
+    if isinstance(reader, StepReader):
+        from agent_otel.core import step_handler  # noqa: PLC0415 - what it loads, few programs need
+
+        return step_handler.enter_step
+    return _enter_door
 
 
 def _enter_door(door: Door, invocation: Invocation) -> Any:

@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal import errors
-from agent_otel.core import execution_context, step_visit
+from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Replacement
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
@@ -78,7 +78,7 @@ class RetriedCalls:
     @staticmethod
     def _begin(record: ToolInvocation) -> _Spot | None:
         """Return the spot of a call, and keep it on the record; None outside of a step."""
-        step, owner, carrier = step_visit.current_step(), current_owner(), execution_context.running_step()
+        step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
         spot: _Spot | None = record.spot
         if step is None or owner is None or carrier is None or spot is not None:
             return spot

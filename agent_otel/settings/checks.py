@@ -34,8 +34,8 @@ OF_RUNS: Final = (
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
 # Variables that Kubernetes sets in every pod of a namespace with a service whose name begins with agent-otel.
-_OF_A_SERVICE: Final = re.compile(r".*(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT_\d+_[A-Z]+(_PROTO|_PORT|_ADDR)?)")
-_ADDRESS: Final = re.compile(r"[a-z]+://[^:]+:\d+")
+_OF_A_SERVICE: Final = r".*(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT_\d+_[A-Z]+(_PROTO|_PORT|_ADDR)?)"
+_ADDRESS: Final = r"[a-z]+://[^:]+:\d+"
 
 
 def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
@@ -48,7 +48,7 @@ def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
 
 
 def _is_of_a_service(name: str, value: str) -> bool:
-    return bool(_OF_A_SERVICE.fullmatch(name)) or (name.endswith("_PORT") and bool(_ADDRESS.fullmatch(value)))
+    return bool(re.fullmatch(_OF_A_SERVICE, name)) or (name.endswith("_PORT") and bool(re.fullmatch(_ADDRESS, value)))
 
 
 def _nearest_setting(name: str, variables: Collection[str]) -> str | None:

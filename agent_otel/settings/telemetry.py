@@ -24,7 +24,7 @@ from agent_otel.settings.kinds import (
 )
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
+@dataclass(frozen=True, init=False, repr=False, eq=False, slots=True)
 class TelemetrySettings:
     """The rows that decide what is measured and where the numbers go. Sizes are bytes."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry import baggage
-
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.measure.preview import clean
@@ -36,13 +34,16 @@ class Labels:
     """The labels that the settings name, and the sets of values that have occurred."""
 
     def __init__(self, chosen: tuple[tuple[str, str | None], ...]) -> None:
+        from opentelemetry import baggage  # noqa: PLC0415 - preload has it, where there are labels
+
+        self._get_baggage = baggage.get_baggage
         self._chosen = chosen
         self._sets: set[tuple[str, ...]] = set()
 
     def now(self) -> tuple[str, ...]:
         """Return the values in this context; a label without a value is empty."""
         given = of_execution() or {}
-        values = tuple(_value(name, given, fixed) for name, fixed in self._chosen)
+        values = tuple(self._value(name, given, fixed) for name, fixed in self._chosen)
         if values in self._sets:
             return values
         if len(self._sets) >= MOST_SETS:
@@ -55,13 +56,12 @@ class Labels:
         self._sets.add(values)
         return values
 
-
-def _value(name: str, given: Mapping[str, str], fixed: str | None) -> str:
-    """Return the value of a label: the execution's, else that of the baggage, else the fixed one."""
-    value: object = given.get(name)
-    if value is None:
-        value = baggage.get_baggage(name)
-    return clean(value) if type(value) is str else fixed or ""
+    def _value(self, name: str, given: Mapping[str, str], fixed: str | None) -> str:
+        """Return the value of a label: the execution's, else that of the baggage, else the fixed one."""
+        value: object = given.get(name)
+        if value is None:
+            value = self._get_baggage(name)
+        return clean(value) if type(value) is str else fixed or ""
 
 
 class Labelled:

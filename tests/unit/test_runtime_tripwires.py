@@ -15,7 +15,7 @@ import pytest
 
 from agent_otel._internal import errors
 from agent_otel._internal.failures import error_type, text_of
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import runtimes, stores
 from agent_otel.integrations.hooks import Family, Hook
@@ -51,7 +51,7 @@ def _error() -> Any:
 
 def _visit(runtime: str) -> handler.carried.StepVisit:  # type: ignore[name-defined]
     reader = StepReader(lambda *_: Step(runtime, "a"), lambda *_: None, lambda *_: StepOutcome())
-    visit = handler.enter_step(reader, Invocation(None, (), {}))
+    visit = step_handler.enter_step(reader, Invocation(None, (), {}))
     assert visit is not None
     visit.__enter__()
     return visit

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Payload, Step
 from agent_otel.integrations.hooks import Hook
@@ -39,7 +39,7 @@ def _invoked(invocation: Invocation, response: Any, _: BaseException | None) -> 
     step = Step(_RUNTIME, workflow=name, execution=session)
     for direction, data in ((INPUT, fields(request).get("_body")), (OUTPUT, fields(response).get("body"))):
         if type(data) is bytes and data:
-            handler.payload(step, Payload(direction, len(data), data))
+            step_handler.payload(step, Payload(direction, len(data), data))
 
 
 invoked = Hook(after=_invoked)

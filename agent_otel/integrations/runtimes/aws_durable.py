@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
@@ -84,7 +84,7 @@ def _error_type(error: Any) -> str | None:
 
 
 def _enter(plugin: _Hooks, info: Any) -> None:
-    visit = handler.begin_step(_step(plugin.execution, info))
+    visit = step_handler.begin_step(_step(plugin.execution, info))
     if visit is not None:
         _running[plugin.execution, info.operation_id] = visit
 
@@ -126,7 +126,7 @@ class _Hooks:
         carried = _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result)
         outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
-            handler.payload(_step(self.execution, info), carried)
+            step_handler.payload(_step(self.execution, info), carried)
 
     @errors.guarded("aws_durable.plugin")
     def on_invocation_end(self, info: Any) -> None:
@@ -136,7 +136,7 @@ class _Hooks:
                 _end(execution, operation_id, StepOutcome())
         carried = _carried(OUTPUT, info.execution_result)
         if carried is not None:
-            handler.payload(Step(_RUNTIME, execution=self.execution), carried)
+            step_handler.payload(Step(_RUNTIME, execution=self.execution), carried)
 
 
 class _Factory:
@@ -181,7 +181,7 @@ def _beginning(invocation: Invocation) -> None:
     _begun[execution] = None
     if len(_begun) > _REMEMBERED:
         _begun.popitem(last=False)
-    handler.payload(Step(_RUNTIME, None, name, execution), carried)
+    step_handler.payload(Step(_RUNTIME, None, name, execution), carried)
 
 
 def _checkpointing(invocation: Invocation) -> Any:
@@ -202,7 +202,7 @@ def _checkpointed(invocation: Invocation, value: Any, error: BaseException | Non
     ):
         return
     if carried is not None and (sent or refused is not None):
-        handler.payload(_step(state.durable_execution_arn, update), carried, None, refused)
+        step_handler.payload(_step(state.durable_execution_arn, update), carried, None, refused)
 
 
 def _source(error: BaseException) -> BaseException:

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of, fields, text
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
@@ -71,7 +71,7 @@ class _Call:
     def begin(self) -> None:
         """Begin the step of an activity in the context of its function."""
         if self.is_activity:
-            self.visit = handler.begin_step(self.step, _carried(INPUT, self.sent))
+            self.visit = step_handler.begin_step(self.step, _carried(INPUT, self.sent))
 
     def leave(self, error: BaseException | None) -> None:
         """Leave the context of the function."""
@@ -170,16 +170,16 @@ def _orchestrating(invocation: Invocation) -> Any:
     given = fields(context).get("_input")
     is_first = turns == _FIRST_TURN and not context.is_replaying and len(context.histories) == 2  # noqa: PLR2004
     if is_first and type(given) is str:
-        handler.payload(step, Payload(INPUT, handler.text_bytes(given), given))
+        step_handler.payload(step, Payload(INPUT, handler.text_bytes(given), given))
     if call is not None:
-        handler.payload(step, Payload(HISTORY, handler.text_bytes(call.sent), call.sent))
+        step_handler.payload(step, Payload(HISTORY, handler.text_bytes(call.sent), call.sent))
     return step
 
 
 def _orchestrated(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     executor = invocation.instance.task_orchestration_executor
     if error is None and executor.orchestrator_returned is True:
-        handler.object_carried(invocation.state, OUTPUT, executor.output)
+        step_handler.object_carried(invocation.state, OUTPUT, executor.output)
 
 
 orchestrator = Hook(_orchestrating, _orchestrated, within=Flag(handler.muted))

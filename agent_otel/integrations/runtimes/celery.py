@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from opentelemetry import trace
 
 from agent_otel._internal import errors
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
@@ -119,7 +119,7 @@ def _prerun(task_id: str, task: Any, **_: Any) -> None:
     step = _step(task)
     if step.execution is not None:
         durable_runs.carried(step.execution, task.request.get(_FIRST_SPAN))
-    visit = handler.begin_step(step, _input(task.request), opened_by_handler=True)
+    visit = step_handler.begin_step(step, _input(task.request), opened_by_handler=True)
     if visit is not None and step.workflow is not None and step.execution is not None:
         handler.execution_named(step.execution, step.workflow)
     _thread.runs.append(_Run(task_id, visit))
@@ -160,7 +160,7 @@ def _starting(_: Invocation) -> None:
     scope = getattr(span, "instrumentation_scope", None)
     if scope is not None and scope.name == _INSTRUMENTATION and span.name.startswith("run/"):
         span.set_attribute("celery.action", "run")
-    handler.step_started()
+    step_handler.step_started()
 
 
 # --- what is serialised -----------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _published(invocation: Invocation, value: Any, error: Any) -> None:
     workflow = name if root_id == headers["id"] else None
     transport = invocation.instance.connection.transport.driver_type
     step = Step(_RUNTIME, name, workflow, root_id, (headers.get("retries") or 0) + 1, variant=transport)
-    handler.payload(step, _carried(INPUT, body), None, str(error))
+    step_handler.payload(step, _carried(INPUT, body), None, str(error))
 
 
 tracer = Hook(_connect)

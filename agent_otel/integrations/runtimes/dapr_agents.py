@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import is_text
 from agent_otel.core.types import Payload
 from agent_otel.integrations.hooks import Hook
@@ -27,7 +27,7 @@ _MAX_REFUSED = 1_000
 
 def _saved(invocation: Invocation, result: Any, error: Any) -> None:
     key, value = invocation.arg(0, "key"), invocation.arg(1, "value")
-    step = handler.current_step()
+    step = step_handler.current_step()
     execution = (step.execution or "").lower() if step is not None else ""
     if step is None or not execution or not key.endswith(execution):
         return
@@ -38,7 +38,8 @@ def _saved(invocation: Invocation, result: Any, error: Any) -> None:
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size
-    handler.payload(step, Payload(STATE, size, value, kind=key.removesuffix(execution), again=again), None, refused)
+    reading = Payload(STATE, size, value, kind=key.removesuffix(execution), again=again)
+    step_handler.payload(step, reading, None, refused)
 
 
 saved = Hook(after=_saved)

@@ -14,7 +14,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core import execution_context, handler, step_visit
+from agent_otel.core import execution_context, handler, step_handler, step_visit
 from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -159,7 +159,7 @@ def _asked(_: Invocation, recorded: Any, error: Any) -> None:
     """Begin a step that has no result yet; an asynchronous step asks the database from another thread."""
     running = _current()
     if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
-        handler.step_started()
+        step_handler.step_started()
 
 
 def _recorded(invocation: Invocation, _: Any, error: Any) -> None:
@@ -175,7 +175,7 @@ def _recorded(invocation: Invocation, _: Any, error: Any) -> None:
         return
     variant = _variant(invocation.instance)
     step = Step(_RUNTIME, result["function_name"], execution=result["workflow_uuid"], variant=variant)
-    handler.payload(step, carried, refused=refused)
+    step_handler.payload(step, carried, refused=refused)
 
 
 def _started(invocation: Invocation, result: Any, error: Any) -> None:
@@ -184,19 +184,19 @@ def _started(invocation: Invocation, result: Any, error: Any) -> None:
     if error is not None and refused is None:
         return
     workflow_id = status["workflow_uuid"]
-    handler.execution_began(workflow_id, status["name"])
+    step_handler.execution_began(workflow_id, status["name"])
     variant = _variant(invocation.instance)
     if workflow_id in _resumed:
         _resumed.discard(workflow_id)
     elif error is not None or not (result[0] in _DONE or result[-1] is False):
         step = Step(_RUNTIME, None, status["name"], workflow_id, variant=variant)
-        handler.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
+        step_handler.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
 
 
 def _dequeued(invocation: Invocation) -> None:
     _variant(invocation.arg(0, "dbos")._sys_db)
     status = invocation.arg(1, "status")
-    handler.execution_began(status["workflow_uuid"], status["name"])
+    step_handler.execution_began(status["workflow_uuid"], status["name"])
 
 
 def _resumes(invocation: Invocation) -> None:
@@ -210,12 +210,12 @@ def _ended(invocation: Invocation, written: Any, error: Any) -> None:
         return
     workflow_id = invocation.arg(0, "workflow_id")
     if text is None:
-        handler.execution_ended(workflow_id)
+        step_handler.execution_ended(workflow_id)
         return
     step = Step(_RUNTIME, execution=workflow_id, variant=_variant(invocation.instance))
-    handler.payload(step, _carried(OUTPUT, text), refused=refused)
+    step_handler.payload(step, _carried(OUTPUT, text), refused=refused)
     if refused is None:
-        handler.execution_ended(workflow_id)
+        step_handler.execution_ended(workflow_id)
 
 
 def _carried(direction: str, text: str) -> Payload:

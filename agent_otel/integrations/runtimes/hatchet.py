@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
@@ -74,13 +74,13 @@ def _calling(invocation: Invocation) -> Any:
         return None
     # The engine's instrumentation adds it where a run is started.
     durable_runs.propagated(action.workflow_run_id, fields(action.additional_metadata).get("traceparent"))
-    visit = handler.begin_step(_step(invocation.instance, action))
+    visit = step_handler.begin_step(_step(invocation.instance, action))
     if visit is None:
         return None
     if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
         payload = action.action_payload
         given = {"input": payload.input, **({} if is_empty(payload.parents) else {"parents": payload.parents})}
-        handler.object_carried(visit.step, INPUT, given)
+        step_handler.object_carried(visit.step, INPUT, given)
     return action, visit
 
 

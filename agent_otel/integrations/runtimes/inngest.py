@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
@@ -94,7 +94,7 @@ def _called(invocation: Invocation) -> _Call:
     step = Step(_RUNTIME, None, invocation.instance.local_id, context.run_id, context.attempt + 1)
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:
-        handler.object_carried(step, INPUT, context.event.data)
+        step_handler.object_carried(step, INPUT, context.event.data)
     return _Call(step, Payload(STATE, len(body), body, again=again) if body else None)
 
 
@@ -103,7 +103,7 @@ def _answered(invocation: Invocation, result: Any, error: BaseException | None) 
     call: _Call = invocation.state
     steps = [item.step.display_name for item in (getattr(result, "multi", None) or ()) if item.step is not None]
     if call.state is not None:
-        handler.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
+        step_handler.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
     if result is not None and not steps and result.error is None:
         _keep(_returned, result, call.step)
 
@@ -119,7 +119,7 @@ def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
         return
     if not is_named(reported.output, "EmptySentinel") or info.op.value != "StepRun":
         return
-    visit = handler.begin_step(call.step._replace(activity=info.display_name))
+    visit = step_handler.begin_step(call.step._replace(activity=info.display_name))
     if visit is not None:
         _keep(_ran, info, visit)
 
@@ -160,7 +160,7 @@ def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
     if visit is not None:
         visit.finish(StepOutcome(carried))
     elif step is not None:
-        handler.payload(step, carried)
+        step_handler.payload(step, carried)
 
 
 received = Hook(after=_received)

@@ -12,7 +12,7 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
 from agent_otel.core.types import Payload, Step
@@ -177,7 +177,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
         _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
     carried = Payload(direction, size, value=stored, kind=kind)
-    handler.payload(step, carried, refused=refused)
+    step_handler.payload(step, carried, refused=refused)
 
 
 def _variant(saving: _Saving) -> str | None:

@@ -14,7 +14,7 @@ import sys
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import execution_context, handler
+from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
@@ -81,7 +81,7 @@ class _Unstored:
         if self.visit is not None:
             self.visit.finish(StepOutcome(self.carried))
         elif self.step is not None and self.carried is not None:
-            handler.payload(self.step, self.carried)
+            step_handler.payload(self.step, self.carried)
 
 
 # By the id of the record, which is kept beside it.
@@ -108,7 +108,7 @@ def _transaction(invocation: Invocation) -> Any:
 
 def _calling(invocation: Invocation) -> Any:
     step = _step(invocation)
-    return None if step is None else handler.begin_step(step)
+    return None if step is None else step_handler.begin_step(step)
 
 
 def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:
@@ -149,7 +149,7 @@ def _running(invocation: Invocation) -> None:
     if step.execution is not None:
         handler.execution_named(step.execution, engine.flow.name)
     if step.attempt == 1 and not is_empty(engine.flow_run.parameters):
-        handler.object_carried(step, INPUT, engine.flow_run.parameters)
+        step_handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
 def _created(invocation: Invocation, run: Any, error: Any) -> None:
@@ -160,7 +160,7 @@ def _created(invocation: Invocation, run: Any, error: Any) -> None:
     flow = invocation.arg(0, "flow")
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
-    handler.payload(step, Payload(INPUT, size, value=invocation.kwargs.get("parameters")), None, said[0])
+    step_handler.payload(step, Payload(INPUT, size, value=invocation.kwargs.get("parameters")), None, said[0])
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core import execution_context
+from agent_otel.core import execution_context, step_handler
 from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
@@ -97,7 +97,7 @@ def _begins(invocation: Invocation) -> None:
     given = begun.input_buffer
     if given and not context.vm.is_replaying():
         key = (step.execution, None)
-        observer.payload(step, Payload(INPUT, len(given), given, again=_begun.count(key) > 0))
+        step_handler.payload(step, Payload(INPUT, len(given), given, again=_begun.count(key) > 0))
         _begun.note(key)
 
 
@@ -111,7 +111,7 @@ def _step(invocation: Invocation) -> Step:
     step = attempt.step._replace(activity=attempt.names.pop(handle))
     key = (step.execution, handle)
     if _proposed.count(key):
-        observer.payload_refused(step, OUTPUT)
+        step_handler.payload_refused(step, OUTPUT)
     return step._replace(attempt=_executed.note(key))
 
 
@@ -148,8 +148,8 @@ def _returned(invocation: Invocation, output: Any, error: Any) -> None:
     if error is None:
         attempt = _attempts[invocation.arg(1, "ctx").vm]
         if _proposed.count((attempt.step.execution, None)):
-            observer.payload_refused(attempt.step, OUTPUT)
-        observer.payload(attempt.step, Payload(OUTPUT, len(output), output))
+            step_handler.payload_refused(attempt.step, OUTPUT)
+        step_handler.payload(attempt.step, Payload(OUTPUT, len(output), output))
         _hand_over(attempt, None, output)
 
 
@@ -164,7 +164,7 @@ def _stores(invocation: Invocation) -> None:
     vm = invocation.instance
     if not vm.is_replaying():
         name, value = invocation.arg(0, "name"), invocation.arg(1, "value")
-        observer.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
+        step_handler.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 
 invocation = Hook(_begins)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
@@ -122,7 +122,7 @@ class TaskHub:
         run.committed = len(old_events)
         run.was_told = False
         started = start.executionStarted
-        handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
+        step_handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
         if any(event.HasField("executionStarted") for event in new_events):
             self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
         actions = result.actions if error is None else ()
@@ -131,13 +131,13 @@ class TaskHub:
             run.is_over = ending[0] == INPUT or not old_events
             self._report(instance_id, ending[1] if ending[0] == OUTPUT else None)
         for step, task_id, carried in self._scheduled(instance_id, actions):
-            if handler.is_over_cap(step, carried._replace(bytes=carried.bytes + _BESIDE_BYTES)):
+            if step_handler.is_over_cap(step, carried._replace(bytes=carried.bytes + _BESIDE_BYTES)):
                 run.unsendable.add(task_id)
-                handler.payload(step, carried)
+                step_handler.payload(step, carried)
         if self.sends_history:
             self._read_history(run, instance_id, old_events, new_events, actions)
         if ending is not None and ending[0] == OUTPUT:
-            handler.execution_ended(instance_id)
+            step_handler.execution_ended(instance_id)
 
     def _not_taken(self, run: _Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
         """Report the oversized payloads of a redelivered turn: the hub rejected them without an error.
@@ -149,7 +149,7 @@ class TaskHub:
         asked = {action.id: action.scheduleTask.name for action in actions if action.HasField("scheduleTask")}
         for task_id, name in (tried | asked).items():
             if task_id in run.unsendable:
-                handler.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
+                step_handler.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
 
     def _read_history(
         self, run: _Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]
@@ -172,7 +172,7 @@ class TaskHub:
 
     def _report(self, instance_id: str, carried: Payload | None, refused: str | None = None) -> None:
         if carried is not None:
-            handler.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
+            step_handler.payload(Step(self._runtime, execution=instance_id), carried, None, refused)
 
     def _ending(self, actions: Iterable[Any]) -> tuple[str, Payload | None] | None:
         """With what a workflow ends, if it does: its output, or the input with which it continues as new."""
@@ -213,7 +213,7 @@ class TaskHub:
         with self._lock:
             step = self._results.pop((response.instanceId, response.taskId), None)
         if step is not None and refused:
-            handler.payload_refused(step, OUTPUT)
+            step_handler.payload_refused(step, OUTPUT)
 
     def turn_refused(self, response: Any) -> None:
         """Report the payload that ends the workflow as refused, or else those of the activities it schedules."""
@@ -221,7 +221,7 @@ class TaskHub:
         ending = self._ending(actions)
         if ending is not None:
             if ending[0] == OUTPUT:
-                handler.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
+                step_handler.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
             else:
                 self._report(instance_id, ending[1], _TOO_LARGE)
             return
@@ -233,9 +233,9 @@ class TaskHub:
         scheduled = sorted(self._scheduled(instance_id, actions), key=lambda task: task[2].bytes, reverse=True)
         for step, task_id, carried in scheduled:
             if task_id not in counted:
-                handler.payload(step, carried)
+                step_handler.payload(step, carried)
         if scheduled:
-            handler.payload_refused(scheduled[0][0], INPUT)
+            step_handler.payload_refused(scheduled[0][0], INPUT)
 
 
 def _carried(direction: str, text: str | None, *, again: bool = False) -> Payload | None:

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from agent_otel.core import handler as observer
+from agent_otel.core import step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -145,12 +146,12 @@ def _activating(invocation: Invocation) -> None:
         if job.HasField("initialize_workflow"):
             started = job.initialize_workflow
             run = _run(activation.run_id, started.workflow_type)
-            observer.execution_began(activation.run_id, started.workflow_type)
+            step_handler.execution_began(activation.run_id, started.workflow_type)
             if not activation.is_replaying:
                 _report(_of(activation, run), payload_of(INPUT, started.arguments, again=run.again(INPUT)))
         elif job.HasField("remove_from_cache") and job.remove_from_cache.reason == _WORKFLOW_ENDED:
             _runs.pop(activation.run_id, None)
-            observer.execution_ended(activation.run_id)
+            step_handler.execution_ended(activation.run_id)
 
 
 def _run(run_id: str, workflow: str | None = None) -> _Run:
@@ -168,7 +169,7 @@ def _of(activation: Any, run: _Run) -> Step:
 
 def _report(step: Step, carried: Payload | None, refused: str | None = None) -> None:
     if carried is not None:
-        observer.payload(step, carried, refused=refused)
+        step_handler.payload(step, carried, refused=refused)
 
 
 def _completing_workflow(invocation: Invocation) -> None:
@@ -234,7 +235,7 @@ def _workflow_worker_made(invocation: Invocation) -> None:
 
 
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
-handler = Hook(lambda _: observer.step_started())
+handler = Hook(lambda _: step_handler.step_started())
 completing_activity = Hook(_completing_activity)
 activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.

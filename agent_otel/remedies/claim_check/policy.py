@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel.core import remedy_hooks, step_visit, tool_visit
+from agent_otel.core import execution_context, remedy_hooks, tool_visit
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Claim, Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -134,7 +134,7 @@ class ClaimCheck:
         The call's segment is the call id, so that a retry replaces what the first attempt stored, and the ``part``.
         Models without call ids get a digest of the tool and its arguments; see also `Claims.apart`.
         """
-        step = step_visit.current_step()
+        step = execution_context.current_step()
         owner = current_owner() or record.call.execution or ""
         node = (step.activity if step is not None else None) or record.agent or "agent"
         call_id = record.call.call_id

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel.core import execution_context, step_visit
+from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
 from agent_otel.remedies.dispatch_policy import hooks
 from agent_otel.remedies.dispatch_policy.hiding import hide
@@ -223,7 +223,7 @@ def _workflow() -> str | None:
     identity = execution_context.explicit.get()
     if identity is not None and identity.workflow:
         return identity.workflow
-    step = step_visit.current_step()
+    step = execution_context.current_step()
     return None if step is None else step.workflow
 
 
@@ -251,7 +251,7 @@ def _compare(rule: Rule, arguments: dict[str, Any]) -> None:
 
 
 def _dispatched(record: ToolInvocation, arguments: dict[str, Any], workflow: str | None) -> DispatchedCall:
-    step = step_visit.current_step()
+    step = execution_context.current_step()
     return DispatchedCall(
         record.call.name,
         arguments,

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import agent_otel
-from agent_otel.core import handler, tool_visit
+from agent_otel.core import handler, step_handler, tool_visit
 from agent_otel.core.types import (
     Invocation,
     ModelReader,
@@ -89,7 +89,7 @@ _requests = ModelReader(lambda *_: ModelRequest([RequestPart("user", "text")], e
 
 def step(size: int) -> None:
     """Run a step of a durable runtime."""
-    visit = handler.enter_step(_steps, Invocation(None, (), {}))
+    visit = step_handler.enter_step(_steps, Invocation(None, (), {}))
     if visit is not None:
         with visit:
             visit.returned(tool(size))
@@ -142,7 +142,7 @@ def _left_behind() -> list[str]:
     left = []
     if tool_visit.running() is not None:
         left.append("record")
-    if handler.current_step() is not None:
+    if step_handler.current_step() is not None:
         left.append("step")
     from agent_otel.core import execution_context, model_request
 

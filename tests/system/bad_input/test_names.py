@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 import agent_otel
 from agent_otel._internal import errors
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.types import ModelReader, RequestPart, ModelRequest, Step, StepReader, Invocation
 
 exporter = InMemorySpanExporter()
@@ -50,11 +50,11 @@ for odd in (mock.Mock(), mock.MagicMock(), Unhashable(), 7, b"name", ["name"], L
         call.result("four")
     step = Step("temporal", odd, odd, odd)
     reader = StepReader(lambda *_: step, lambda *_: None, lambda *_: None)
-    with handler.enter_step(reader, Invocation(None, (), {})):
+    with step_handler.enter_step(reader, Invocation(None, (), {})):
         pass
     agent_otel.payload("four", runtime="temporal", direction="input", workflow=odd, activity=odd, execution=odd)
     handler.execution_named(odd, odd)
-    handler.execution_ended(odd)
+    step_handler.execution_ended(odd)
     part = RequestPart("tool_results", "four", odd, odd, odd)
     request = ModelRequest([part, part], agent=odd, execution=odd)
     for outermost in (False, True):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.types import (
     HANDED_BACK,
     PRODUCED,
@@ -163,12 +163,12 @@ class Transcript:
 
     def note_history(self, history_bytes: int) -> None:
         """Tell how large the runtime's own history of this execution is."""
-        handler.payload(self._step(None), Payload(semconv.HISTORY, history_bytes))
+        step_handler.payload(self._step(None), Payload(semconv.HISTORY, history_bytes))
 
     def refused(self, activity: str, direction: str, payload_bytes: int, message: str) -> None:
         """Have the runtime refuse what it was given to carry; more than once, it retries."""
         carried = Payload(direction, payload_bytes, again=True)
-        handler.payload(self._step(activity), carried, refused=message)
+        step_handler.payload(self._step(activity), carried, refused=message)
 
     def _step(self, activity: str | None) -> Step:
         return Step(self._runtime, activity, self._workflow, self._execution)

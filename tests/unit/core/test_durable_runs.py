@@ -19,7 +19,7 @@ _REMOTE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
 #: ``report`` runs after everything else that runs at exit.
 _STEPS = """
 import atexit
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.types import Step
 
 def report():
@@ -42,7 +42,7 @@ atexit.register(report)
 provide()
 
 def step(name, execution="run-1"):
-    handler.begin_step(Step("mine", name, "review", execution)).finish()
+    step_handler.begin_step(Step("mine", name, "review", execution)).finish()
 """
 
 
@@ -68,8 +68,8 @@ def test_later_roots_are_linked_to_the_first_of_their_run(environment: Callable[
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_run_whose_ends_are_reported_is_one_trace(environment: Callable[[str], Environment], *, ends: bool) -> None:
     """A run that is open when the interpreter exits ends there."""
-    program = 'handler.execution_began("run-1", "review")\nstep("first")\nstep("second")\n'
-    root, *steps = _spans(environment("bare"), program + ('handler.execution_ended("run-1")' if ends else ""))
+    program = 'step_handler.execution_began("run-1", "review")\nstep("first")\nstep("second")\n'
+    root, *steps = _spans(environment("bare"), program + ('step_handler.execution_ended("run-1")' if ends else ""))
 
     assert (root["name"], root["parent"]) == ("invoke_workflow review", None)
     assert root["attributes"] == {
@@ -85,7 +85,7 @@ def test_a_run_is_below_what_its_runtime_has_propagated(
     environment: Callable[[str], Environment], flags: str, parent: str | None
 ) -> None:
     """A parent that is not sampled would keep the spans of the run from being recorded."""
-    program = f'handler.execution_began("run-1", "review", "{_REMOTE}{flags}")\nstep("first")'
+    program = f'step_handler.execution_began("run-1", "review", "{_REMOTE}{flags}")\nstep("first")'
     root, step = _spans(environment("bare"), program)
 
     assert (root["parent"], step["parent"]) == (parent, "invoke_workflow review")
@@ -134,7 +134,7 @@ assert durable_runs.carrier("run-3") is None
 
 def test_a_step_in_a_span_has_no_other_parent(environment: Callable[[str], Environment]) -> None:
     program = """
-handler.execution_began("run-1", "review")
+step_handler.execution_began("run-1", "review")
 with trace.get_tracer("theirs").start_as_current_span("request"):
     step("first")
 """
@@ -161,10 +161,10 @@ class Slow(SimpleSpanProcessor):
 
 atexit.unregister(report)
 trace.get_tracer_provider().add_span_processor(Slow(exporters["theirs"]))
-handler.execution_began("run-1", "review")
+step_handler.execution_began("run-1", "review")
 step("first")
 for number in range(1024):
-    handler.execution_began(f"more-{number}", None)
+    step_handler.execution_began(f"more-{number}", None)
 """
     child = environment("bare").run(CALL + PROVIDERS + _STEPS + program, env={"AGENT_OTEL": "1"}, check=True)
     assert child.stdout == "False\n"

@@ -190,12 +190,12 @@ send(*history)
 def test_the_first_request_of_a_step_shows_no_call_of_another_process(told: Callable[..., Json], runtime: str) -> None:
     report = told(
         f"""
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.types import Step, StepOutcome, StepReader, Invocation
 
 def step(function):
     reader = StepReader(lambda *_: Step("{runtime}", "a"), lambda *_: None, lambda *_: StepOutcome())
-    with handler.enter_step(reader, Invocation(None, (), {{}})):
+    with step_handler.enter_step(reader, Invocation(None, (), {{}})):
         function()
 
 def answer():  # a step that runs the model alone

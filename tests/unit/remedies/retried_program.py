@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import agent_otel
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.types import Step
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def twice() -> Any:
 
 
 def attempt(number: int, call: Callable[[], Any], execution: str) -> Any:
-    step = handler.begin_step(Step("mine", "mail", "flow", execution, attempt=number))
+    step = step_handler.begin_step(Step("mine", "mail", "flow", execution, attempt=number))
     assert step is not None
     try:
         return call()

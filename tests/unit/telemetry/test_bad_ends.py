@@ -283,7 +283,7 @@ with agent_otel.execution("run" + bad, workflow="flow" + bad, agent="agent" + ba
 _STEPS = (
     CALL
     + """
-from agent_otel.core import handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Payload, Step, StepReader, Invocation
 
 bad = "\\ud800"
@@ -296,9 +296,9 @@ def step_reader(activity):
     )
 
 
-with handler.enter_step(step_reader("step" + bad), Invocation(None, (), {})) as visit:
+with step_handler.enter_step(step_reader("step" + bad), Invocation(None, (), {})) as visit:
     visit.returned(None)
-with handler.enter_step(step_reader(7), Invocation(None, (), {})) as visit:
+with step_handler.enter_step(step_reader(7), Invocation(None, (), {})) as visit:
     visit.returned(None)
 big = '{"' + "k" * 10 + '": "' + "x" * 2_000_000 + '"}'
 agent_otel.payload(big, runtime="temporal" + bad, direction="output" + bad, workflow="w" + bad, activity="sent" + bad)
@@ -400,7 +400,7 @@ def test_a_first_use_that_fails_is_tried_again_ever_more_rarely(environment: Cal
 _ABSURD = (
     CALL
     + """
-from agent_otel.core import handler, usage
+from agent_otel.core import handler, step_handler, usage
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 
 request = ModelRequest([RequestPart("tools", [{"function": {"name": "search"}}]), RequestPart("user", "hi")], model="m")

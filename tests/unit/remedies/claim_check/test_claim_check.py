@@ -12,7 +12,7 @@ import pytest
 
 import agent_otel
 from agent_otel._internal import env
-from agent_otel.core import execution_context, handler
+from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import (
     PRODUCED,
     Invocation,
@@ -250,14 +250,14 @@ def _shown_bytes(found: Any) -> int:
 @pytest.mark.usefixtures("_dead")
 def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut() -> None:
     with _running("run-dead") as step:
-        handler.payload(step, Payload("input", MIB // 4, data="x"))
+        step_handler.payload(step, Payload("input", MIB // 4, data="x"))
         found = [goes_on("x" * 100_000, ToolCall("search", {}, f"call_{number}")) for number in range(4)]
         # 262,144 bytes are left for whole results, then 162,144, then 62,144; views may take 65 % of the cap.
         assert [len(each) if isinstance(each, str) else len(each.text) for each in found] == [
             *(100_000, 100_000, 32_768, 32_768)
         ]
         assert "the rest could not be stored and is lost" in found[2].text
-        handler.payload(step, Payload("input", 1_677_000, data="x"))  # four fifths of the cap are 1,677,721
+        step_handler.payload(step, Payload("input", 1_677_000, data="x"))  # four fifths of the cap are 1,677,721
         assert len(goes_on("x" * 100_000, ToolCall("search", {}, "call_5")).text) == 1_023
 
 
@@ -265,7 +265,7 @@ def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut(
 def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_step() -> None:
     reader = StepReader(lambda invocation: invocation.instance, lambda _: None, lambda _, __: None)
     with _running("run-new") as step:
-        visit = handler.enter_step(reader, Invocation(step, (), {}))
+        visit = step_handler.enter_step(reader, Invocation(step, (), {}))
         assert visit is not None
         with visit:
             found = [goes_on("x" * 400_000, ToolCall("search", {}, f"call_{number}")) for number in range(3)]

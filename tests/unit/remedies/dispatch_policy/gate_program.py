@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import agent_otel
-from agent_otel.core import handler
+from agent_otel.core import step_handler
 from agent_otel.core.types import Step
 from agent_otel.remedies import ToolDeniedError, policy_values, use_policy
 
@@ -175,7 +175,7 @@ def _named() -> Any:
 def _retried() -> Any:
     use_policy({"rules": [{"workflow": "flow", "tools": "search", **INJECT}]})
     calls.clear()
-    step = handler.begin_step(Step("mine", "activity", "flow", "run-3", attempt=2))
+    step = step_handler.begin_step(Step("mine", "activity", "flow", "run-3", attempt=2))
     answer = search("x")
     assert step is not None
     step.leave()
