@@ -17,7 +17,7 @@ from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history.argument_marks import mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from agent_otel.messages.fields import Path
 
@@ -35,8 +35,15 @@ SIGNED: Final = frozenset(("thinking", "signature", "thought_signature", "though
 
 _IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
 
-_QUOTED: Final = re.compile(r"(\\*)[\"']\s{0,9}:\s{0,9}\1([\"'])")
-_TAGGED: Final = re.compile(r"[\"']?>\n?")
+_QUOTE: Final = "(?:[\"']|&quot;|&#34;|&#x27;|&#39;)"
+_MOST_ATTEMPTS: Final = 100_000
+_BEHIND: Final = ("</", "\n</", "]]>")
+#: After a name: ``": "``, ``", "value": "`` and ``="``; ``">`` and ``</arg_key><arg_value>``.
+_QUOTED: Final = re.compile(
+    rf"(?:(?P<colon>\\*){_QUOTE}(?:\s{{0,9}},\s{{0,9}}(?P=colon){_QUOTE}value(?P=colon){_QUOTE})?\s{{0,9}}:\s{{0,9}}(?P=colon)"
+    rf"|\s{{0,3}}=\s{{0,3}}(?P<equals>\\*))(?P<quote>{_QUOTE})"
+)
+_TAGGED: Final = re.compile(r"(?:[\"']?>|</\w{1,20}>\s{0,9}<\w{1,20}>)\n?(?:<!\[CDATA\[)?")
 
 
 class LargeArguments:
@@ -62,14 +69,13 @@ class LargeArguments:
         """Return a text with marks in the place of the arguments in it, and the bytes removed; None without one."""
         if text_bytes(text) <= self._above:
             return None
-        known = list(self._known)
-        shortest = min((size for _, size, _ in known), default=0)
+        sizes: dict[str, set[int]] = {}
+        for name, size, _ in reversed(list(self._known)):
+            sizes.setdefault(name, set()).add(size)
         found: dict[int, tuple[int, str]] = {}
-        for name in list(dict.fromkeys(name for name, _, _ in reversed(known)))[:_MOST_NAMES]:
-            for start, end in _values(text, name, shortest):
-                value = self._value(name, text[start:end], text[start - 1])
-                if value is not None:
-                    found[start] = (end, mark(text_bytes(value)))
+        for name in list(sizes)[:_MOST_NAMES]:
+            for start, end, value in _values(text, name, sizes[name], self._value):
+                found[start] = (end, mark(text_bytes(value)))
         pieces: list[str] = []
         done = removed = 0
         for start, (end, put) in sorted(found.items()):
@@ -105,32 +111,67 @@ def _large(arguments: Any, above: int) -> Iterator[tuple[str, str]]:
             pending += [(key, inner, depth + 1) for key, inner in fields(value).items() if type(key) is str]
 
 
-def _values(text: str, name: str, shortest: int) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each long text that follows a name as its value."""
+def _values(
+    text: str, name: str, sizes: set[int], decode: Callable[[str, str, str], str | None]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield begin, end and value of each long text that follows a name and that ``decode`` finds to be an argument."""
+    shortest, between = min(sizes), _BetweenTags(text, sizes)
     at = text.find(name)
     while at >= 0:
-        after = at + len(name)
+        after = first = at + len(name)
         quoted = _QUOTED.match(text, after)
         tagged = None if quoted is not None else _TAGGED.match(text, after)
-        end = -1
+        ends: Iterable[int] = ()
         if quoted is not None:
-            after, end = quoted.end(), _closing(text, quoted.end(), quoted[2], len(quoted[1]))
+            after = quoted.end()
+            ends = _closings(text, after, quoted["quote"], len(quoted["colon"] or quoted["equals"] or ""))
         elif tagged is not None:
-            after, end = tagged.end(), text.find("</", tagged.end() + shortest)
-        if end - after >= shortest:
-            yield after, end
-            at = text.find(name, end)
-        else:
-            at = text.find(name, max(after, at + 1))
+            after = tagged.end()
+            ends = between.ends(after)
+        for end in ends:
+            if after + shortest <= end <= len(text):
+                first = end if first < after else min(first, end)
+                value = decode(name, text[after:end], text[after - 1])
+                if value is not None:
+                    yield after, end, value
+                    first = end
+                    break
+        at = text.find(name, max(first, at + 1))
 
 
-def _closing(text: str, at: int, quote: str, slashes: int) -> int:
-    """Return the place of the quote, with its backslashes, that closes a literal; -1 without one.
+class _BetweenTags:
+    """The possible ends of values before an end tag, which a value may hold as well."""
+
+    def __init__(self, text: str, sizes: set[int]) -> None:
+        self._text = text
+        self._sizes = sizes
+        self._shortest = min(sizes)
+        self._closing = 0
+        self._left = _MOST_ATTEMPTS
+
+    def ends(self, at: int) -> Iterator[int]:
+        """Yield the place of the next end tag, then those of tags behind a text of a known size."""
+        if 0 <= self._closing < at + self._shortest:
+            self._closing = self._text.find("</", at + self._shortest)
+        yield self._closing
+        self._left -= len(self._sizes)
+        if self._left > 0:
+            yield from (at + size for size in self._sizes if self._text.startswith(_BEHIND, at + size))
+
+
+def _closings(text: str, at: int, quote: str, slashes: int) -> Iterator[int]:
+    """Yield the places of the quotes, with their backslashes, that may close a literal.
 
     A literal inside another has one backslash before each quote, one inside that has three. An escaped quote has an odd
-    multiple of so many and one more.
+    multiple of so many and one more. Inside a literal with the other quote, backslashes alone are doubled.
     """
-    period = 2 * (slashes + 1)
+    for times in (1, 2, 4):
+        if slashes % times == 0:
+            yield _closing(text, at, quote, slashes, 2 * (slashes // times + 1) * times)
+
+
+def _closing(text: str, at: int, quote: str, slashes: int, period: int) -> int:
+    """Return the place of the first quote with so many backslashes, or so many more than multiples of the period."""
     end = text.find(quote, at)
     while end >= 0:
         first = end
@@ -143,19 +184,21 @@ def _closing(text: str, at: int, quote: str, slashes: int) -> int:
 
 
 def _decoded(written: str, quote: str) -> Iterator[str]:
-    """Yield the texts that a literal without its quotes may stand for."""
+    """Yield the texts that a literal without its quotes may stand for; ``quote`` is the last letter before it."""
     yield written
-    if quote not in "\"'":
+    if quote not in "\"';":
         yield written.removesuffix("\n")
         return
-    for _ in range(3):
-        if "\\" not in written:
-            return
-        text = _literal(written, quote)
-        if text is None:
-            return
-        yield text
-        written, quote = text, '"'
+    texts = [written]
+    for _ in range(_DEEPEST):
+        inner: list[str] = []
+        for text in texts:
+            for around in ("\"'" if quote != "'" else "'\"") if "\\" in text else ():
+                made = _literal(text, around)
+                if made is not None and made not in inner:
+                    inner.append(made)
+                    yield made
+        texts = inner
 
 
 def _literal(written: str, quote: str) -> str | None:

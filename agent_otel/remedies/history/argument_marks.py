@@ -11,6 +11,9 @@ from agent_otel.messages.fields import fields, is_list
 SHORTEST: Final = 64
 """Bytes below which no value gets a mark. A mark is shorter, so that it is never marked again."""
 
+FREE: Final = "input"
+"""The name under which OpenAI has the text of a custom tool's call."""
+
 _DEEPEST: Final = 8
 _MOST_COPIES: Final = 1024
 _BLANKS: Final = frozenset(" \n\t\r")
@@ -72,7 +75,7 @@ def marked_free(text: Any, above_bytes: int) -> Marked | None:
     if type(text) is not str:
         return None
     made, removed = _value(text, above_bytes)
-    return Marked(made, removed, {}) if removed else None
+    return Marked(made, removed, {FREE: text}) if removed else None
 
 
 def parsed(arguments: Any) -> Any:

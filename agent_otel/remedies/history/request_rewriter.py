@@ -14,7 +14,7 @@ from agent_otel.remedies.history import final_answer
 from agent_otel.remedies.history.announced_ids import aligned
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
-from agent_otel.remedies.history.argument_marks import parsed
+from agent_otel.remedies.history.argument_marks import FREE, parsed
 from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.views import Views
 
@@ -37,7 +37,7 @@ class Requests:
     def completed(self, arguments: object) -> None:
         """Remember the hashes of a completed call's large arguments, for prompts that are made of the history."""
         if self._large is not None:
-            self._large.add(parsed(arguments))
+            self._large.add(parsed(arguments) or {FREE: arguments})
 
     def last_note(self, results: Sequence[object]) -> str | None:
         """Return the note in the last request of a run, when one of these results is above a limit."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 import pytest
@@ -13,12 +14,36 @@ from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.views import Views
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LARGE = "if a < b and c > \"d\":\n\tprint('字\\n')  # & so on\n" * 60
 MARK = f"[argument removed: {len(LARGE.encode())} bytes]"
 WRITTEN = {"path": "a.py", "content": LARGE}
 LEFT = {"path": "a.py", "content": MARK}
 CALL = {"name": "write_file", "args": WRITTEN, "id": "call_0", "type": "tool_call"}
 MARKED = {**CALL, "args": LEFT}
+
+
+HTML = "<ul>\n" + "<li>one & <b>two</b></li>\n" * 120 + "</ul>"
+
+
+def _json(content: str) -> str:
+    return json.dumps({"path": "a.py", "content": content})
+
+
+#: Other forms that models write, that frameworks print, and that prompts quote.
+WRITERS: dict[str, Callable[[str], str]] = {
+    "GLM": lambda content: f"<arg_key>content</arg_key>\n<arg_value>{content}</arg_value>",
+    "CDATA": lambda content: f'<parameter name="content"><![CDATA[{content}]]></parameter>',
+    "Python's call": lambda content: f"write_file(path='a.py', content={content!r})",
+    "JSON inside Python": lambda content: repr({"arguments": _json(content)}),
+    "Python inside JSON": lambda content: json.dumps({"text": repr({"content": content})}),
+    "Python inside Python": lambda content: repr([str([{"content": content, "it's": ""}])]),
+    "JSON four times": lambda content: json.dumps({"a": json.dumps({"b": json.dumps({"c": _json(content)})})}),
+    "JSON as HTML": lambda content: html.escape(_json(content)),
+    "name and value": lambda content: json.dumps([{"name": "content", "value": content}]),
+}
 
 
 def known(value: Any = WRITTEN) -> LargeArguments:
@@ -37,8 +62,9 @@ def known(value: Any = WRITTEN) -> LargeArguments:
         (json.dumps({"arguments": json.dumps(WRITTEN)}), json.dumps({"arguments": json.dumps(LEFT)})),  # Codex
         (f"<parameter=content>\n{LARGE}</parameter>", f"<parameter=content>\n{MARK}</parameter>"),  # MindIE
         (f'<parameter name="content">{LARGE}</parameter>', f'<parameter name="content">{MARK}</parameter>'),
+        *((write(LARGE), write(MARK)) for write in WRITERS.values()),
     ],
-    ids=["JSON", "JSON with indents", "Python", "XML", "JSON in JSON", "tags", "tags with attributes"],
+    ids=["JSON", "JSON with indents", "Python", "XML", "JSON in JSON", "tags", "tags with attributes", *WRITERS],
 )
 @pytest.mark.shows("004.provider_copies")
 def test_each_written_form(text: str, left: str) -> None:
@@ -64,6 +90,22 @@ def test_each_written_form(text: str, left: str) -> None:
 )
 def test_other_texts_stay(text: str) -> None:
     assert known().replaced(text) is None
+
+
+@pytest.mark.parametrize("tags", [("<content>", "</content>"), ("<parameter=content>\n", "</parameter>")])
+def test_an_argument_with_tags_of_its_own_is_found_between_tags(tags: tuple[str, str]) -> None:
+    found = known({"content": HTML}).replaced(HTML.join(tags))
+    assert found is not None
+    assert f"[argument removed: {len(HTML)} bytes]".join(tags) == found[0]
+
+
+def test_the_text_of_a_custom_tool_is_found_by_the_name_that_openai_gives_it() -> None:
+    views, large = Views(), LargeArguments(2000)
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "apply_patch", "input": LARGE}
+    prompt = [{"role": "user", "content": f"Summarise.\n{call}"}]
+    views.of([call, {"type": "custom_tool_call_output", "call_id": "c", "output": "done"}], large)
+    view = views.of(prompt, large)
+    assert [{"role": "user", "content": f"Summarise.\n{ {**call, 'input': MARK} }"}] == view.messages
 
 
 def test_arguments_that_differ_in_one_letter_are_both_known() -> None:
