@@ -48,7 +48,7 @@ def apply(integration: Integration, site: Site, module_name: str) -> None:
 def _apply(integration: Integration, site: Site, module_name: str) -> None:
     if site in _matched or integration.is_disabled(settings.current().disabled_integrations):
         return
-    version = versions.installed(integration.distribution)
+    version = versions.imported(integration.distribution, module_name)
     if version is not None and versions.is_older(version, integration.minimum):
         versions.say_unmatched(integration, version, f"older than {integration.minimum}, the oldest supported")
         return
@@ -201,6 +201,7 @@ def restore() -> None:
             _restore_adopted(owner, name)
     _adopted.clear()
     _matched.clear()
+    versions.forget()
     switches.hooked.clear()
 
 

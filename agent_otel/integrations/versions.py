@@ -1,6 +1,6 @@
 """Versions of the supported distributions: look-up, comparison, and the warning about one that is not instrumented.
 
-The check at the import of a distribution's first module costs the listing of one directory, because
+At the import of a distribution's first module its version costs the listing of one directory, once, because
 ``importlib.metadata`` takes milliseconds to import and to parse a distribution's metadata. It stands in only where that
 directory does not have the distribution, such as for an editable installation.
 """
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from agent_otel.integrations.registry.entries import Integration, Site
 
 _METADATA = (".dist-info", ".egg-info")
+#: The versions of distributions whose modules have been imported.
+_imported: dict[str, str | None] = {}
 
 
 def installed(distribution: str) -> str | None:
@@ -32,6 +34,18 @@ def installed(distribution: str) -> str | None:
         return None
 
 
+def imported(distribution: str, module: str) -> str | None:
+    """Return the version of a distribution, a module of which has been imported; None when it is not installed."""
+    if distribution not in _imported:
+        _imported[distribution] = _beside(distribution, module) or installed(distribution)
+    return _imported[distribution]
+
+
+def forget() -> None:
+    """Forget the versions, so that another version that is imported later is read."""
+    _imported.clear()
+
+
 def is_older(version: str, than: str) -> bool:
     """Return true when a version is older than another by its first three numbers."""
     return _numbers(version) < _numbers(than)
@@ -39,7 +53,7 @@ def is_older(version: str, than: str) -> bool:
 
 def check(integration: Integration, module: str) -> None:
     """Warn when the version of a distribution, whose first module has been imported, is not instrumented."""
-    version = _beside(integration.distribution, module) or installed(integration.distribution)
+    version = imported(integration.distribution, module)
     if version is None:
         return  # the program's own module has the name
     if is_older(version, integration.minimum):

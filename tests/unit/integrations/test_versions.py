@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -231,3 +232,19 @@ def test_a_module_in_a_namespace_below_a_package_is_found_unimported(
     assert versions._spec("outer_package.inner.space.module") is not None
     assert versions._spec("outer_package.inner.space.other") is None
     assert "outer_package" not in sys.modules
+
+
+def test_a_version_is_read_once_from_beside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = ModuleType("a_package")
+    package.__file__ = str(tmp_path / "a_package" / "__init__.py")
+    package.__path__ = [str(tmp_path / "a_package")]
+    monkeypatch.setitem(sys.modules, "a_package", package)
+    monkeypatch.setattr(versions, "_imported", {})
+    metadata = tmp_path / "A_Package-1.2.3.dist-info"
+    metadata.mkdir()
+
+    assert "1.2.3" == versions.imported("a-package", "a_package")
+    metadata.rmdir()
+    assert "1.2.3" == versions.imported("a-package", "a_package")
+    versions.forget()
+    assert versions.imported("a-package", "a_package") is None
