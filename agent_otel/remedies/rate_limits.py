@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -93,8 +94,10 @@ def _seconds(value: str | None) -> float | None:
     if seconds is not None or not value:
         return seconds
     try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+        date = parsedate_to_datetime(value)
+        date = date if date.tzinfo is not None else date.replace(tzinfo=timezone.utc)
+        return max(0.0, date.timestamp() - time.time())
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

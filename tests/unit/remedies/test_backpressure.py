@@ -152,6 +152,32 @@ def test_a_refusal_may_give_a_date() -> None:
     assert 900 < found.seconds <= 1_000
 
 
+def test_a_date_without_a_zone_is_greenwichs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/Los_Angeles")
+    time.tzset()
+    try:
+        found = refusal(RefusedForItsRate(retry_after=formatdate(time.time() + 1_000)))  # ends in -0000
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found is not None
+    assert found.seconds is not None
+    assert 900 < found.seconds <= 1_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("5s", "0x10", "1e400", "-inf", "\ud800", "2026-11-24T00:00:00Z", "Mon, 99 Jan 2026 00:00:00 GMT"),
+        *("Mon, 01 Jan 99999 00:00:00 GMT", "Mon, 01 Jan 2026 00:00:00 +9999", 5, 5.0, b"5", ["5"], None),
+    ],
+)
+def test_a_header_that_gives_no_time_is_a_refusal_without_one(value: Any) -> None:
+    assert refusal(RefusedForItsRate(retry_after_ms=value, retry_after=value)) == Refusal(None)
+    later = refusal(RefusedForItsRate(retry_after_ms=value, retry_after="7"))
+    assert later == Refusal(7.0)
+
+
 def test_other_errors_are_no_refusals_for_the_rate() -> None:
     unavailable = RefusedForItsRate(retry_after="3")
     unavailable.status_code = 503
