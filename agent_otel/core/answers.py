@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.request_parts import Sized
-    from agent_otel.core.types import ModelRequest, RequestPart
+    from agent_otel.core.types import ModelRequest
     from agent_otel.telemetry.setup import Telemetry
 
 _MOST_EVENTS = 16
@@ -149,7 +149,6 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
         totals.unsettled = None
     if request.continued:  # the provider has the earlier messages
         return None
-    parts = [one.part for one in sized]
     is_inside = running() is not None
     found = []
     for at, call in calls.items():
@@ -158,8 +157,9 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
             continue
         if call in new:
             fragment.is_inside = is_inside
-        if fragment.is_inside == is_inside and not _is_twice(parts, parts[at].call_id):
-            found.append((call, parts[at].call_id, fragment))
+        call_id = sized[at].part.call_id
+        if fragment.is_inside == is_inside and not _is_twice(sized, call_id):
+            found.append((call, call_id, fragment))
     if found and not _is_answerable(sized, has_new=bool(new)):
         found = []
     for call in alone:
@@ -169,11 +169,11 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
     return PendingAnswer(out, execution, found, must_call=request.must_call) if found else None
 
 
-def _is_twice(parts: Sequence[RequestPart], call_id: str | None) -> bool:
+def _is_twice(sized: Sequence[Sized], call_id: str | None) -> bool:
     """Return true when a request holds several results of one call id: any of them may be this call's."""
     if call_id is None:
         return False
-    return sum(part.call_id == call_id and part.part == semconv.TOOL_RESULTS for part in parts) > 1
+    return sum(one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS for one in sized) > 1
 
 
 def _never_delivered(call: SeenCall) -> Fragment:

@@ -13,16 +13,17 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import (
     answers,
-    execution_context,
     model_calls,
     offered_tools,
     removed_bytes,
     request_history,
+    request_prefix,
     request_shares,
     tool_definitions,
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
+from agent_otel.core.message_parts import Messages, levels_of
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
 from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.shares import NO_SHARES
@@ -32,15 +33,18 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
+    from agent_otel.core.shares import Shares
     from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 _new = tuple.__new__  # a third of the cost of Sized(...); a request may have thousands of parts
+#: Messages from which on it takes less time to recognise those of the request before than to read them.
+_LONG = 16
 #: Model requests after which a truncated result without a follow-up counts as ignored.
 IGNORED_AFTER = 3
 
@@ -50,31 +54,25 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
 
     Return the request for its response, and what an answer to it would be built on, where that is incomplete.
     """
-    parts = list(request.parts)
-    execution_id = _execution_of(request, parts)
-    execution = executions.touched(execution_id) if execution_id is not None else None
-    known = _known(execution, parts)
-    shown = model_calls.find(out, execution_id, parts, known)
-    new = [call for call in known.values() if call.delivered < 0]
+    parts, first, execution_id, execution, calls, _, continued, _ = read = _read(request)
+    shown = model_calls.find(out, execution_id, parts, calls, first)
+    new = [call for call in calls.values() if call.delivered < 0]
+    known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
+    if continued is not None:
+        known, sizes = continued.prefix.calls, dict(continued.prefix.sizes)
+        known.update(calls)
     if executions.has_fragments:
         answers.follow_up(known.values())
-    sized = [_sized(out, part, known.get(at)) for at, part in enumerate(parts)]
-    sizes = dict.fromkeys(semconv.REQUEST_PARTS, 0)
-    for one in sized:
+    measured = [_sized(out, execution, part, calls.get(at)) for at, part in enumerate(parts[first:], first)]
+    for one in measured:
         sizes[one.part.part] += one.bytes
+    sized = measured if continued is None else request_prefix.sized_parts(parts, continued, measured)
     if sizes[semconv.TOOLS]:
         tool_definitions.take(out, request, sized)
     out.metrics.request(sizes)
     for call in shown:
         model_calls.record(out, request, call, execution_id)
-    undelivered: Sequence[SeenCall] = ()
-    conversation, before = None, NO_SHARES
-    quoted: Sequence[SeenCall] = ()
-    if execution is not None:
-        found = _probe(out, execution, sized)
-        quoted = found if sizes[semconv.TOOLS] else ()  # without tools, an agent may read calls from the texts
-        undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new)
-        _pass_by(out, execution)
+    undelivered, quoted, conversation, before = _history(out, request, read, sized, measured, known, new)
     shares, again = request_shares.add(before, sized, known, new)
     if conversation is not None:
         conversation.shares = shares
@@ -87,7 +85,60 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     out.models.series(request.model)
     if not (executions.has_fragments or undelivered):
         return sent, None
-    return sent, answers.pending(out, request, execution, known, sized, new, [*undelivered, *quoted])
+    return sent, answers.pending(
+        out, request, execution, known, sized, new, [*undelivered, *(quoted if sizes[semconv.TOOLS] else ())]
+    )
+
+
+def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    request: ModelRequest,
+    read: request_prefix.Read,
+    sized: Sequence[Sized],
+    measured: Sequence[Sized],
+    known: Mapping[int, SeenCall],
+    new: Sequence[SeenCall],
+) -> tuple[Sequence[SeenCall], Sequence[SeenCall], Conversation | None, Shares]:
+    """Compare a request with the earlier ones of its execution.
+
+    Return the calls whose results it should hold, those whose results are in the text of another part, its
+    conversation, and the shares of the parts that it repeats.
+    """
+    execution, continued = read.execution, read.continued
+    if execution is None:
+        return (), (), None, NO_SHARES
+    quoted = _probe(out, execution, measured)
+    if continued is None:
+        history = request_history.read(execution, sized)
+    else:
+        history = request_history.read_on(continued.conversation, continued.prefix, measured)
+    undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new, history)
+    if conversation is not None and read.levels is not None:
+        request_prefix.keep(read, execution, conversation, measured, history.user_messages, history.offered)
+    _pass_by(out, execution)
+    return undelivered, quoted, conversation, before
+
+
+def _read(request: ModelRequest) -> request_prefix.Read:
+    """Read a request, from its first new message on where it continues the one before it."""
+    messages = request.parts if type(request.parts) is Messages else None
+    levels = None
+    if messages is not None and len(messages.items) >= _LONG and not request.continued:
+        levels = levels_of(messages)
+        continued = None if levels is None else request_prefix.find(request, messages, levels)
+        if continued is not None:
+            execution = executions.touched(continued.execution_id)
+            first = len(continued.conversation.parts.prints)
+            calls = {first + at: call for at, call in _known(execution, continued.new).items()}
+            parts = request_prefix.parts_of(messages, continued)
+            return request_prefix.Read(
+                *(parts, first, continued.execution_id, execution, calls, levels, continued), len(messages.items)
+            )
+    read = list(request.parts)
+    execution_id = _execution_of(request, read)
+    state = executions.touched(execution_id) if execution_id is not None else None
+    count = 0 if messages is None else len(messages.items)
+    return request_prefix.Read(read, 0, execution_id, state, _known(state, read), levels, None, count)
 
 
 def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:
@@ -117,26 +168,22 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
     if noted is None and call is not None:
         _seen(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
     elif noted is not None and (length < 0 or length != noted.length):
-        _compare(out, noted, part, length)
+        _compare(out, execution, noted, part, length)
 
 
 def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
-    def owner() -> str | None:
-        answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
-        run = None if request.execution else execution_context.outermost.get()
-        return executions.owner(answered, request.execution if run is None else run.key)
-
-    return execution_context.resolve(request.execution, trace.get_current_span(), owner)
+    answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
+    return request_prefix.execution_of(request, answered)
 
 
-def _sized(out: Telemetry, part: RequestPart, noted: SeenCall | None) -> Sized:
+def _sized(out: Telemetry, execution: ExecutionState | None, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
         part_bytes = len(value) if type(value) is str and value.isascii() else size(value).bytes
         return _new(Sized, (part, part_bytes, fingerprint(part, part_bytes)))
     length = len(value) if type(value) is str else characters(value)
     if length < 0 or length != noted.length:
-        _compare(out, noted, part, length)
+        _compare(out, execution, noted, part, length)
     return _new(Sized, (part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered))))
 
 
@@ -210,12 +257,14 @@ def _calls_of(execution: ExecutionState, tool: str) -> Iterator[SeenCall]:
             yield noted
 
 
-def _compare(out: Telemetry, noted: SeenCall, part: RequestPart, length: int) -> None:
+def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, part: RequestPart, length: int) -> None:
     """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
     before, noted.delivered, noted.length = noted.delivered, delivered, length
     noted.most_delivered = max(delivered, noted.most_delivered)
     if before >= 0:
+        if execution is not None:
+            execution.call_changes += 1
         if exact and has_shrunk(before, delivered) and noted.tool:
             ours = out.settings.trim_results and beginning(value).startswith(semconv.TRIMMED)
             layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agent_otel import semconv
 from agent_otel.core.shares import NO_SHARES
@@ -116,6 +116,7 @@ class ReadTexts:
 
 _STREAM_ENTRIES = 2
 _PARTS_PER_ENTRY = 8
+_RESULT = semconv.REQUEST_PARTS.index(semconv.TOOL_RESULTS)
 _MESSAGES_PER_ENTRY = 2
 
 
@@ -128,12 +129,13 @@ class Conversation:
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
     provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
     model requests, ``token_sizes`` the tokens of the latest ones. ``shares`` are the bytes of the last request by part
-    and tool. The length counts entries of about 200 bytes each; a part takes 23 bytes.
+    and tool. ``prefix`` is what `request_prefix` keeps of it. The length counts entries of about 200 bytes each; a
+    part takes 23 bytes, and a result 200 more in ``prefix``.
     """
 
     __slots__ = (
-        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "read_parts", "shares", "task", "token_sizes"),
-        "turns",
+        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts", "shares", "task"),
+        *("token_sizes", "turns"),
         "user_messages",
     )
 
@@ -149,10 +151,12 @@ class Conversation:
         self.token_sizes: list[int] = []
         self.shares = NO_SHARES
         self.parts = NO_PARTS
+        self.prefix: Any = None
 
     def __len__(self) -> int:
         parts = len(self.parts.prints) // _PARTS_PER_ENTRY
-        return _STREAM_ENTRIES + parts + len(self.user_messages) // _MESSAGES_PER_ENTRY
+        results = self.parts.kinds.count(_RESULT)
+        return _STREAM_ENTRIES + parts + results + len(self.user_messages) // _MESSAGES_PER_ENTRY
 
 
 class PayloadHistory:
@@ -273,6 +277,7 @@ class ExecutionState(Totals):
 
     __slots__ = (
         "analysed",
+        "call_changes",
         "call_ids",
         "carries",
         "context",
@@ -325,6 +330,8 @@ class ExecutionState(Totals):
         #: Growth of that payload in its last turn, in bytes, without the results.
         self.own_growth_bytes = 0
         self.call_ids: dict[str, SeenCall] = {}
+        #: Calls whose id was used again or dropped, and results that were delivered again with another length.
+        self.call_changes = 0
         self.unnamed: deque[SeenCall] | None = None
         #: The latest results; those that were delivered leave at the next request.
         self.undelivered: deque[SeenCall] | None = None

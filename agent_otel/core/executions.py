@@ -91,6 +91,7 @@ class Executions:
                     return execution, False
                 else:
                     execution.call_ids[call_id] = SeenCall(tool)
+                    execution.call_changes += 1
                     # In a request the results of an id that is used again may be of either call.
                     execution.call_ids[call_id].fragment = REUSED
             before = len(execution.asked)
@@ -179,8 +180,7 @@ class Executions:
     def owner(self, call_ids: Iterable[str], likely: str | None = None) -> str | None:
         """Return the execution that made one of these calls, among the most recently used ones.
 
-        ``call_ids`` are ordered, the newest last. ``likely`` is searched first, because some models reuse call ids in
-        each run.
+        ``call_ids`` end with the newest. ``likely`` is searched first, because some models reuse call ids in each run.
         """
         wanted = list(call_ids)
         with self._lock:
@@ -195,6 +195,7 @@ class Executions:
     def noted(self, execution: ExecutionState, call_id: str, noted: SeenCall) -> SeenCall:
         """Store a call under the id that a model request uses for it."""
         with self._lock:
+            execution.call_changes += call_id in execution.call_ids
             self._remember(execution, execution.call_ids, call_id, noted)
             return noted
 
@@ -295,8 +296,7 @@ class Executions:
         """Record a payload that is far from its cap; return False when the ledger has its execution.
 
         The caller then records the payload with `carried`. The first turn of an agent is small, and so are the
-        payloads of ten thousand tasks that never grow. These are kept apart, so that they do not evict the executions
-        that matter.
+        payloads of ten thousand tasks that never grow. These are kept apart, and evict no execution that matters.
         """
         with self._lock:
             if execution_id in self._executions:
@@ -388,6 +388,7 @@ class Executions:
         if len(memory) >= self._max_per_execution:
             del memory[next(iter(memory))]
             self._entries -= 1
+            execution.call_changes += 1
         memory[key] = value
         self._entries += 1
         if self._entries > self._max_entries:

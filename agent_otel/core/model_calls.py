@@ -29,7 +29,7 @@ from agent_otel.core import execution_context, fragments, request_history, tool_
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, SeenCall
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import beginning, characters, fingerprint
+from agent_otel.core.request_parts import beginning, characters, fingerprint, of_kind
 from agent_otel.core.round_counts import round_counts
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -71,18 +71,19 @@ class ModelCall(NamedTuple):
 
 
 def find(
-    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], known: dict[int, SeenCall]
+    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], known: dict[int, SeenCall], first: int = 0
 ) -> list[ModelCall]:
     """Return the calls that this request shows first; add them to ``known``, the calls by their results' indexes.
 
-    A result of a call that no adapter saw, and that is not shown first, counts as unmatched once.
+    The results are those from the index ``first`` on: none before it is new. A result of a call that no adapter saw,
+    and that is not shown first, counts as unmatched once.
     """
     found: list[ModelCall] = []
     carrier = execution_context.runtime.get()
     is_first = carrier is not None and not carrier.has_requested and _is_first_of(carrier)
     begin = len(parts) if is_first else -1
     end = _print_of_end(parts, len(parts)) if parts else 0
-    for at, part in enumerate(parts):
+    for at, part in enumerate(parts[first:] if first else parts, first):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
             continue
         seen = known.get(at)
@@ -225,7 +226,7 @@ def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
     """Return true where the request offers tools, and not this one: the model made it up, and no handler has run."""
     if tool_names.is_tool(name):
         return False
-    offered = [part for part in parts if part.part == semconv.TOOLS]
+    offered = of_kind(parts, semconv.TOOLS)
     for part in offered:
         tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
     return bool(offered) and not tool_names.is_tool(name)
@@ -234,10 +235,10 @@ def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
 def _asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
     """Return the index of the part with the arguments of a result's call: by id, else by name and order."""
     result = parts[at]
-    calls = [n for n in range(at) if parts[n].part == semconv.TOOL_CALL_ARGUMENTS]
+    before = (n for n in range(at - 1, -1, -1) if parts[n].part == semconv.TOOL_CALL_ARGUMENTS)
     if result.call_id is not None:
-        return next((n for n in reversed(calls) if parts[n].call_id == result.call_id), None)
-    same = [n for n in calls if parts[n].call_id is None and parts[n].name == result.name]
+        return next((n for n in before if parts[n].call_id == result.call_id), None)
+    same = [n for n in before if parts[n].call_id is None and parts[n].name == result.name][::-1]
     later = sum(
         one.part == semconv.TOOL_RESULTS and one.call_id is None and one.name == result.name for one in parts[at + 1 :]
     )

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+from agent_otel.core.message_parts import Messages, plain_part
 from agent_otel.settings.kinds import BOUNDARIES
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import ModelRequest, RequestPart, Step
+    from agent_otel.core.types import ModelRequest, Step
+
+__all__ = ["plain_direction", "plain_part", "plain_request", "plain_step"]
 
 _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 
@@ -20,23 +23,11 @@ _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 def plain_request(request: ModelRequest) -> ModelRequest:
     """Return a request whose names and ids are text; its parts stay an iterator that is not read yet."""
     return request._replace(
-        parts=map(plain_part, request.parts),
+        parts=request.parts if type(request.parts) is Messages else map(plain_part, request.parts),
         agent=text_or_none(request.agent),
         execution=id_or_none(request.execution),
         model=text_or_none(request.model),
     )
-
-
-def plain_part(part: RequestPart) -> RequestPart:
-    """Return a part of a request whose ids are text."""
-    _, _, call_id, name, message_id, _, _ = part
-    if (
-        (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
-        and (name is None or type(name) is str)
-        and (message_id is None or (type(message_id) is str and len(message_id) <= LONGEST_ID))
-    ):
-        return part
-    return part._replace(call_id=id_or_none(call_id), name=text_or_none(name), message_id=id_or_none(message_id))
 
 
 def plain_direction(direction: object) -> str:

@@ -15,6 +15,7 @@ from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core import tool_names
 from agent_otel.core.plain import listed
+from agent_otel.core.request_parts import of_kind
 from agent_otel.core.request_shares import divided, portions
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
@@ -109,7 +110,7 @@ class ToolSets:
 
     def of(self, out: Telemetry, sized: Sequence[Sized]) -> ToolSet | None:
         """Return the tools that a request offers; None without any."""
-        parts = [one for one in sized if one.part.part == semconv.TOOLS]
+        parts = of_kind(sized, semconv.TOOLS)
         if not parts:
             return None
         # The first part has all tools; only requests of old APIs have a further one.

@@ -8,7 +8,7 @@ user message where the request before it held others.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from opentelemetry import trace
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.history_window import Dropped
     from agent_otel.core.request_parts import Sized
+    from agent_otel.core.request_prefix import Prefix
     from agent_otel.core.types import ModelRequest
     from agent_otel.telemetry.setup import Telemetry
 
@@ -34,7 +35,53 @@ _MOST_NAMES = 16
 #: With so many beginnings under one set of tools, a request that begins anew is a branch, and no lost history.
 _BRANCHES = 2
 _NO_TOOLS = hash(())
+_HEADS = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
 _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+
+
+class Reading(NamedTuple):
+    """The history in a request: its parts, and what distinguishes its conversation.
+
+    ``offered`` is a fingerprint of its tools, ``key`` one of these and the system prompt. ``user_messages`` are the
+    bytes of the user's messages by a hash of their beginnings. ``total`` are the bytes of all parts.
+    """
+
+    doubled: bool
+    offered: int
+    key: int
+    conversation: Conversation | None
+    user_messages: dict[int, int]
+    parts: SeenParts
+    continues: bool
+    total: int
+
+
+def read(execution: ExecutionState, sized: Sequence[Sized]) -> Reading:
+    """Return the history in a request, read as a whole."""
+    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
+    key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
+    # A sub-agent has other tools or another system prompt, and so a conversation of its own.
+    conversation = (execution.streams or {}).get(key)
+    parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
+    messages_now = _user_messages(sized)
+    total = sum(one.bytes for one in sized)
+    return Reading(_is_doubled(sized), offered, key, conversation, messages_now, parts, continues, total)
+
+
+def read_on(conversation: Conversation, prefix: Prefix, new: Sequence[Sized]) -> Reading:
+    """Return the history in a request that continues the one before it with new parts."""
+    before = conversation.parts
+    parts = SeenParts(
+        before.prints + array("q", [one.print for one in new]),
+        before.sizes + array("q", [one.bytes for one in new]),
+        before.kinds + bytes([KINDS[one.part.part] for one in new]),
+    )
+    users = [one for one in new if one.part.part == semconv.USER][: max(_MOST_USER_MESSAGES - prefix.users, 0)]
+    messages_now = {**prefix.user_messages, **_user_messages(users)} if users else prefix.user_messages
+    ids = [hash((one.part.message_id, one.part.part)) for one in new if one.part.message_id is not None]
+    doubled = prefix.doubled or len(set(ids)) < len(ids) or not prefix.message_ids.isdisjoint(ids)
+    total = sum(prefix.sizes.values()) + sum(one.bytes for one in new)
+    return Reading(doubled, prefix.offered, 0, conversation, messages_now, parts, True, total)
 
 
 def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -44,6 +91,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     sized: Sequence[Sized],
     calls: Mapping[int, SeenCall],
     new: Collection[SeenCall],
+    reading: Reading,
 ) -> tuple[Sequence[SeenCall], Conversation | None, Shares]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
@@ -52,14 +100,9 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     the shares of the parts that it repeats from the request before.
     """
     agent = execution_context.agent_of(request.agent)
-    if request.doubled or _is_doubled(sized):
+    doubled, offered, key, conversation, messages_now, parts, continues, _ = reading
+    if request.doubled or doubled:
         out.metrics.doubled(agent)
-    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
-    key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
-    # A sub-agent has other tools or another system prompt, and so a conversation of its own.
-    conversation = (execution.streams or {}).get(key)
-    messages_now = _user_messages(sized)
-    parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
     if execution.tracks:
         _read(execution, conversation, sized, continues=continues)
     shares = NO_SHARES if conversation is None else _shares(conversation, continues=continues, keeps=request.continued)
@@ -68,12 +111,12 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         lost, execution.is_continued = False, True
     else:
         undelivered = _undelivered(execution, sized, offered, messages_now)
-        lost = bool(undelivered) or (conversation is not None and _is_alone(conversation, sized, messages_now))
+        lost = bool(undelivered) or (conversation is not None and _is_alone(conversation, sized, parts, messages_now))
         if lost:
             _tell(out, agent, execution, undelivered)
         elif conversation is not None:
             same = _same(conversation.parts, parts, continues=continues)
-            _stable(out, conversation, parts, sized, messages_now, same)
+            _stable(out, conversation, parts, sized, messages_now, same, reading.total)
             if not continues:
                 change = prefix_changes.within(conversation.parts, parts, same)
                 prefix_changes.tell(out, change, conversation.parts, sized, calls)
@@ -220,12 +263,16 @@ def is_summary(one: Sized) -> bool:
     return one.part.name == semconv.COMPACTION or "summar" in beginning(one.part.value).lower()
 
 
-def _is_alone(conversation: Conversation, sized: Sequence[Sized], messages_now: dict[int, int]) -> bool:
+def _is_alone(
+    conversation: Conversation, sized: Sequence[Sized], parts: SeenParts, messages_now: dict[int, int]
+) -> bool:
     """Return true when the request holds a single new user message and none of the earlier ones.
 
     A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". Nor is a
     message that begins as an earlier one and is longer: some agents write all turns into one prompt.
     """
+    if len(parts.kinds) - sum(map(parts.kinds.count, _HEADS)) != 1:
+        return False
     messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
     seen = set(conversation.parts.prints)
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
@@ -292,6 +339,7 @@ def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
     sized: Sequence[Sized],
     messages_now: dict[int, int],
     same: int,
+    total: int,
 ) -> None:
     """Record the share of the request that begins it as it began the request before: its first ``same`` parts.
 
@@ -301,9 +349,9 @@ def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
         conversation.user_messages, messages_now
     ):
         return
-    total = sum(parts.sizes) + sum(one.bytes for one in sized[len(parts.sizes) :])
     if total:
-        out.metrics.stable(sum(parts.sizes[:same]) / total)
+        behind = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
+        out.metrics.stable((total - behind) / total)
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:

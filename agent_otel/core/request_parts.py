@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.core.plain import fields, is_dict, listed, text
@@ -32,6 +32,13 @@ class Sized(NamedTuple):
     part: RequestPart
     bytes: int
     print: int
+
+
+def of_kind(parts: Any, kind: str) -> list[Any]:
+    """Return the parts of a kind; of a request that continues another, without reading the others."""
+    early = () if type(parts) is list else parts.of_kind(kind)
+    new = parts if type(parts) is list else parts[parts.first :]
+    return [*early, *(one for one in new if (one.part if type(one.part) is str else one.part.part) == kind)]
 
 
 def texts(value: object) -> Iterator[str]:

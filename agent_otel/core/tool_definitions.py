@@ -17,7 +17,7 @@ from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.plain import fields, is_dict, listed, text
-from agent_otel.core.request_parts import timeless
+from agent_otel.core.request_parts import of_kind, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.preview import clean
 
@@ -123,10 +123,10 @@ def _change(name: str, before: dict[str, str], schema: dict[str, str]) -> Schema
 
 def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
     """Compare the definitions of tools in a request with those of earlier ones; show new ones, and count changes."""
-    offered = [one for one in sized if one.part.part == semconv.TOOLS]
+    offered = of_kind(sized, semconv.TOOLS)
     if not offered:
         return
-    system = next((timeless(one.part.value)[:_HEAD] for one in sized if one.part.part == semconv.SYSTEM), "")
+    system = next((timeless(one.part.value)[:_HEAD] for one in of_kind(sized, semconv.SYSTEM)), "")
     agent = execution_context.agent_of(request.agent)
     for one in offered:
         tool_names.note_definitions(one.part.value, one.print)

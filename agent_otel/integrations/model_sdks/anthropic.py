@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import fields, is_dict, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
@@ -82,21 +83,23 @@ def must_call(body: Mapping[str, Any]) -> bool:
     return text(fields(body.get("tool_choice")).get("type")) in ("any", "tool")
 
 
-def messages(body: Mapping[str, Any]) -> Iterator[RequestPart]:
+def messages(body: Mapping[str, Any]) -> Messages:
     """Read the body of a request for messages, which other platforms have as well."""
     body = fields(body)
-    tools = listed(body.get("tools"))
-    if tools:
-        yield RequestPart(TOOLS, tools)
-    system = body.get("system")
+    tools, system = listed(body.get("tools")), body.get("system")
+    head = [RequestPart(TOOLS, tools)] if tools else []
     if is_text(system) or type(system) is list or type(system) is tuple:
-        yield RequestPart(SYSTEM, system if is_text(system) else listed(system))
-    for message in map(fields, listed(body.get("messages"))):
-        part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
-        if is_text(content):
-            yield RequestPart(part, content)
-        else:
-            yield from _blocks(part, listed(content))
+        head.append(RequestPart(SYSTEM, system if is_text(system) else listed(system)))
+    return Messages([part.value for part in head], lambda: head, listed(body.get("messages")), _message)
+
+
+def _message(each: Any) -> Iterator[RequestPart]:
+    message = fields(each)
+    part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
+    if is_text(content):
+        yield RequestPart(part, content)
+    else:
+        yield from _blocks(part, listed(content))
 
 
 def _blocks(part: str, blocks: list[Any]) -> Iterator[RequestPart]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
@@ -75,22 +76,23 @@ def _content(value: Any) -> Any:
     return value if issubclass(cls, str | list | dict | int | float) else None
 
 
-def chat(body: Any) -> Iterator[RequestPart]:
+def chat(body: Any) -> Messages:
     """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
     body = fields(body)
-    for key in ("tools", "functions"):
-        if listed(body.get(key)):
-            yield RequestPart(TOOLS, body[key])
-    for each in listed(body.get("messages")):
-        message = fields(each)
-        role, content = message.get("role"), message.get("content")
-        role = role if type(role) is str else text(role) or ""
-        content = content if type(content) is str else _content(content)
-        if content is not None:
-            call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
-            yield new_part(RequestPart, (_ROLES.get(role, USER), content, call_id, name, None, None, False))
-        if "tool_calls" in message or "function_call" in message:
-            yield from _calls(message)
+    head = [body[key] for key in ("tools", "functions") if listed(body.get(key))]
+    return Messages(head, lambda: [RequestPart(TOOLS, tools) for tools in head], listed(body.get("messages")), _message)
+
+
+def _message(each: Any) -> Iterator[RequestPart]:
+    message = fields(each)
+    role, content = message.get("role"), message.get("content")
+    role = role if type(role) is str else text(role) or ""
+    content = content if type(content) is str else _content(content)
+    if content is not None:
+        call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
+        yield new_part(RequestPart, (_ROLES.get(role, USER), content, call_id, name, None, None, False))
+    if "tool_calls" in message or "function_call" in message:
+        yield from _calls(message)
 
 
 def _calls(message: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -134,20 +136,21 @@ def must_call(body: Mapping[str, Any]) -> bool:
     return is_dict(choice) or text(choice) == "required"
 
 
-def _responses(body: Mapping[str, Any], items: list[Any]) -> Iterator[RequestPart]:
-    if listed(body.get("tools")):
-        yield RequestPart(TOOLS, body["tools"])
-    if is_text(body.get("instructions")):
-        yield RequestPart(SYSTEM, body["instructions"])
-    if is_text(body.get("input")):
-        yield RequestPart(USER, body["input"])
-    for item in map(fields, items):
-        kind = text(given(item.get("type"), "message"))
-        if kind is not None:
-            yield from _item(item, kind)
+def _responses(body: Mapping[str, Any], items: list[Any]) -> Messages:
+    tools, instructions, said = (body.get(key) for key in ("tools", "instructions", "input"))
+    head = [RequestPart(TOOLS, tools)] if listed(tools) else []
+    if is_text(instructions):
+        head.append(RequestPart(SYSTEM, instructions))
+    if is_text(said):
+        head.append(RequestPart(USER, said))
+    return Messages([part.value for part in head], lambda: head, items, _item)
 
 
-def _item(item: Mapping[str, Any], kind: str) -> Iterator[RequestPart]:
+def _item(each: Any) -> Iterator[RequestPart]:
+    item = fields(each)
+    kind = text(given(item.get("type"), "message"))
+    if kind is None:
+        return
     item_id = text(item.get("id"))
     item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
     if kind == "message":

@@ -1,0 +1,160 @@
+"""The messages of a request before they are read as parts, and prints of them, which take no reading.
+
+A print is made of hashes of the texts at each depth of the messages; of a long text, of its length and its ends. The
+print of the first messages is found in the values of all, so that a request is known to begin as an earlier one.
+"""
+
+from __future__ import annotations
+
+from gc import get_referents
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+from agent_otel.core.plain import fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from agent_otel.core.types import RequestPart
+
+_LONG: Final = 1_024  # characters of a text up to which all of it is hashed
+_ENDS: Final = 64
+_DEEPEST: Final = 16
+_MOST_VALUES: Final = 100_000
+
+
+def plain_part(part: RequestPart) -> RequestPart:
+    """Return a part of a request whose ids are text."""
+    _, _, call_id, name, message_id, _, _ = part
+    if (
+        (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
+        and (name is None or type(name) is str)
+        and (message_id is None or (type(message_id) is str and len(message_id) <= LONGEST_ID))
+    ):
+        return part
+    return part._replace(call_id=id_or_none(call_id), name=text_or_none(name), message_id=id_or_none(message_id))
+
+
+class Messages:
+    """The parts of a request: ``head`` are the values in front of its messages, and ``before`` returns their parts.
+
+    ``read`` returns the parts of a message.
+    """
+
+    __slots__ = ("before", "head", "items", "read")
+
+    def __init__(
+        self,
+        head: Sequence[Any],
+        before: Callable[[], Iterable[RequestPart]],
+        items: Sequence[Any],
+        read: Callable[[Any], Iterable[RequestPart]],
+    ) -> None:
+        self.head = head
+        self.before = before
+        self.items = items
+        self.read = read
+
+    def __iter__(self) -> Iterator[RequestPart]:
+        return map(plain_part, chain(self.before(), chain.from_iterable(map(self.read, self.items))))
+
+    def between(self, first: int, end: int) -> list[RequestPart]:
+        """Return the parts of some of the messages."""
+        return [plain_part(part) for item in self.items[first:end] for part in self.read(item)]
+
+
+class Level(NamedTuple):
+    """The values at one depth: the lengths of the structures that hold them, texts in their places, and numbers."""
+
+    lengths: list[int]
+    texts: list[Any]
+    numbers: list[Any]
+
+
+class LevelPrint(NamedTuple):
+    """The number of values at a depth by kind, and a hash of them."""
+
+    lengths: int
+    texts: int
+    numbers: int
+    print: int
+
+
+def levels_of(messages: Messages) -> list[Level] | None:
+    """Return the values of a request's messages by depth; None where they are too many, or no plain data."""
+    values: list[Any] = [*messages.head, *messages.items]
+    found: list[Level] = []
+    lengths: list[int] = []
+    left = _MOST_VALUES
+    while values:
+        left -= len(values)
+        if left < 0 or len(found) > _DEEPEST:
+            return None
+        texts: list[Any] = []
+        numbers: list[Any] = []
+        inner: list[Any] = [value for value in values if type(value) is dict] if type(values[0]) is dict else []
+        if len(inner) < len(values):
+            others: list[Any] = []
+            other = others.append
+            texts = [
+                (value if len(value) <= _LONG else _ends(value))
+                if type(value) is str
+                else None
+                if value is None
+                else other(value)
+                for value in values
+            ]
+            inner = [value for value in others if type(value) is list or type(value) is dict]
+            if len(inner) < len(others) and not _open(others, inner, numbers):
+                return None
+        found.append(Level(lengths, texts, numbers))
+        lengths = list(map(len, inner))
+        # A dictionary whose keys are all texts refers to its values only.
+        values = get_referents(*inner) if inner else []
+        if len(values) != sum(lengths):
+            return None
+    return found
+
+
+def _ends(text: str) -> tuple[int, str, str]:
+    return len(text), text[:_ENDS], text[-_ENDS:]
+
+
+def _open(others: list[Any], inner: list[Any], numbers: list[Any]) -> bool:
+    """Sort values into structures, objects by their fields, and numbers; return false for anything else."""
+    inner.clear()
+    for value in others:
+        cls = type(value)
+        if cls is dict or cls is list or cls is tuple:
+            inner.append(value)
+        elif cls is int or cls is bool or cls is float:
+            numbers.append(value)
+        else:
+            known = fields(value)
+            if not known:
+                return False
+            inner.append(known)
+    return True
+
+
+def prints(levels: Sequence[Level]) -> tuple[LevelPrint, ...]:
+    """Return the print of all messages."""
+    return tuple(
+        LevelPrint(len(one.lengths), len(one.texts), len(one.numbers), _hash(one.lengths, one.texts, one.numbers))
+        for one in levels
+    )
+
+
+def begins(levels: Sequence[Level], earlier: Sequence[LevelPrint]) -> bool:
+    """Return true when messages begin as those with an earlier print did."""
+    if len(levels) < len(earlier):
+        return False
+    for (lengths, texts, numbers), one in zip(levels, earlier, strict=False):
+        if one.print != _hash(lengths[: one.lengths], texts[: one.texts], numbers[: one.numbers]):
+            return False
+    return True
+
+
+def _hash(lengths: list[int], texts: list[Any], numbers: list[Any]) -> int:
+    return hash((tuple(lengths), tuple(texts), tuple(numbers)))

@@ -1,0 +1,202 @@
+"""Random conversations, sent as model requests; prints what each request adds to the telemetry, one line for each.
+
+``python -m tests.unit.core.conversations unread|read SEED...``: ``read`` hands over each request's parts as a list, so
+that all of them are read.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tests.contract.child import Telemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import RequestPart
+
+FORMS = ("chat", "responses", "anthropic")
+TURNS = 24
+
+
+class Program:
+    """An agent's program, with a history in the format of one API."""
+
+    def __init__(self, draw: random.Random, name: str, form: str) -> None:
+        self.draw, self.name, self.form = draw, name, form
+        self.items: list[Any] = []
+        self.calls = 0
+        self.system = "Be kind."
+        self.tools = [_tool("search"), _tool("read")]
+        self.is_adapted = draw.random() < 0.7
+        self.items.append(self.said("user", "where is it " + name))
+        for _ in range(draw.randint(0, 12)):
+            self.turn()
+
+    def said(self, role: str, text: str) -> Any:
+        """Return a message."""
+        kind = "input_text" if role == "user" else "output_text"
+        if self.form == "responses" and self.draw.random() < 0.5:
+            return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+        if self.form == "anthropic" and self.draw.random() < 0.5:
+            return {"role": role, "content": [{"type": "text", "text": text}]}
+        return {"role": role, "content": text}
+
+    def turn(self) -> None:
+        """Add a turn: calls with their results, or a text and the user's next message."""
+        from agent_otel.core.executions import executions
+
+        if self.draw.random() < 0.2:
+            self.items += [self.said("assistant", f"done {len(self.items)}"), self.said("user", f"go on {self.calls}")]
+            return
+        asked, answered = [], []
+        for _ in range(self.draw.choice([1, 1, 1, 2, 3])):
+            self.calls += 1
+            call_id, tool = f"call_{self.calls}", self.draw.choice(["search", "read"])
+            if self.draw.random() < 0.03:
+                call_id = "call_1"  # a model that uses its ids again
+            text = f"result {self.calls} " + "x" * self.draw.choice([3, 700, 3_000, 20_000])
+            if self.is_adapted or self.draw.random() < 0.2:
+                state, _ = executions.began(self.name, tool, f"{self.calls}", call_id)
+                executions.produced(state, tool, len(text) + self.draw.choice([0, 0, 0, 5_000]), call_id)
+            asked.append((call_id, tool, {"query": f"q {self.calls % 5}"}))
+            answered.append((call_id, text))
+        self.items += {"chat": _chat, "responses": _responses, "anthropic": _anthropic}[self.form](asked, answered)
+
+    def change(self) -> None:  # noqa: C901, PLR0912 - the list of changes
+        """Change the history as programs do, in place or not."""
+        at = self.draw.randrange(len(self.items))
+        match self.draw.randrange(12):
+            case 0:
+                _put(self.items[at], self.draw, "[removed]")
+            case 1:
+                _put(self.items[at], self.draw, "y" * 3_000)
+            case 2:
+                del self.items[1 : 1 + self.draw.choice([1, 2, 4])]
+            case 3:
+                self.items[1:3] = [self.said("user", "summary of what was said")]
+            case 4:
+                self.items = copy.deepcopy(self.items)
+            case 5:
+                self.system = self.draw.choice(["Be kind.", "Be short.", "It is 2026-11-21 10:00."])
+            case 6:
+                self.tools = self.tools[:1] if len(self.tools) > 1 else [_tool("search"), _tool("read")]
+            case 7:
+                self.items.append(self.said("user", "a reminder"))
+            case 8:
+                if type(self.items[at].get("content")) is list and type(self.items[at]["content"][-1]) is dict:
+                    self.items[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+            case 9:
+                self.items.insert(at, self.said("assistant", "an inserted thought"))
+            case 10:
+                self.items = self.items[:-2] or self.items
+            case _:
+                pass
+
+    def request(self, *, reads: bool) -> Any:
+        """Return the request."""
+        from agent_otel.core.names import plain_request
+        from agent_otel.core.types import ModelRequest
+        from agent_otel.integrations.model_sdks import anthropic, openai
+
+        items = list(self.items)
+        found: Iterable[RequestPart]
+        if self.form == "chat":
+            found = openai.chat({"tools": self.tools, "messages": [{"role": "system", "content": self.system}, *items]})
+        elif self.form == "anthropic":
+            found = anthropic.messages({"tools": self.tools, "system": self.system, "messages": items})
+        else:
+            found = openai.responses({"tools": self.tools, "instructions": self.system, "input": items}).parts
+        return plain_request(ModelRequest(list(found) if reads else found, execution=self.name, agent="agent"))
+
+
+def _tool(name: str) -> dict[str, Any]:
+    return {"name": name, "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}
+
+
+def _chat(asked: list[Any], answered: list[Any]) -> list[Any]:
+    calls = [
+        {"id": i, "type": "function", "function": {"name": name, "arguments": json.dumps(args)}}
+        for i, name, args in asked
+    ]
+    results = [{"role": "tool", "tool_call_id": i, "content": text} for i, text in answered]
+    return [{"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def _responses(asked: list[Any], answered: list[Any]) -> list[Any]:
+    calls = [
+        {"type": "function_call", "id": f"fc_{i}", "call_id": i, "name": name, "arguments": json.dumps(args)}
+        for i, name, args in asked
+    ]
+    return [*calls, *({"type": "function_call_output", "call_id": i, "output": text} for i, text in answered)]
+
+
+def _anthropic(asked: list[Any], answered: list[Any]) -> list[Any]:
+    calls = [{"type": "tool_use", "id": i, "name": name, "input": args} for i, name, args in asked]
+    results = [{"type": "tool_result", "tool_use_id": i, "content": text} for i, text in answered]
+    return [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+
+
+def _put(item: dict[str, Any], draw: random.Random, text: str) -> None:
+    """Replace a text somewhere in a message."""
+    for key in ("content", "output", "arguments"):
+        if type(item.get(key)) is str:
+            item[key] = text
+        elif type(item.get(key)) is list and item[key]:
+            _put(draw.choice(item[key]), draw, text)
+    if item.get("tool_calls"):
+        item["tool_calls"][0]["function"]["arguments"] = text
+
+
+def main(way: str, *seeds: str) -> None:
+    """Send the conversations of each seed: two programs in turns, one of them with a sub-agent's requests between."""
+    telemetry = Telemetry()
+    from opentelemetry import trace
+
+    from agent_otel._internal import errors
+    from agent_otel.core import delivery, request_prefix
+    from agent_otel.telemetry.setup import telemetry as out
+
+    tracer, find, found = trace.get_tracer("program"), request_prefix.find, list[Any]()
+
+    def finding(*given: Any) -> Any:
+        found.append(find(*given))
+        return found[-1]
+
+    request_prefix.__dict__["find"] = finding  # to count how many requests are read from their first new message on
+    for seed in seeds:
+        draw = random.Random(seed)  # noqa: S311 - the same cases in every run
+        programs = [Program(draw, f"run {seed} {n}", draw.choice(FORMS)) for n in range(2)]
+        inner = Program(draw, programs[0].name, programs[0].form)
+        inner.system = "You are another."
+        for turn in range(TURNS):
+            for program in draw.choice([programs, programs[:1], [*programs, inner]]):
+                for _ in range(draw.choice([0, 1, 1, 1, 1, 2])):
+                    program.turn()
+                if draw.random() < 0.25:
+                    program.change()
+                with tracer.start_as_current_span("chat"):
+                    sent, pending = delivery.take(out(), program.request(reads=way == "read"))
+                    if pending is not None and draw.random() < 0.3:
+                        pending.responded(asks=False)
+                spans = [{**span, "trace": None} for span in telemetry.spans()]
+                metrics = [one for one in telemetry.metrics() if one["name"] != "agent_otel.process.start_time"]
+                shares = sent.shares
+                told = [
+                    shares.parts,
+                    sorted(shares.bytes.items()),
+                    shares.order.sizes.tolist(),
+                    shares.texts[1],
+                    shares[7:],
+                ]
+                line = [seed, turn, program.name, sent.bytes, told, sent.savable(), spans, metrics]
+                print(json.dumps(line, sort_keys=True, default=str))
+    print(json.dumps([sum(one is not None for one in found), dict(errors.errors)]))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
