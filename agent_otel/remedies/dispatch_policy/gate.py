@@ -24,6 +24,7 @@ from agent_otel.remedies.dispatch_policy.values import (
     are_required,
     has_forbidden,
     read_arguments,
+    values_at,
 )
 from agent_otel.settings.kinds import Secret
 
@@ -238,16 +239,17 @@ def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
 
 def _compare(rule: Rule, arguments: dict[str, Any]) -> None:
     """Raise _DeniedError for the first argument that a rule denies."""
-    name = None
+    path: tuple[str, ...] = ()
     try:
-        for name, allowed in rule.require.items():
-            if name not in arguments or not are_required(arguments[name], allowed):
-                raise _DeniedError(semconv.RULE_REQUIRE, name)
-        for name, forbidden in rule.forbid.items():
-            if name in arguments and has_forbidden(arguments[name], forbidden):
-                raise _DeniedError(semconv.RULE_FORBID, name)
+        for path, allowed in rule.require.items():
+            values = list(values_at(arguments, path))
+            if not values or not all(are_required(value, allowed) for value in values):
+                raise _DeniedError(semconv.RULE_REQUIRE, ".".join(path))
+        for path, forbidden in rule.forbid.items():
+            if any(has_forbidden(value, forbidden) for value in values_at(arguments, path, coerces=True)):
+                raise _DeniedError(semconv.RULE_FORBID, ".".join(path))
     except UnreadableError:
-        raise _DeniedError(semconv.RULE_ARGUMENTS, name) from None
+        raise _DeniedError(semconv.RULE_ARGUMENTS, ".".join(path)) from None
 
 
 def _dispatched(record: ToolInvocation, arguments: dict[str, Any], workflow: str | None) -> DispatchedCall:

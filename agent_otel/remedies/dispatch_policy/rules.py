@@ -38,13 +38,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: the calls that it allows, and the conditions on their arguments."""
+    """A rule: the calls that it allows, and the conditions on their arguments.
+
+    A condition has the name of an argument, and those of the members inside it where its table has further ones.
+    """
 
     workflow: re.Pattern[str]
     agent: re.Pattern[str]
     tools: tuple[re.Pattern[str], ...]
-    require: Mapping[str, tuple[Value, ...]]
-    forbid: Mapping[str, tuple[Value, ...]]
+    require: Mapping[tuple[str, ...], tuple[Value, ...]]
+    forbid: Mapping[tuple[str, ...], tuple[Value, ...]]
     inject: Mapping[str, Source]
     approve: str | Callable[..., Any] | None
 
@@ -126,8 +129,14 @@ def _one_pattern(given: object, place: str) -> re.Pattern[str]:
     return pattern(given)
 
 
-def _conditions(given: object, place: str) -> dict[str, tuple[Value, ...]]:
-    return {name: tuple(_value(each, where) for each in _list(values)) for name, values, where in _named(given, place)}
+def _conditions(given: object, place: str) -> dict[tuple[str, ...], tuple[Value, ...]]:
+    found: dict[tuple[str, ...], tuple[Value, ...]] = {}
+    for name, values, where in _named(given, place):
+        if isinstance(values, Mapping) and values:
+            found |= {(name, *inner): value for inner, value in _conditions(values, where).items()}
+        else:
+            found[(name,)] = tuple(_value(each, where) for each in _list(values))
+    return found
 
 
 def _value(given: object, place: str) -> Value:
@@ -135,7 +144,7 @@ def _value(given: object, place: str) -> Value:
         return pattern(given)
     if isinstance(given, bool | int | float):
         return given
-    raise PolicyError(f"{place} is not a text, a number or a truth value, or a list of them")
+    raise PolicyError(f"{place} is not a text, a number or a truth value, a list of them, or a table of such")
 
 
 def _source(given: object, place: str) -> Source:

@@ -24,6 +24,10 @@ _FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
 _DEEPEST: Final = 50
 
 
+#: Nothing, in the place of a member that is not there.
+MISSING: Final = ()
+
+
 class UnreadableError(ValueError):
     """An error of arguments whose values cannot be compared."""
 
@@ -65,6 +69,43 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def values_at(value: object, path: tuple[str, ...], depth: int = 0, *, coerces: bool = False) -> Iterator[object]:
+    """Yield the values at a path of names in arguments, those in each member of a list on it.
+
+    Where a name is missing, nothing is in its place; that is a value of its own, which is not allowed and not
+    forbidden. With ``coerces`` a text on the path is also read as JSON, as frameworks do, and an object that cannot be
+    read is a value.
+    """
+    if depth > _DEEPEST:
+        raise UnreadableError("too many levels")
+    if not path:
+        yield value
+    elif type(value) in (list, tuple):
+        for member in value:  # type: ignore[attr-defined]
+            yield from values_at(member, path, depth + 1, coerces=coerces)
+    elif coerces and is_text(value):
+        inner = _parsed(text(value) or "")
+        if type(inner) in (dict, list):
+            yield from values_at(inner, path, depth + 1, coerces=True)
+    elif path[0] in (known := fields(value)):
+        yield from values_at(known[path[0]], path[1:], depth + 1, coerces=coerces)
+    elif coerces and not (known or _is_plain(value) or is_dict(value)):
+        yield value
+    else:
+        yield MISSING
+
+
+def _parsed(written: str) -> object:
+    try:
+        return json.loads(written, object_pairs_hook=_object)
+    except UnreadableError:
+        raise
+    except ValueError:
+        return None
+    except RecursionError:
+        raise UnreadableError("too many levels") from None
+
+
 def are_required(value: object, allowed: tuple[Value, ...]) -> bool:
     """Return true when all members of a value are allowed; an empty list or object has none and is not."""
     members = list(_members(value))
@@ -72,23 +113,26 @@ def are_required(value: object, allowed: tuple[Value, ...]) -> bool:
 
 
 def has_forbidden(value: object, forbidden: tuple[Value, ...]) -> bool:
-    """Return true when a member of a value is forbidden, or cannot be compared."""
+    """Return true when a member of a value, or the name of one, is forbidden or cannot be compared."""
     return any(
-        not _is_plain(member) or any(_resembles(member, value) for value in forbidden) for member in _members(value)
+        not _is_plain(member) or any(_resembles(member, value) for value in forbidden)
+        for member in _members(value, with_names=True)
     )
 
 
-def _members(value: object, depth: int = 0) -> Iterator[object]:
-    """Yield a value, or all values inside a list or an object."""
+def _members(value: object, depth: int = 0, *, with_names: bool = False) -> Iterator[object]:
+    """Yield a value, or all values inside a list or an object, also the names in it ``with_names``."""
     kind = type(value)
     if depth > _DEEPEST:
         raise UnreadableError("too many levels")
     if issubclass(kind, dict):
-        for member in fields(value).values():
-            yield from _members(member, depth + 1)
+        for name, member in fields(value).items():
+            if with_names:
+                yield name
+            yield from _members(member, depth + 1, with_names=with_names)
     elif kind in (list, tuple):
         for member in value:  # type: ignore[attr-defined]
-            yield from _members(member, depth + 1)
+            yield from _members(member, depth + 1, with_names=with_names)
     else:
         yield value
 

@@ -141,6 +141,14 @@ case("no such parameter", lambda: plain("x"), **INJECT)
 case("a generator", lambda: list(lines("x")), **INJECT)
 case("a generator that is denied", lambda: list(lines("x")), require={"query": "y"})
 case("by hand", lambda: [by_hand({"query": "x"}), by_hand('{"query": "x", "token": "mine"}')], **INJECT)
+case(
+    "inside an argument",
+    lambda: [
+        by_hand({"query": [{"owner": owner, "force": force}]}) for owner, force in [("a", 0), ("b", 0), ("a", "yes")]
+    ],
+    require={"query": {"owner": "a"}},
+    forbid={"query": {"force": True}},
+)
 case("by hand, unreadable", lambda: [by_hand("[1]"), by_hand('{"query": 1, "query": 2}'), by_hand(7)], **INJECT)
 case("from the environment", lambda: search("x"), inject={"token": {"env": "CANARY"}})
 case("not in the environment", lambda: search("x"), inject={"token": {"env": "NOT_SET"}})

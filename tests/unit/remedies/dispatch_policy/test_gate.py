@@ -76,6 +76,14 @@ def errors(found: Any) -> Any:
         ("a generator", ["x", "True"]),
         ("a generator that is denied", ["raised", denied("require", "lines", "query")]),
         ("by hand", ["x 5 True", "x 5 True"]),
+        (
+            "inside an argument",
+            [
+                "[{'owner': 'a', 'force': 0}] 5 False",
+                denied("require", argument="query.owner"),
+                denied("forbid", argument="query.force"),
+            ],
+        ),
         ("by hand, unreadable", [denied("arguments")] * 3),
         ("from the environment", "x 5 True"),
         ("not in the environment", denied("inject", argument="token")),
@@ -132,6 +140,8 @@ def test_the_counter_has_tool_rule_and_mode(ran: Ran) -> None:
         ("plain", "inject", "enforce"),
         ("lines", "require", "enforce"),
         ("search", "arguments", "enforce"),
+        ("search", "forbid", "enforce"),
+        ("search", "require", "enforce"),
         ("search", "inject", "enforce"),
         ("search", "approve", "enforce"),
         ("fetch", "approve", "enforce"),

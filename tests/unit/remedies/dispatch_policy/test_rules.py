@@ -11,6 +11,9 @@ from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
 KEYS = "workflow, agent, tools, require, forbid, inject, approve"
 
 
+NO_VALUE = "is not a text, a number or a truth value, a list of them, or a table of such"
+
+
 def rule(**more: Any) -> dict[str, Any]:
     return {"rules": [{"tools": "x", **more}]}
 
@@ -30,7 +33,9 @@ def rule(**more: Any) -> dict[str, Any]:
         ({"rules": [{"tools": ["a", 5]}]}, "rules[0].tools is not a text, in which * stands for any characters"),
         ({"rules": [{"tools": ""}]}, "rules[0].tools is not a text, in which * stands for any characters"),
         (rule(require=["a"]), "rules[0].require is not a table with names of arguments"),
-        (rule(forbid={"a": {"b": 1}}), "rules[0].forbid.a is not a text, a number or a truth value, or a list of them"),
+        (rule(forbid={"a": {}}), f"rules[0].forbid.a {NO_VALUE}"),
+        (rule(require={"a": {"b": [{"c": 1}]}}), f"rules[0].require.a.b {NO_VALUE}"),
+        (rule(require={"a": {"b": {5: 1}}}), "rules[0].require.a.b is not a table with names of arguments"),
         (rule(inject={"token": "hunter2"}), "rules[0].inject.token is not a table"),
         (rule(inject={"token": {}}), "rules[0].inject.token does not have exactly one of env, context, call"),
         (rule(inject={"token": {"env": 5}}), "rules[0].inject.token.env is not a name"),

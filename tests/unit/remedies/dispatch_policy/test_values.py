@@ -12,6 +12,7 @@ from agent_otel.remedies.dispatch_policy.values import (
     has_forbidden,
     pattern,
     read_arguments,
+    values_at,
 )
 
 deep: Any = "x"
@@ -101,6 +102,66 @@ def test_a_required_value_matches_by_type_and_value(value: object, allowed: Any,
 def test_a_forbidden_value_matches_in_every_form_of_it(value: object, forbidden: Any, expected: bool) -> None:  # noqa: FBT001
     wanted = pattern(forbidden) if isinstance(forbidden, str) else forbidden
     assert has_forbidden(value, (wanted,)) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"force": True}, True),
+        ({"force": "force"}, True),
+        ([{"force": None}], True),
+        ({"flags": {"x": [{" Force ": 1}]}}, False),
+        ({"flags": {"x": [{" force ": 1}]}}, True),
+        ({"forced": "no"}, False),
+    ],
+)
+def test_a_forbidden_text_may_be_a_name_in_an_object(value: object, expected: bool) -> None:  # noqa: FBT001
+    assert has_forbidden(value, (pattern("force"),)) is expected
+
+
+class Options:
+    """An object that a framework has made of the model's arguments."""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+
+@pytest.mark.parametrize(
+    ("filters", "required", "forbidden"),
+    [
+        ({"owner": "acme"}, True, False),
+        ({"owner": ["acme", "acme"]}, True, False),
+        ({"owner": "evil"}, False, True),
+        ({"owner": ["acme", "evil"]}, False, True),
+        ([{"owner": "acme"}, {"owner": "evil"}], False, True),
+        ([{"owner": "acme"}, {}], False, False),
+        ({"Owner": "acme"}, False, False),
+        ({"inner": {"owner": "evil"}}, False, False),
+        ({}, False, False),
+        ([], False, False),
+        (None, False, False),
+        ("acme", False, False),
+        # A text that a framework may read as an object is none for the stronger rule.
+        ('{"owner": "acme"}', False, False),
+        ('{"owner": "evil"}', False, True),
+        (['[{"owner": "evil"}]'], False, True),
+        (Options(owner="acme"), True, False),
+        (Options(owner="evil"), False, True),
+        (object(), False, True),
+    ],
+)
+def test_values_inside_an_argument(filters: object, required: bool, forbidden: bool) -> None:  # noqa: FBT001
+    arguments, path = {"filter": filters}, ("filter", "owner")
+    seen = list(values_at(arguments, path))
+    assert (bool(seen) and all(are_required(value, (pattern("acme"),)) for value in seen)) is required
+    coerced = values_at(arguments, path, coerces=True)
+    assert any(has_forbidden(value, (pattern("evil"),)) for value in coerced) is forbidden
+
+
+@pytest.mark.parametrize("filters", [deep, '{"owner": 1, "owner": "evil"}', "[" * 100_000])
+def test_what_is_inside_cannot_be_read(filters: object) -> None:
+    with pytest.raises(UnreadableError):
+        list(values_at({"filter": filters}, ("filter", "owner"), coerces=True))
 
 
 def test_too_many_levels_cannot_be_compared() -> None:
