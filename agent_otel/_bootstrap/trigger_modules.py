@@ -194,6 +194,7 @@ MODULES = (
     "openai.lib.responses_tool_runner",
     "openai.resources.realtime.realtime",
     "openinference.instrumentation.langchain",
+    "openinference.instrumentation.llama_index",
     "opentelemetry.instrumentation.genai.langchain",
     "opentelemetry.instrumentation.langchain",
     "pipecat",

@@ -27,8 +27,6 @@ from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry.setup import report_integration, telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from opentelemetry.trace import Span
 
     from agent_otel.core.remedy_hooks import Dialogue
@@ -57,8 +55,6 @@ __all__ = [
     "execution_named",
     "handing_back",
     "handler_entered",
-    "handler_failing",
-    "handler_finishing",
     "handler_left",
     "handler_raised",
     "handler_returned",
@@ -202,14 +198,6 @@ def handler_left() -> None:
         leave_handler(record)
 
 
-def handler_finishing(read: Callable[[Any], ToolResult], value: Any) -> None:
-    """Record the result before the framework calls its callbacks, while another instrumentation's span is open."""
-    record = _running()
-    if record is not None and record.span is not None and record.span.foreign:
-        record.read(PRODUCED, read(value))
-        leave_handler(record)
-
-
 def handing_back(result: ToolResult) -> None:
     """Record what the framework will hand back, while its own span is open; that ends before its function returns."""
     record = _running()
@@ -219,15 +207,6 @@ def handing_back(result: ToolResult) -> None:
     if record.span is None:
         open_span(record)
     leave_handler(record)
-
-
-def handler_failing(error: BaseException, reader: ToolReader) -> None:
-    """Record an exception of the handler before the framework calls its callbacks."""
-    record = _running()
-    if record is not None:
-        record.raise_(error, reader)
-        if record.span is not None and record.span.foreign:
-            leave_handler(record)
 
 
 def handler_raised(error: BaseException, reader: ToolReader) -> None:

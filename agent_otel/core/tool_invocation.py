@@ -75,10 +75,11 @@ class ToolInvocation:
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
     #: True when the limits have counted the call; a retry of it is no further call.
     is_counted = False
-    #: True when the result of an earlier attempt of the step answers the call.
-    is_answered = False
+    is_answered = False  # by the result of an earlier attempt of the step
     #: True when the dispatch policy has decided on the call.
     is_gated = False
+    #: True when the result was read before its function returned it, while another's span was open.
+    is_read_early = False
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
@@ -167,7 +168,7 @@ class ToolInvocation:
             self.raised = False
             self.error_type = self.failure = self.produced = self.structured = self.failed = None
             self.remedied = self.handed = None
-            self.counted = self.is_refused = False
+            self.counted = self.is_refused = self.is_read_early = False
             self.cuts = ()
 
     def read(self, station: str, result: ToolResult) -> None:

@@ -99,6 +99,8 @@ class Visit:
         """Read the value that the wrapped function returned; return the reading, or None."""
         try:
             record, reader = self.record, self.reader
+            if record.is_read_early and reader.station == PRODUCED:
+                return reader.result(value)  # for remedies
             if record.produced is None or reader.station != PRODUCED:
                 reading = reader.result(value)
                 if reading is not None:

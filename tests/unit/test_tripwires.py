@@ -566,6 +566,12 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "haystack.before_span": lambda value: (None, (None, value), {}),
     "langchain_callbacks.ending": lambda value: (None, (value,), {}),
     "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
+    "llama_index_spans.started": lambda value: (None, ("id", value, value), {}, _space(_otel_span=None), None),
+    "llama_index_spans.ending": lambda value: (
+        _space(open_spans={"id": _space(_otel_span=value)}),
+        ("id", None, _named("BaseTool"), value),
+        {},
+    ),
     "mcp_connections.beginning": lambda _: (_WithoutCode(), (), {}),
     "mcp_connections.introduced": lambda value: (
         _WithoutCode(),
@@ -601,6 +607,7 @@ READ_BY_OTHERS = {
     "anthropic.swallowed": "an exception",
     "dapr_agents.wrapping_error": "an exception",
     "langchain_callbacks.failing": "an exception",
+    "llama_index_spans.failing": "an exception",
     "langchain.swallowed": "an exception",
     "openai_agents.swallowed": "an exception",
     "openai_agents.timed_out": "an exception",

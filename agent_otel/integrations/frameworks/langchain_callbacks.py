@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
+from agent_otel.core import held_span
 from agent_otel.core.plain import modules_of
 from agent_otel.integrations.frameworks import langchain
 from agent_otel.integrations.hooks import Hook
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def _ending(invocation: Invocation) -> None:
-    observer.handler_finishing(langchain.read_result, invocation.arg(0, "output"))
+    held_span.finishing(langchain.read_result, invocation.arg(0, "output"))
 
 
 def _failing(invocation: Invocation) -> None:
-    observer.handler_failing(invocation.arg(0, "error"), langchain.run)
+    held_span.failing(invocation.arg(0, "error"), langchain.run)
 
 
 def _started(invocation: Invocation, value: Any, error: Any) -> None:

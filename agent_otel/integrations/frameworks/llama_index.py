@@ -22,7 +22,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.llama_index_contexts import CONTEXTS, name_of
 from agent_otel.semconv import TOOL_ERROR
 
@@ -55,6 +55,17 @@ ENTRY = Integration(
             Wrap("FunctionTool.acall", "tool"),
         ),
         Candidate("llama_index.core.workflow.workflow", Wrap("Workflow.run", "run")),  # that of an agent passes it
+        # Its span of a tool is within the function that opens this package's, and has the tool's name at its end.
+        Site(
+            Candidate(
+                "openinference.instrumentation.llama_index._handler",
+                Wrap("_SpanHandler.new_span", "started"),
+                Wrap("_SpanHandler.prepare_to_exit_span", "ending"),
+                Wrap("_SpanHandler.prepare_to_drop_span", "failing"),
+            ),
+            adapter="frameworks.llama_index_spans",
+            beside=("openinference.instrumentation.llama_index",),
+        ),
         CONTEXTS,
     ),
 )
@@ -81,7 +92,7 @@ def _properties(metadata: Any) -> Iterable[str]:
     return tuple(fields(getattr(metadata.fn_schema, "model_fields", None)))
 
 
-def _produced(output: Any) -> ToolResult:
+def produced(output: Any) -> ToolResult:
     """Read an output: the text that the tool returned, or what the framework makes of it; or the tool's exception."""
     error = getattr(output, "exception", None)
     if error is not None:
@@ -141,7 +152,8 @@ def _is_refusal(error: BaseException) -> bool:
 inner = ToolReader(
     PRODUCED,
     _inner_call,
-    _produced,
+    produced,
+    opened_by="llama-index",
     is_control_flow=_is_control_flow,
     is_refusal=_is_refusal,
     replace=_replace,
@@ -150,7 +162,14 @@ inner = ToolReader(
     also_timed_by=("opentelemetry.instrumentation.genai.llama_index:LlamaIndexInstrumentor",),
 )
 outer = ToolReader(HANDED_BACK, _outer_call, _handed_back, inner, is_control_flow=_is_control_flow)
-tool = ToolReader(PRODUCED, _tool_call, _produced, is_control_flow=_is_control_flow, is_refusal=_is_refusal)
+tool = ToolReader(
+    PRODUCED,
+    _tool_call,
+    produced,
+    opened_by="llama-index",
+    is_control_flow=_is_control_flow,
+    is_refusal=_is_refusal,
+)
 
 
 def _run(invocation: Invocation) -> AgentRun:

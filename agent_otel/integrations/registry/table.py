@@ -104,6 +104,7 @@ INTEGRATIONS = (
         Site(Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')), adapter='frameworks.llama_index'),
+        Site(Candidate('openinference.instrumentation.llama_index._handler', Wrap('_SpanHandler.new_span', 'started'), Wrap('_SpanHandler.prepare_to_exit_span', 'ending'), Wrap('_SpanHandler.prepare_to_drop_span', 'failing')), adapter='frameworks.llama_index_spans', beside=('openinference.instrumentation.llama_index',)),
         Site(Candidate('workflows.context.context', Wrap('Context.to_dict', 'saved'), Wrap('Context.from_dict', 'restored')), adapter='runtimes.llama_index_contexts'),
     )),
     Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), sites=(

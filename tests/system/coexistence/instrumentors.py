@@ -106,11 +106,15 @@ ROWS = (
         endings=(".acall", ".__call__"),
         is_inner=True,
     ),
-    # Their span of a call begins in the framework's tool, inside of this package's.
     _openinference(
-        classes.LLAMA_INDEX, "llama_index:LlamaIndexInstrumentor", environment=_OI_OLDER, inner="FunctionTool.acall"
+        classes.LLAMA_INDEX,
+        "llama_index:LlamaIndexInstrumentor",
+        environment=_OI_OLDER,
+        span="FunctionTool.acall",
+        is_inner=True,
     ),
     _openllmetry(classes.CREWAI, "crewai:CrewAIInstrumentor", _CHAT, environment=_OL_OLDER, traces=_OL),
+    # Its span of a call is that of any task, inside of this package's.
     _openllmetry(
         classes.LLAMA_INDEX,
         "llamaindex:LlamaIndexInstrumentor",

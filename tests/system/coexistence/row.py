@@ -28,6 +28,7 @@ _IN_CI = {
     "agno beside OpenTelemetry's own": "ours, framework, peer",
     "dspy beside OpenTelemetry's own": "framework, peer, ours",
     "langgraph beside OpenInference": "ours, framework, peer",
+    "llama_index beside OpenInference": "framework, peer, ours",
     "openai_agents beside OpenInference": "peer, ours, framework",
     "smolagents beside OpenInference": "framework, peer, ours",
     "langgraph beside OpenLLMetry": "framework, peer, ours",

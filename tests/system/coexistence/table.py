@@ -48,9 +48,8 @@ CELLS of its cells.
 _NOTES = """
 - *cancelled*: the other instrumentation never ends its span of a cancelled call. The metrics have the call, and no span
   has it.
-- The instrumentors of LlamaIndex of OpenInference and OpenLLMetry open a span in the framework's tool. It has no tool's
-  name, and is inside of this package's span, which has the numbers. Beside OpenTelemetry's own, a run has its span and
-  this package's.
+- OpenLLMetry's span of a LlamaIndex tool has no tool's name, and is inside of this package's span, which has the
+  numbers. Beside OpenTelemetry's own, a run has its span and this package's.
 - OpenLLMetry's instrumentor of CrewAI has no spans of tools.
 - MLflow ran with a provider of its own, which is its default. With `MLFLOW_USE_DEFAULT_TRACER_PROVIDER=false` its span
   processors raise `KeyError` below any span that is open before MLflow's first. This package opens no root span there:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,41 @@ def test_langchain(environment: Callable[[str], Environment], name: str, instrum
     assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
     timed_by = _GENAI if name == "peers-genai" else OURS
     assert {(tool, timed_by): count for tool, count in _CALLS.items()} == found.counts("gen_ai.execute_tool.duration")
+
+
+@pytest.mark.parametrize(
+    ("name", "instrumentor"),
+    [
+        ("peers-openllmetry", "opentelemetry.instrumentation.langchain:LangchainInstrumentor"),
+        ("peers-openinference", "openinference.instrumentation.langchain:LangChainInstrumentor"),
+    ],
+)
+def test_a_remedy_acts_on_a_result_that_is_read_before_its_function_returns(
+    environment: Callable[[str], Environment], name: str, instrumentor: str
+) -> None:
+    """Its span ends before ``BaseTool.run`` returns, so that the result is measured earlier."""
+    module, _, attribute = instrumentor.partition(":")
+    program = f"""
+        from langchain_core.tools import tool
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from {module} import {attribute}
+
+        trace.set_tracer_provider(TracerProvider())
+        {attribute}().instrument()
+
+        @tool
+        def big(n: int) -> str:
+            "Return so many letters."
+            return "x" * n
+
+        print(big.invoke({{"n": 5000}}))
+    """
+    done = environment(name).run(
+        program, env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "1000"}, check=True
+    )
+
+    assert json.loads(done.stdout)["error"] == "result_too_large"
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
