@@ -31,7 +31,7 @@ from agent_otel.measure.truncation.detect import find_cut
 from benchmarks import carrying, clock, remedies, startup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 TOLERANCE = 1.3
 US = 1 / 3.1  # one microsecond in U, on the server where the budgets were set
@@ -276,7 +276,8 @@ def requests() -> list[Row]:
             state, _ = ledger.began(run, "search", f"{number}", f"call_{number}")
             ledger.produced(state, "search", size, f"call_{number}")
         request = {"messages": held}
-        delivery.take(out, ModelRequest(chat(request), execution=run))
+        for _ in range(2):
+            delivery.take(out, ModelRequest(chat(request), execution=run))
         return lambda: (delivery.take(out, ModelRequest(chat(request), execution=run)), None)[1]
 
     seen = produced()
@@ -289,6 +290,43 @@ def requests() -> list[Row]:
         Row("request with 100 results of 20 KB, first seen", 1000 * US, took["first"] - took["before"]),
         Row("request with 100 results of 20 KB, seen before", 1000 * US, took["again"]),
     ]
+
+
+def streams() -> list[Row]:
+    """A chunk of a streamed response, as OpenAI's SDK hands it on."""
+    from types import SimpleNamespace
+
+    from agent_otel.core.model_request import ModelVisit
+    from agent_otel.core.types import ModelRequest
+    from agent_otel.integrations.generators import watched
+    from agent_otel.integrations.model_sdks import openai
+    from agent_otel.telemetry.setup import telemetry
+
+    delta = SimpleNamespace(content="word", function_call=None, refusal=None, role=None, tool_calls=None)
+    choices = [SimpleNamespace(delta=delta, finish_reason=None, index=0, logprobs=None)]
+    chunk = SimpleNamespace(id="chatcmpl-1", choices=choices, model="gpt", object="chat.completion.chunk", usage=None)
+
+    def passed(chunks: list[Any]) -> Iterator[Any]:
+        yield from chunks
+
+    def read(chunks: list[Any]) -> None:
+        visit = ModelVisit(telemetry(), openai.request, ModelRequest([]))
+        for _ in watched(passed(chunks), visit):
+            pass
+
+    def bare(chunks: list[Any]) -> None:
+        for _ in passed(chunks):
+            pass
+
+    chunks = [chunk] * 100
+    took = clock.measure(
+        {
+            "none": lambda: read([]),
+            "all": lambda: read(chunks),
+            "bare": lambda: bare(chunks),
+        }
+    )
+    return [Row("streamed response: a chunk", 1 * US, (took["all"] - took["none"] - took["bare"]) / len(chunks))]
 
 
 def memory() -> list[Row]:
@@ -336,7 +374,18 @@ def main() -> int:
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
     beside = [Row(*row) for row in (*carrying.rows(), *remedies.rows())]
     return show(
-        [*starts, *hot_path(), *measuring(), *payloads(), *breakdowns(), *requests(), *memory(), *beside, *structures()]
+        [
+            *starts,
+            *hot_path(),
+            *measuring(),
+            *payloads(),
+            *breakdowns(),
+            *requests(),
+            *streams(),
+            *memory(),
+            *beside,
+            *structures(),
+        ]
     )
 
 

@@ -23,7 +23,7 @@ from agent_otel.core import (
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import Messages, levels_of
+from agent_otel.core.message_parts import Messages
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
 from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.shares import NO_SHARES
@@ -54,7 +54,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
 
     Return the request for its response, and what an answer to it would be built on, where that is incomplete.
     """
-    parts, first, execution_id, execution, calls, _, continued, _ = read = _read(request)
+    parts, first, execution_id, execution, calls, _, continued = read = _read(request)
     shown = model_calls.find(out, execution_id, parts, calls, first)
     new = [call for call in calls.values() if call.delivered < 0]
     known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
@@ -113,32 +113,31 @@ def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
     else:
         history = request_history.read_on(continued.conversation, continued.prefix, measured)
     undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new, history)
-    if conversation is not None and read.levels is not None:
-        request_prefix.keep(read, execution, conversation, measured, history.user_messages, history.offered)
+    # Most conversations have a single request, for which nothing is kept.
+    if conversation is not None and read.messages is not None and history.conversation is not None:
+        request_prefix.keep(
+            read, read.messages, execution, conversation, measured, history.user_messages, history.offered
+        )
     _pass_by(out, execution)
     return undelivered, quoted, conversation, before
 
 
 def _read(request: ModelRequest) -> request_prefix.Read:
     """Read a request, from its first new message on where it continues the one before it."""
-    messages = request.parts if type(request.parts) is Messages else None
-    levels = None
-    if messages is not None and len(messages.items) >= _LONG and not request.continued:
-        levels = levels_of(messages)
-        continued = None if levels is None else request_prefix.find(request, messages, levels)
-        if continued is not None:
-            execution = executions.touched(continued.execution_id)
-            first = len(continued.conversation.parts.prints)
-            calls = {first + at: call for at, call in _known(execution, continued.new).items()}
-            parts = request_prefix.parts_of(messages, continued)
-            return request_prefix.Read(
-                *(parts, first, continued.execution_id, execution, calls, levels, continued), len(messages.items)
-            )
+    messages = request.parts if type(request.parts) is Messages and not request.continued else None
+    if messages is None or len(messages.items) < _LONG:
+        messages = None
+    continued = None if messages is None else request_prefix.find(request, messages)
+    if messages is not None and continued is not None:
+        execution = executions.touched(continued.execution_id)
+        first = len(continued.conversation.parts.prints)
+        calls = {first + at: call for at, call in _known(execution, continued.new).items()}
+        parts = request_prefix.parts_of(messages, continued)
+        return request_prefix.Read(parts, first, continued.execution_id, execution, calls, messages, continued)
     read = list(request.parts)
     execution_id = _execution_of(request, read)
     state = executions.touched(execution_id) if execution_id is not None else None
-    count = 0 if messages is None else len(messages.items)
-    return request_prefix.Read(read, 0, execution_id, state, _known(state, read), levels, None, count)
+    return request_prefix.Read(read, 0, execution_id, state, _known(state, read), messages, None)
 
 
 def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:

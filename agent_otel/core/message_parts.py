@@ -37,31 +37,54 @@ def plain_part(part: RequestPart) -> RequestPart:
 
 
 class Messages:
-    """The parts of a request: ``head`` are the values in front of its messages, and ``before`` returns their parts.
+    """The parts of a request: those in front of its messages, and a function that returns the parts of a message.
 
-    ``read`` returns the parts of a message.
+    Of messages that are objects, ``values`` returns what ``read`` reads, as plain data, and ``id_of`` the id.
     """
 
-    __slots__ = ("before", "head", "items", "read")
+    __slots__ = ("_levels", "head", "id_of", "items", "read", "values")
 
     def __init__(
         self,
-        head: Sequence[Any],
-        before: Callable[[], Iterable[RequestPart]],
+        head: Sequence[RequestPart],
         items: Sequence[Any],
         read: Callable[[Any], Iterable[RequestPart]],
+        values: Callable[[Any], Any] | None = None,
+        id_of: Callable[[Any], object] | None = None,
     ) -> None:
         self.head = head
-        self.before = before
         self.items = items
         self.read = read
+        self.values = values
+        self.id_of = id_of
+        self._levels: list[Level] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.items or self.head)
 
     def __iter__(self) -> Iterator[RequestPart]:
-        return map(plain_part, chain(self.before(), chain.from_iterable(map(self.read, self.items))))
+        return map(plain_part, chain(self.head, chain.from_iterable(map(self.read, self.items))))
+
+    @property
+    def levels(self) -> list[Level] | None:
+        """Return the values of the messages by depth; None where they are too many, or no plain data."""
+        if self._levels is None:
+            self._levels = _levels_of(self)
+        return self._levels
 
     def between(self, first: int, end: int) -> list[RequestPart]:
         """Return the parts of some of the messages."""
         return [plain_part(part) for item in self.items[first:end] for part in self.read(item)]
+
+
+def has_doubled_ids(parts: Iterable[RequestPart]) -> bool:
+    """Return true when a request holds a message id twice; the SDK's own request does not have these ids."""
+    if type(parts) is Messages and parts.id_of is not None:
+        known = [each for each in map(parts.id_of, parts.items) if each is not None]
+        if len(known) == len(set(known)):
+            return False
+    ids = [(part.message_id, part.part) for part in parts if part.message_id is not None]
+    return len(ids) > len(set(ids))
 
 
 class Level(NamedTuple):
@@ -81,9 +104,9 @@ class LevelPrint(NamedTuple):
     print: int
 
 
-def levels_of(messages: Messages) -> list[Level] | None:
-    """Return the values of a request's messages by depth; None where they are too many, or no plain data."""
-    values: list[Any] = [*messages.head, *messages.items]
+def _levels_of(messages: Messages) -> list[Level] | None:
+    items = messages.items if messages.values is None else map(messages.values, messages.items)
+    values: list[Any] = [*(part.value for part in messages.head), *items]
     found: list[Level] = []
     lengths: list[int] = []
     left = _MOST_VALUES
@@ -93,7 +116,9 @@ def levels_of(messages: Messages) -> list[Level] | None:
             return None
         texts: list[Any] = []
         numbers: list[Any] = []
-        inner: list[Any] = [value for value in values if type(value) is dict] if type(values[0]) is dict else []
+        cls = type(values[0])
+        # The messages themselves, and blocks in their contents.
+        inner = [value for value in values if type(value) is cls] if cls is dict or cls is list else []
         if len(inner) < len(values):
             others: list[Any] = []
             other = others.append

@@ -10,6 +10,7 @@ from agent_otel._internal import errors
 from agent_otel.core import model_tokens
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
+from agent_otel.core.message_parts import Messages, has_doubled_ids
 from agent_otel.core.names import plain_part
 from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
 from agent_otel.core.types import ModelRequest
@@ -65,7 +66,7 @@ class ModelVisit:
             above.seen = True
             request = above.lend(request)
         if reader.outermost:
-            self._request = request._replace(parts=list(request.parts))
+            self._request = request._replace(parts=_unread(request.parts))
         else:
             self._take(request)
 
@@ -114,13 +115,13 @@ class ModelVisit:
         return request._replace(
             execution=request.execution or mine.execution,
             agent=request.agent or mine.agent,
-            doubled=request.doubled or mine.doubled or _has_doubled_ids(mine.parts),
+            doubled=request.doubled or mine.doubled or has_doubled_ids(mine.parts),
             model=request.model or mine.model,
         )
 
     def announce(self, request: ModelRequest) -> None:
         """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
-        announced = self.lend(request)._replace(parts=list(request.parts))
+        announced = self.lend(request)._replace(parts=_unread(request.parts))
         self._settle()
         self._request, self.seen = announced, False
 
@@ -299,10 +300,9 @@ def _reset(token: Token[Any]) -> None:
         pass  # the call ends in another context than it began in; that context is no longer used
 
 
-def _has_doubled_ids(parts: Iterable[RequestPart]) -> bool:
-    """Return true when a request holds a message id twice; the SDK's own request does not have these ids."""
-    ids = [(part.message_id, part.part) for part in parts if part.message_id is not None]
-    return len(ids) > len(set(ids))
+def _unread(parts: Iterable[RequestPart]) -> Iterable[RequestPart]:
+    """Return parts that stay as they are while the call goes on."""
+    return parts if type(parts) is Messages else list(parts)
 
 
 def _running() -> ModelVisit | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.failures import cause_of, context_of, is_raised_within, text_of, traceback_of
 from agent_otel.measure.object_kinds import (
+    attributes,
     class_of,
     dictionaries,
     field_at,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
+    "attributes",
     "cause_of",
     "class_of",
     "context_of",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall, SeenParts
-    from agent_otel.core.message_parts import Level, LevelPrint
+    from agent_otel.core.message_parts import LevelPrint
     from agent_otel.core.types import ModelRequest, RequestPart
 
 _T = TypeVar("_T")
@@ -75,7 +75,7 @@ class Continued(NamedTuple):
 class Read(NamedTuple):
     """A request: its parts from ``first`` on are read, and ``calls`` are those that their results answer.
 
-    ``levels`` are the values of its messages, None where it is too short or too long to be kept.
+    ``messages`` are those of a request that may be kept.
     """
 
     parts: Sequence[RequestPart]
@@ -83,10 +83,8 @@ class Read(NamedTuple):
     execution_id: str | None
     execution: ExecutionState | None
     calls: dict[int, SeenCall]
-    levels: Sequence[Level] | None
+    messages: Messages | None
     continued: Continued | None
-    #: The number of messages, where they can be counted.
-    messages: int = 0
 
 
 class Parts(Sequence[_T]):
@@ -143,10 +141,8 @@ def sized_parts(parts: Sequence[RequestPart], continued: Continued, new: list[Si
     return Parts(len(seen.prints), early, new, seen.kinds)
 
 
-def find(request: ModelRequest, messages: Messages, levels: Sequence[Level]) -> Continued | None:
+def find(request: ModelRequest, messages: Messages) -> Continued | None:
     """Return what is known of a request that continues the one before it, and its new parts; None for any other."""
-    if request.continued:
-        return None
     execution_id = execution_of(request, _last_ids(messages))
     execution = None if execution_id is None else executions.known(execution_id)
     if execution_id is None or execution is None:
@@ -158,6 +154,7 @@ def find(request: ModelRequest, messages: Messages, levels: Sequence[Level]) -> 
             and prefix.messages <= len(messages.items)
             and prefix.changes == execution.call_changes
             and prefix.parts is conversation.parts
+            and (levels := messages.levels) is not None
             and begins(levels, prefix.print)
         ):
             break
@@ -191,7 +188,7 @@ def _is_by_name(part: RequestPart) -> bool:
 def _last_ids(messages: Messages) -> list[str]:
     """Return the ids of the last results."""
     for item in reversed(messages.items[-_MOST_TAIL:]):
-        parts = Messages((), tuple, (item,), messages.read)
+        parts = Messages((), (item,), messages.read)
         found = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
         if found:
             return found
@@ -210,6 +207,7 @@ def execution_of(request: ModelRequest, ids: Iterable[str]) -> str | None:
 
 def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
     request: Read,
+    messages: Messages,
     execution: ExecutionState,
     conversation: Conversation,
     new: Sequence[Sized],
@@ -218,11 +216,14 @@ def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
 ) -> None:
     """Keep a request for the next one of its conversation; ``new`` are its new parts, ``offered`` its tools."""
     prefix = Prefix() if request.continued is None else request.continued.prefix
+    levels = messages.levels
+    if levels is None:
+        return
     if request.first + len(new) == len(conversation.parts.prints) and _add(prefix, request, execution, new):
         prefix.user_messages, prefix.offered = user_messages, offered
         prefix.parts, prefix.changes = conversation.parts, execution.call_changes
         if request.continued is None or new:
-            prefix.messages, prefix.print = request.messages, prints(request.levels or ())
+            prefix.messages, prefix.print = len(messages.items), prints(levels)
         conversation.prefix = prefix
 
 

@@ -13,6 +13,7 @@ from collections import deque
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
+from gc import get_referents
 from itertools import islice
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
@@ -283,6 +284,18 @@ def fields(value: Any) -> dict[str, Any]:
             return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
     # dict.copy() asks a subclass for its keys.
     return found if is_plain else dict(dict.items(found))
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return the fields of an object as `fields` does, in less time; they are not the caller's to keep."""
+    cls = type(value)
+    alive, shape = _known.get(id(cls), _UNKNOWN)
+    if alive() is cls and shape.kind is RECORD and shape.namespace is not None:
+        found = shape.namespace(value)
+        # A dictionary whose keys are all texts refers to its values only.
+        if type(found) is dict and len(get_referents(found)) == len(found):
+            return found
+    return fields(value)
 
 
 def field_at(value: Any, *names: str) -> Any:

@@ -90,7 +90,7 @@ def messages(body: Mapping[str, Any]) -> Messages:
     head = [RequestPart(TOOLS, tools)] if tools else []
     if is_text(system) or type(system) is list or type(system) is tuple:
         head.append(RequestPart(SYSTEM, system if is_text(system) else listed(system)))
-    return Messages([part.value for part in head], lambda: head, listed(body.get("messages")), _message)
+    return Messages(head, listed(body.get("messages")), _message)
 
 
 def _message(each: Any) -> Iterator[RequestPart]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, identity, is_empty, listed, text
+from agent_otel.core.message_parts import Messages
+from agent_otel.core.plain import attributes, fields, identity, is_empty, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import is_forced
@@ -85,12 +86,21 @@ def _running() -> Any:
     return variable.get() if variable is not None else None
 
 
-def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[RequestPart]:
-    for key in ("tools", "functions"):
-        if issubclass(type(kwargs.get(key)), list | tuple):
-            yield RequestPart(TOOLS, listed(kwargs[key]))
-    for message in messages:
-        yield from _message(message)
+def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Messages:
+    offered = (kwargs.get(key) for key in ("tools", "functions"))
+    head = [RequestPart(TOOLS, listed(tools)) for tools in offered if issubclass(type(tools), list | tuple)]
+    return Messages(head, list(messages), _message, _values, _id)
+
+
+def _values(message: Any) -> list[Any]:
+    """Return what `_message` reads."""
+    get = attributes(message).get
+    calls = [get(key) for key in _CALL_LISTS]
+    return [get("type"), get("content"), get("tool_call_id"), get("name"), get("id"), get("role"), *calls]
+
+
+def _id(message: Any) -> str | None:
+    return text(attributes(message).get("id"))
 
 
 def _message(message: Any) -> Iterator[RequestPart]:

@@ -79,8 +79,8 @@ def _content(value: Any) -> Any:
 def chat(body: Any) -> Messages:
     """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
     body = fields(body)
-    head = [body[key] for key in ("tools", "functions") if listed(body.get(key))]
-    return Messages(head, lambda: [RequestPart(TOOLS, tools) for tools in head], listed(body.get("messages")), _message)
+    head = [RequestPart(TOOLS, body[key]) for key in ("tools", "functions") if listed(body.get(key))]
+    return Messages(head, listed(body.get("messages")), _message)
 
 
 def _message(each: Any) -> Iterator[RequestPart]:
@@ -143,7 +143,7 @@ def _responses(body: Mapping[str, Any], items: list[Any]) -> Messages:
         head.append(RequestPart(SYSTEM, instructions))
     if is_text(said):
         head.append(RequestPart(USER, said))
-    return Messages([part.value for part in head], lambda: head, items, _item)
+    return Messages(head, items, _item)
 
 
 def _item(each: Any) -> Iterator[RequestPart]:

@@ -19,8 +19,15 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import RequestPart
 
-FORMS = ("chat", "responses", "anthropic")
+FORMS = ("chat", "responses", "anthropic", "langchain")
 TURNS = 24
+
+
+class Message:
+    """A message of LangChain, as the adapter sees it."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
 
 
 class Program:
@@ -44,6 +51,9 @@ class Program:
             return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
         if self.form == "anthropic" and self.draw.random() < 0.5:
             return {"role": role, "content": [{"type": "text", "text": text}]}
+        if self.form == "langchain":
+            message_id = f"m{len(self.items) // 2 if self.draw.random() < 0.1 else len(self.items)}"
+            return Message(type={"user": "human", "assistant": "ai"}[role], content=text, id=message_id)
         return {"role": role, "content": text}
 
     def turn(self) -> None:
@@ -65,16 +75,18 @@ class Program:
                 executions.produced(state, tool, len(text) + self.draw.choice([0, 0, 0, 5_000]), call_id)
             asked.append((call_id, tool, {"query": f"q {self.calls % 5}"}))
             answered.append((call_id, text))
-        self.items += {"chat": _chat, "responses": _responses, "anthropic": _anthropic}[self.form](asked, answered)
+        self.items += {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "langchain": _langchain}[
+            self.form
+        ](asked, answered)
 
     def change(self) -> None:  # noqa: C901, PLR0912 - the list of changes
         """Change the history as programs do, in place or not."""
         at = self.draw.randrange(len(self.items))
         match self.draw.randrange(12):
             case 0:
-                _put(self.items[at], self.draw, "[removed]")
+                _put(_dictionary(self.items[at]), self.draw, "[removed]")
             case 1:
-                _put(self.items[at], self.draw, "y" * 3_000)
+                _put(_dictionary(self.items[at]), self.draw, "y" * 3_000)
             case 2:
                 del self.items[1 : 1 + self.draw.choice([1, 2, 4])]
             case 3:
@@ -88,8 +100,9 @@ class Program:
             case 7:
                 self.items.append(self.said("user", "a reminder"))
             case 8:
-                if type(self.items[at].get("content")) is list and type(self.items[at]["content"][-1]) is dict:
-                    self.items[at]["content"][-1]["cache_control"] = {"type": "ephemeral"}
+                content = _dictionary(self.items[at]).get("content")
+                if type(content) is list and type(content[-1]) is dict:
+                    content[-1]["cache_control"] = {"type": "ephemeral"}
             case 9:
                 self.items.insert(at, self.said("assistant", "an inserted thought"))
             case 10:
@@ -101,7 +114,7 @@ class Program:
         """Return the request."""
         from agent_otel.core.names import plain_request
         from agent_otel.core.types import ModelRequest
-        from agent_otel.integrations.model_sdks import anthropic, openai
+        from agent_otel.integrations.model_sdks import anthropic, langchain, openai
 
         items = list(self.items)
         found: Iterable[RequestPart]
@@ -109,6 +122,8 @@ class Program:
             found = openai.chat({"tools": self.tools, "messages": [{"role": "system", "content": self.system}, *items]})
         elif self.form == "anthropic":
             found = anthropic.messages({"tools": self.tools, "system": self.system, "messages": items})
+        elif self.form == "langchain":
+            found = langchain._parts([Message(type="system", content=self.system), *items], {"tools": self.tools})
         else:
             found = openai.responses({"tools": self.tools, "instructions": self.system, "input": items}).parts
         return plain_request(ModelRequest(list(found) if reads else found, execution=self.name, agent="agent"))
@@ -141,6 +156,16 @@ def _anthropic(asked: list[Any], answered: list[Any]) -> list[Any]:
     return [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
 
 
+def _langchain(asked: list[Any], answered: list[Any]) -> list[Any]:
+    calls = [{"id": i, "name": name, "args": args, "type": "tool_call"} for i, name, args in asked]
+    message = Message(type="ai", content="", tool_calls=calls, invalid_tool_calls=[], id=f"ai {asked[0][0]}", name=None)
+    return [message, *(Message(type="tool", content=text, tool_call_id=i, artifact=object()) for i, text in answered)]
+
+
+def _dictionary(item: Any) -> dict[str, Any]:
+    return item if type(item) is dict else vars(item)
+
+
 def _put(item: dict[str, Any], draw: random.Random, text: str) -> None:
     """Replace a text somewhere in a message."""
     for key in ("content", "output", "arguments"):
@@ -149,7 +174,8 @@ def _put(item: dict[str, Any], draw: random.Random, text: str) -> None:
         elif type(item.get(key)) is list and item[key]:
             _put(draw.choice(item[key]), draw, text)
     if item.get("tool_calls"):
-        item["tool_calls"][0]["function"]["arguments"] = text
+        call = item["tool_calls"][0]
+        call.get("function", call)["arguments" if "function" in call else "args"] = text
 
 
 def main(way: str, *seeds: str) -> None:

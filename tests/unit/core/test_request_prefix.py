@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core.message_parts import Messages, begins, levels_of, prints
+from agent_otel.core.message_parts import Messages, begins, prints
+from agent_otel.core.types import RequestPart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,11 +49,11 @@ def _history() -> list[Any]:
 
 
 def _messages(items: list[Any], *head: Any) -> Messages:
-    return Messages(head, tuple, items, lambda _: ())
+    return Messages([RequestPart("tools", tools) for tools in head], items, lambda _: ())
 
 
 def _begin(before: Messages, now: Messages) -> bool:
-    earlier, levels = levels_of(before), levels_of(now)
+    earlier, levels = before.levels, now.levels
     assert earlier is not None
     assert levels is not None
     return begins(levels, prints(earlier))
@@ -99,8 +100,8 @@ def test_other_tools_are_another_beginning() -> None:
 
 
 def test_what_is_no_plain_data_is_read() -> None:
-    assert levels_of(_messages([*_history(), {"role": "user", "content": (each for each in "ab")}])) is None
-    assert levels_of(_messages([*_history(), {"role": "user", 1: "content"}])) is None
+    assert _messages([*_history(), {"role": "user", "content": (each for each in "ab")}]).levels is None
+    assert _messages([*_history(), {"role": "user", 1: "content"}]).levels is None
     circle: list[Any] = []
     circle.append(circle)
-    assert levels_of(_messages([circle])) is None
+    assert _messages([circle]).levels is None
