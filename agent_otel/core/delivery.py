@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _new = tuple.__new__  # a third of the cost of Sized(...); a request may have thousands of parts
 #: Messages from which on it takes less time to recognise those of the request before than to read them.
-_LONG = 16
+_LONG = 24
 #: Model requests after which a truncated result without a follow-up counts as ignored.
 IGNORED_AFTER = 3
 

@@ -206,11 +206,13 @@ class ModelVisit:
             token, self._token = self._token, None
             if token is not None:
                 _reset(token)
-            if self._sending is not None:
-                _reset(self._sending)
-                self._sending = None
-            self._settle()
-            self._failed(error)
+            token_of_sending, self._sending = self._sending, None
+            if token_of_sending is not None:
+                _reset(token_of_sending)
+            if self._request is not None:
+                self._settle()
+            if error is not None:
+                self._failed(error)
         except Exception:
             errors.report_error("model_request")
 

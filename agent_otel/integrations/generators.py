@@ -47,7 +47,8 @@ class _Steps:
         return True
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
-        self.begin()
+        if self._begin is not None:
+            self.begin()
         if self.visit is None:
             return advance(*args)
         with self.visit.step():
@@ -56,7 +57,8 @@ class _Steps:
             return item
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        await self.begin_in_turn()
+        if self._begin is not None:
+            await self.begin_in_turn()
         if self.visit is None:
             return await advance(*args)
         with self.visit.step():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.message_parts import Messages
-from agent_otel.core.plain import fields, is_dict, is_text, listed, text
+from agent_otel.core.plain import attributes, fields, is_dict, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
@@ -141,10 +141,10 @@ def _result(block: Mapping[str, Any]) -> RequestPart:
 
 def usage(response: Any) -> Usage | None:
     """Return the usage of a message, or of an event of a stream, which begins with a message."""
-    known = fields(response)
+    known = attributes(response)
     counts = known.get("usage")
-    if counts is None and (known := fields(known.get("message"))):
-        counts = known.get("usage")
+    if counts is None and "message" in known:
+        counts = fields(known["message"]).get("usage")
     return None if counts is None else read_usage(counts)
 
 

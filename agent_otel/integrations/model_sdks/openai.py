@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.message_parts import Messages
-from agent_otel.core.plain import fields, given, is_dict, is_empty, is_text, listed, text
+from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
@@ -174,10 +174,10 @@ def _item(each: Any) -> Iterator[RequestPart]:
 
 def usage(response: Any) -> Usage | None:
     """Return the usage of a response, or of a chunk or event of a stream; a raw response is not parsed."""
-    known = fields(response)
+    known = attributes(response)
     counts = known.get("usage")
-    if counts is None and (known := fields(known.get("response"))):
-        counts = known.get("usage")
+    if counts is None and "response" in known:
+        counts = fields(known["response"]).get("usage")
     return None if counts is None else read_usage(counts)
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, given, is_empty, is_text, listed, text
+from agent_otel.core.plain import attributes, fields, given, is_empty, is_text, listed, text
 from agent_otel.core.types import RequestPart
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ENDED = ("response.completed", "response.incomplete")
 #: Items of a response by which the program, and not the provider, is asked to act.
@@ -55,10 +55,14 @@ def ends(item: Any) -> bool:
     return text(known.get("type")) in ENDED or any(is_text(choice.get("finish_reason")) for choice in choices)
 
 
-def hosted(response: Any) -> Iterator[tuple[RequestPart, RequestPart]]:
+def hosted(response: Any) -> Iterable[tuple[RequestPart, RequestPart]]:
     """Read the calls of MCP tools that OpenAI has made, in a response or in the event at the end of such a call."""
-    known = fields(response)
-    is_event = text(known.get("type")) == "response.output_item.done"
+    known = attributes(response)
+    is_event = "type" in known and text(known["type"]) == "response.output_item.done"
+    return _hosted(known, is_event=is_event) if is_event or "output" in known else ()
+
+
+def _hosted(known: Mapping[str, Any], *, is_event: bool) -> Iterator[tuple[RequestPart, RequestPart]]:
     for item in map(fields, [known.get("item")] if is_event else listed(known.get("output"))):
         output, error = item.get("output"), item.get("error")
         if text(item.get("type")) == "mcp_call" and (output is not None or error is not None):
