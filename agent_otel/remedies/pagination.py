@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import itertools
 import json
+import secrets
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -127,7 +128,10 @@ def _spelled(text: str, seal: str) -> str:
 def signer() -> Signer:
     """Return the signer of cursors: with ``AGENT_OTEL_CLAIM_CHECK_KEY``, else with a key of this process."""
     chosen = settings.current()
-    return Signer(chosen.claim_check_key, chosen.claim_check_tenant)
+    # No other process can read the memory of this one, so that a key of its own is all that pages need.
+    in_memory = chosen.claim_check.startswith("memory:") if chosen.claim_check else chosen.summarize_above_tokens
+    key = chosen.claim_check_key or (secrets.token_hex(32) if in_memory else "")
+    return Signer(key, chosen.claim_check_tenant)
 
 
 def paginate(

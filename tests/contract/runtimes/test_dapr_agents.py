@@ -228,3 +228,57 @@ def test_one_more_request_follows_the_limit_and_it_is_the_last(environment: Call
     assert [request.get("tool_choice") == "none" for request in requests] == [False, False, True]
     assert [NOTE in json.dumps(request) for request in requests] == [False, False, True]
     assert json.dumps(requests[-1]).count("limit_reached") == 2
+
+
+_SHORT = r"""
+import json
+from agent_otel.testing.servers.openai import ToolCall
+from tests.contract.child import Messages
+from tests.contract.runtimes.programs import dapr_agents
+
+messages, requests = Messages(), []
+
+def decide(request):
+    if "response_format" in request:
+        return json.dumps({"summary": "Letters were found."})
+    requests.append(request)
+    if "Summarise this transcript" in json.dumps(request):
+        return "so far"
+    number = len([each for each in requests if each.get("tools")])
+    if number < 5:
+        return [ToolCall(f"call_{number}", "search", {"n": 600 if number < 4 else 200_000})]
+    if "read_1" not in json.dumps(request):
+        return [ToolCall("read_1", "get_tool_result", {"ref": "call_4", "grep": "nothing"})]
+    return "done"
+
+dapr_agents.decide = decide
+with dapr_agents.running({}) as start:
+    said = start("", {"turns": []})["said"]
+from agent_otel._internal import errors
+print(json.dumps([said, requests, messages.take(), dict(errors.errors)]))
+"""
+
+
+def test_views_summaries_and_reading_on_work_as_in_openais_sdk(environment: Callable[[str], Environment]) -> None:
+    remedies = {
+        "AGENT_OTEL_TRIM_RESULTS": "1",
+        "AGENT_OTEL_TRIM_STEP_TURNS": "1",
+        "AGENT_OTEL_CLAIM_CHECK": "memory:",
+        "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "9000",
+        "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS": "4000",
+    }
+    done = environment("dapr-agents").run(_SHORT, env={"AGENT_OTEL": "1", **remedies}, timeout=110, check=True)
+    said, requests, messages, errors = json.loads(done.stdout.splitlines()[-1])
+    assert (said, errors) == ("done", {})
+    # Of the framework's own summary, which it makes of one text at the end.
+    assert [message.partition(":")[0] for message in messages] == ["AGENT_OTEL_SUMMARIZE_TARGET_TOKENS cannot be met"]
+    results = [[said["content"] for said in each["messages"] if said["role"] == "tool"] for each in requests]
+    *_, trimmed, asking, summarised, read = results
+    assert (trimmed[0][:28], [len(text) for text in trimmed[1:]]) == ("[trimmed 600 bytes] search: ", [600, 600])
+    assert asking == []
+    marks = [f"SUMMARIZED executionId:'call_{number}'" for number in (1, 2, 3, 4)]
+    assert summarised[0].startswith("so far")
+    assert (summarised[1:], read[1:5]) == (marks, marks)
+    assert json.loads(read[5])["size_bytes"] == 0
+    offered = [[tool["function"]["name"] for tool in each.get("tools", [])] for each in requests]
+    assert ["get_tool_result" in names for names in offered] == [False] * 5 + [True] * 2
