@@ -1,0 +1,164 @@
+"""Frameworks that are half installed, patched by the program, reloaded, vendored, or in an archive."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipapp
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.environments import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+#: Calls a tool, and prints what it returned, the calls that were measured, what was logged, and the internal errors.
+_CALL = """
+import json, logging, sys
+
+class Kept(logging.Handler):
+    def emit(self, record):
+        lines.append(record.getMessage())
+
+lines = []
+logging.getLogger("agent_otel").addHandler(Kept())
+
+def measured():
+    from prometheus_client import REGISTRY
+    return REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", {"gen_ai_tool_name": "search"})
+
+def search(query: str) -> str:
+    "Search."
+    return query * 150
+
+def report(*said):
+    errors = sys.modules.get("agent_otel._internal.errors")
+    print(json.dumps([*said, measured(), lines, dict(errors.errors) if errors else {}]))
+"""
+_ON = {"AGENT_OTEL": "1"}
+
+
+def _run(python: Environment, program: str, *arguments: str, **env: str) -> list[Any]:
+    said: list[Any] = json.loads(python.run(_CALL + program, *arguments, env=env, check=True).stdout)
+    return said
+
+
+def _copy(python: Environment, package: str, folder: Path) -> Path:
+    found = python.run(f"import {package}; print({package}.__path__[0])", check=True).stdout.strip()
+    return shutil.copytree(found, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def test_in_an_archive_the_program_activates_the_package(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    """The start-up file does not run for a package in an archive."""
+    app = tmp_path / "app"
+    shutil.copytree(ROOT / "agent_otel", app / "agent_otel", ignore=shutil.ignore_patterns("__pycache__"))
+    (app / "__main__.py").write_text(
+        "import agent_otel.auto\n"
+        + _CALL
+        + "from langchain_core.tools import tool\n"
+        + "said = len(tool(search).invoke({'query': 'ab'}))\n"
+        + "report('app.pyz' in agent_otel.__file__, len(agent_otel.payload_caps()) > 30, said)\n"
+    )
+    zipapp.create_archive(app, tmp_path / "app.pyz")
+
+    done = environment("langchain").run(tmp_path / "app.pyz", check=True)
+
+    assert json.loads(done.stdout) == [True, True, 300, 300.0, [], {}]
+
+
+def test_a_framework_that_is_vendored_under_another_name_is_left_alone(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    python = environment("langchain")
+    copy = _copy(python, "langchain_core", tmp_path)
+    for path in copy.rglob("*.py"):
+        path.write_text(path.read_text().replace("langchain_core", "vendored_core"))
+    copy.rename(tmp_path / "vendored_core")
+
+    program = """
+        sys.path.insert(0, sys.argv[1])
+        from vendored_core.tools import tool
+        report(len(tool(search).invoke({"query": "ab"})), "langchain_core" in sys.modules)
+    """
+    assert _run(python, _dedented(program), str(tmp_path), **_ON) == [300, False, None, [], {}]
+
+
+@pytest.mark.parametrize(("missing", "warnings"), [("tools/base.py", 1), ("callbacks/manager.py", 0)])
+def test_a_framework_that_is_half_installed_fails_as_it_does_without_the_package(
+    environment: Callable[[str], Environment], tmp_path: Path, missing: str, warnings: int
+) -> None:
+    """One warning says so where the missing module is one that is wrapped."""
+    python = environment("langchain")
+    (_copy(python, "langchain_core", tmp_path) / missing).unlink()
+    program = """
+        sys.path.insert(0, sys.argv[1])
+        said = []
+        for _ in range(2):
+            try:
+                from langchain_core.tools import tool
+            except Exception as error:
+                said.append(f"{type(error).__name__}: {error}")
+        report(said)
+    """
+    (without, *_), (said, sizes, logged, failures) = (
+        _run(python, _dedented(program), str(tmp_path), **env) for env in ({}, _ON)
+    )
+    assert said == without
+    assert len(said) == 2
+    assert (sizes, failures) == (None, {})
+    assert ["it has no module langchain_core.tools.base" in line for line in logged] == [True] * warnings
+
+
+def test_a_framework_that_the_program_has_patched_is_measured_as_it_is_then(
+    environment: Callable[[str], Environment],
+) -> None:
+    """What is patched before and after activation runs, and the result is the outermost function's."""
+    program = """
+        from langchain_core.tools import BaseTool, tool
+
+        def patch(letter):
+            before = BaseTool.run
+            BaseTool.run = lambda self, *args, **kwargs: before(self, *args, **kwargs) + letter
+
+        patch("<")
+        import agent_otel.auto
+        patch(">")
+        report(tool(search).invoke({"query": "ab"})[-2:])
+    """
+    # 300 letters and the patch from before; what is put around the wrapper later is not seen.
+    assert _run(environment("langchain"), _dedented(program)) == ["<>", 301.0, [], {}]
+
+
+def test_a_module_that_is_reloaded_works_and_tools_from_before_are_measured(
+    environment: Callable[[str], Environment],
+) -> None:
+    """The classes that the reload makes are not wrapped."""
+    program = """
+        import importlib
+        import langchain_core.tools.base
+        from langchain_core.tools import tool
+
+        before = tool(search)
+        base = importlib.reload(langchain_core.tools.base)
+
+        class Search(base.BaseTool):
+            name: str = "search"
+            description: str = "Search."
+
+            def _run(self, query: str) -> str:
+                return query
+
+        report(len(before.invoke({"query": "ab"})), Search().invoke({"query": "ab"}))
+    """
+    assert _run(environment("langchain"), _dedented(program), **_ON) == [300, "ab", 300.0, [], {}]
+
+
+def _dedented(program: str) -> str:
+    return "\n".join(line.removeprefix(" " * 8) for line in program.splitlines())
