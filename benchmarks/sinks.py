@@ -15,7 +15,8 @@ from rich.table import Table
 
 import agent_otel
 from agent_otel.telemetry import setup
-from agent_otel.telemetry.sinks.prometheus import PrometheusSink, _ClientMetric
+from agent_otel.telemetry.sinks.exposition import ClientMetric
+from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 from agent_otel.telemetry.tool_metrics import Metrics
 from benchmarks import budgets, clock
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class ClientSink(PrometheusSink):
     """The sink on the client's own metrics, as in multiprocess mode, but without its files."""
 
-    def _make(self, metric: Metric) -> _ClientMetric:
-        return _ClientMetric(metric, self._registry)
+    def _make(self, metric: Metric) -> ClientMetric:
+        return ClientMetric(metric, self._registry)
 
 
 def measured(metrics: dict[str, Metrics]) -> dict[str, float]:

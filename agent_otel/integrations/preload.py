@@ -36,7 +36,7 @@ def _sinks(chosen: Settings) -> None:
     if chosen.metrics in ("auto", "otel", "both"):
         importlib.import_module("agent_otel.telemetry.sinks.otel")
     if chosen.metrics in ("auto", "prometheus", "both") or (chosen.prometheus_port and chosen.metrics != "off"):
-        importlib.import_module("agent_otel.telemetry.sinks.prometheus")
+        importlib.import_module("agent_otel.telemetry.sinks.prometheus").prepare(chosen)
     if chosen.prometheus_port and chosen.metrics != "off":
         exposition = importlib.import_module("agent_otel.telemetry.metrics_server")
         exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port)

@@ -254,9 +254,10 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
     where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
-        from agent_otel.telemetry.sinks.prometheus import PrometheusSink  # noqa: PLC0415
+        from agent_otel.telemetry.sinks import prometheus  # noqa: PLC0415
 
-        sinks.append(PrometheusSink())
+        prometheus.prepare(chosen)
+        sinks.append(prometheus.PrometheusSink())
         if chosen.prometheus_port:
             from agent_otel.telemetry import metrics_server  # noqa: PLC0415
 

@@ -79,14 +79,50 @@ print(trace._TRACER_PROVIDER)
 
 @pytest.mark.parametrize(
     ("exporter", "loaded"),
-    [({}, "prometheus_client"), ({"OTEL_TRACES_EXPORTER": "console"}, "prometheus_client opentelemetry.sdk.trace")],
+    [
+        ({}, ""),  # the client of a registry that the program cannot read
+        ({"AGENT_OTEL_METRICS": "prometheus"}, "prometheus_client "),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "opentelemetry.sdk.trace "),
+    ],
 )
 def test_a_framework_brings_the_modules_and_no_provider(
     environment: Callable[[str], Environment], exporter: dict[str, str], loaded: str
 ) -> None:
     child = environment("openai-agents").run(_IN_A_FRAMEWORK, env={"AGENT_OTEL": "1", **exporter}, check=True)
 
-    assert [f"{loaded} agent_otel.core.handler", "None"] == child.stdout.splitlines()
+    assert [f"{loaded}agent_otel.core.handler", "None"] == child.stdout.splitlines()
+
+
+_LATER = """
+import sys
+import agent_otel
+
+def call():
+    with agent_otel.tool_call("search", {"a": 1}) as running:
+        running.result("x" * 50)
+
+call()
+print("prometheus_client" in sys.modules)
+import prometheus_client
+
+def sizes():
+    for line in prometheus_client.generate_latest().decode().splitlines():
+        if line.startswith("agent_otel_tool_result_size_bytes_sum"):
+            print(line)
+
+sizes()
+call()
+sizes()
+"""
+
+
+def test_the_registry_has_all_when_the_program_imports_its_client_after_the_first_call(
+    environment: Callable[[str], Environment],
+) -> None:
+    child = environment("bare").run(_LATER, env={"AGENT_OTEL": "1"}, check=True)
+
+    series = 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"}'
+    assert ["False", f"{series} 50.0", f"{series} 100.0"] == child.stdout.splitlines()
 
 
 _OWN_STORE = """

@@ -1,0 +1,156 @@
+"""The exposition of the Prometheus sink: metric families of its cells, in the client's registry, for a scrape.
+
+In multiprocess mode (``PROMETHEUS_MULTIPROC_DIR``) the sink uses the client's own metrics, because only these write the
+files that its collector adds up; the client then drops exemplars.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import prometheus_client
+from prometheus_client import utils
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as ClientExemplar
+
+from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
+from agent_otel.telemetry.sinks.base import LockedSeries
+from agent_otel.telemetry.sinks.cells import Cells, CounterCell, HistogramCell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from prometheus_client.metrics_core import Metric as Family
+
+    from agent_otel.semconv.types import Metric
+    from agent_otel.telemetry.sinks.base import Series
+    from agent_otel.telemetry.sinks.cells import Kept
+    from agent_otel.telemetry.spans import Exemplar
+
+
+def _bound_text(bound: float) -> str:
+    text: str = utils.floatToGoString(bound)  # type: ignore[no-untyped-call]
+    return text
+
+
+def _given(kept: Kept | None) -> ClientExemplar | None:
+    return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
+
+
+class _Exposed(Collector):
+    """The cells of one metric, as a collector of the client."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+
+    def _family(self) -> Family:
+        metric = self._cells.metric
+        kind = {HISTOGRAM: HistogramMetricFamily, COUNTER: CounterMetricFamily}
+        family: Family = kind.get(metric.kind, GaugeMetricFamily)(
+            metric.prometheus_name, metric.meaning, labels=metric.prometheus_labels
+        )
+        return family
+
+    def describe(self) -> Iterator[Family]:
+        """Yield the metric without samples, so that the registry reserves its name."""
+        yield self._family()
+
+    def collect(self) -> Iterator[Family]:
+        """Yield the metric with its samples."""
+        family: Any = self._family()
+        for values, cell in self._cells.settled():
+            if isinstance(cell, HistogramCell):
+                _add_histogram(family, values, cell)
+            elif isinstance(cell, CounterCell):
+                # In clients before 0.22, only a sample of a counter takes an exemplar.
+                labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
+                family.add_sample(f"{family.name}_total", labels, cell.value, exemplar=_given(cell.exemplar))
+            else:
+                family.add_metric(values, cell.value)
+        yield family
+
+
+def _add_histogram(family: Any, values: tuple[str, ...], cell: HistogramCell) -> None:
+    counts, total, exemplars = cell.copied()
+    if not any(counts):
+        return  # a histogram is exposed from its first value on, as in OpenTelemetry
+    buckets: list[tuple[str, int, ClientExemplar | None]] = []
+    below = 0
+    for index, bound in enumerate((*cell.bounds, float("inf"))):
+        below += counts[index]
+        buckets.append((_bound_text(bound), below, _given(exemplars.get(index))))
+    family.add_metric(values, buckets, total)
+
+
+class _ClientSeries(LockedSeries):
+    """A series of one of the client's own metrics."""
+
+    __slots__ = ("_record", "_takes_exemplars")
+
+    def __init__(self, child: Any, kind: str) -> None:
+        self._record = child.observe if kind == HISTOGRAM else child.inc
+        self._takes_exemplars = kind != GAUGE
+        if kind == GAUGE:
+            self._record = child.set
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        if exemplar is not None and self._takes_exemplars:
+            self._record(value, exemplar.labels)
+        else:
+            self._record(value)
+
+
+class ClientMetric:
+    """A metric of the client itself, for multiprocess mode."""
+
+    def __init__(self, metric: Metric, registry: prometheus_client.CollectorRegistry) -> None:
+        self._kind = metric.kind
+        arguments: dict[str, Any] = {
+            "name": metric.prometheus_name,
+            "documentation": metric.meaning,
+            "labelnames": metric.prometheus_labels,
+            "registry": registry,
+        }
+        if metric.kind == HISTOGRAM:
+            self._metric: Any = prometheus_client.Histogram(**arguments, buckets=metric.buckets)
+        elif metric.kind == COUNTER:
+            self._metric = prometheus_client.Counter(**arguments)
+        else:
+            # The collector also adds the files of ended processes, so that the start is that of the first process.
+            arguments["multiprocess_mode"] = "min" if metric is semconv.PROCESS_START else "max"
+            self._metric = prometheus_client.Gauge(**arguments)
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        """Return the series with these label values."""
+        return _ClientSeries(self._metric.labels(*values) if values else self._metric, self._kind)
+
+
+def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry | None) -> ClientMetric | Cells:
+    """Return a metric of the client itself, or cells that nothing reads where its name is taken."""
+    try:
+        return ClientMetric(metric, _or_own(registry))
+    except ValueError:
+        _say_taken(metric)
+        return Cells(metric)
+
+
+def expose(cells: Cells, registry: prometheus_client.CollectorRegistry | None) -> None:
+    """Put the cells of a metric into a registry, by default the client's own."""
+    try:
+        _or_own(registry).register(_Exposed(cells))
+    except ValueError:
+        _say_taken(cells.metric)
+
+
+def _or_own(registry: prometheus_client.CollectorRegistry | None) -> prometheus_client.CollectorRegistry:
+    return prometheus_client.REGISTRY if registry is None else registry
+
+
+def _say_taken(metric: Metric) -> None:
+    errors.warn_once(
+        f"taken {metric.prometheus_name}",
+        f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
+    )
