@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_otel.core.handler import Inside, Visit
     from agent_otel.core.named_execution import NamedExecution
     from agent_otel.core.types import Claim, Replacement
-    from agent_otel.integrations.stand_ins import Wrapper
+    from agent_otel.integrations.hooks import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _new = tuple.__new__  # a third of the cost of ToolCall(...), and this is the hot path

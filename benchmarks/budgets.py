@@ -344,6 +344,12 @@ def memory() -> list[Row]:
         for call in range(16):
             ledger.began(name, "search", f"{call:012x}", None)
     kept = tracemalloc.get_traced_memory()[0] - before
+    ledger = Executions()
+    before = tracemalloc.get_traced_memory()[0]
+    for execution in range(10_000):
+        state, _ = ledger.began(f"0f8fad5b-d9cb-469f-a165-{execution:012d}", "search", "5f2b", f"call_{execution}")
+        ledger.produced(state, "search", 200, f"call_{execution}")
+    each = (tracemalloc.get_traced_memory()[0] - before) / 10_000
     tracemalloc.stop()
     result = str(object())
     references = sys.getrefcount(result)
@@ -351,6 +357,7 @@ def memory() -> list[Row]:
     return [
         Row("non-ASCII text, 1 MB: transient memory", 0.6, transient / 1e6, "MB"),
         Row("ledger at 10,000 executions of 16 calls", 32, kept / 1e6, "MB"),
+        Row("an open execution with a call and its result", 1.5, each / 1e3, "kB"),
         Row("references kept to a result", 0, sys.getrefcount(result) - references, ""),
     ]
 

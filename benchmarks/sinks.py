@@ -15,6 +15,7 @@ from rich.table import Table
 
 import agent_otel
 from agent_otel.telemetry import setup
+from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.sinks.exposition import ClientMetric
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 from agent_otel.telemetry.tool_metrics import Metrics
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.semconv.types import Metric
+    from agent_otel.telemetry.tool_metrics import ToolSeries
 
 
 class ClientSink(PrometheusSink):
@@ -31,6 +33,14 @@ class ClientSink(PrometheusSink):
 
     def _make(self, metric: Metric) -> ClientMetric:
         return ClientMetric(metric, self._registry)
+
+
+def _record(series: ToolSeries) -> None:
+    """Record what a tool call with a result records."""
+    with recording.held:
+        series.duration.add(0.001)
+        series.args_size.add(20)
+        series.size.add(200)
 
 
 def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
@@ -47,7 +57,7 @@ def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
     cases: dict[str, Callable[[], object]] = {"bare": lambda: budgets.bare("where is it")}
     cases |= {name: with_metrics(one) for name, one in metrics.items()}
     series = {name: one.tool("bare", None) for name, one in metrics.items()}
-    cases |= {f"{name}, alone": lambda s=one: s.call(0.001, 20, 200, None, None, None) for name, one in series.items()}
+    cases |= {f"{name}, alone": lambda s=one: _record(s) for name, one in series.items()}
     took = clock.measure(cases, rounds=200)
     return {name: took[name] - (0 if "alone" in name else took["bare"]) for name in cases if name != "bare"}
 

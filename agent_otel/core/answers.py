@@ -17,9 +17,10 @@ from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
+from agent_otel.core.fragments import is_ignored
 from agent_otel.core.request_history import is_summary
 from agent_otel.core.tool_visit import running
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import run_spans
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -75,7 +76,7 @@ class PendingAnswer:
                 continue
             fragment.is_open = False
             self._out.metrics.incomplete(call.tool, fragment.reason)
-            if self._execution is not None and executions.ignored(self._execution, call.tool):
+            if self._execution is not None and is_ignored(self._execution, call.tool):
                 self._out.metrics.followed(call.tool, semconv.IGNORED)
             if shown < _MOST_EVENTS:
                 shown += 1
@@ -103,7 +104,9 @@ class PendingAnswer:
             span.add_event(semconv.ANSWER_INCOMPLETE, attributes)
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
-            spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
+            run_spans.open_cut_span(
+                self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE
+            )
 
     def _recording(self) -> Span | None:
         """Return the span around the request; where it has ended before a stream has, the one around its end."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel import semconv
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 
 if TYPE_CHECKING:
-    from collections import deque
     from collections.abc import Sequence
 
     from opentelemetry.trace import SpanContext
@@ -58,22 +58,16 @@ class SeenCall:
     ``most_delivered`` stays when a later request holds less of the result.
     """
 
-    __slots__ = (
-        *("delivered", "fragment", "handed", "length", "most_delivered", "probe", "produced", "shown", "span"),
-        "tool",
-    )
-
-    def __init__(self, tool: str) -> None:
-        self.tool = tool
-        self.produced = -1
-        self.handed = -1
-        self.delivered = -1
-        self.most_delivered = -1
-        self.length = -1
-        self.shown = 0
-        self.probe: tuple[str, str] | None = None
-        self.span: SpanContext | None = None
-        self.fragment: Fragment | None = None
+    tool = ""
+    produced = -1
+    handed = -1
+    delivered = -1
+    most_delivered = -1
+    length = -1
+    shown = 0
+    probe: tuple[str, str] | None = None
+    span: SpanContext | None = None
+    fragment: Fragment | None = None
 
 
 class SeenParts(NamedTuple):
@@ -218,42 +212,31 @@ class Unsettled(Protocol):
         """Conclude from the number of calls at the execution's end."""
 
 
+#: Of an execution without entries; `Executions` replaces it before the first one.
+_EMPTY: Final[Any] = MappingProxyType({})
+
+
 class Totals:
     """Totals of one execution: calls, bytes and tokens, and hashes of the calls, by which repeats are found."""
 
-    __slots__ = (
-        *("asked", "estimated_tokens", "model_retries", "payload_bytes", "result_bytes", "tokens", "tool_calls"),
-        "unsettled",
-    )
-
-    def __init__(self) -> None:
-        self.tool_calls = 0
-        self.result_bytes = 0
-        self.payload_bytes = 0
-        #: Model requests that repeat the one before.
-        self.model_retries = 0
-        #: None before a response has shown its tokens.
-        self.tokens: Tokens | None = None
-        #: Of streams whose provider has reported none, and of requests that remedies send.
-        self.estimated_tokens = 0
-        self.asked: dict[int, None] = {}
-        self.unsettled: Unsettled | None = None
+    # Defaults stand on the classes: an execution that makes one call sets few of them.
+    tool_calls = 0
+    result_bytes = 0
+    payload_bytes = 0
+    #: Model requests that repeat the one before.
+    model_retries = 0
+    #: None before a response has shown its tokens.
+    tokens: Tokens | None = None
+    #: Of streams whose provider has reported none, and of requests that remedies send.
+    estimated_tokens = 0
+    asked: dict[int, None] = _EMPTY
+    unsettled: Unsettled | None = None
 
     @property
     def used_tokens(self) -> int:
         """Return the tokens of the model requests so far and of their responses, estimated where none are reported."""
         reported = self.tokens
         return self.estimated_tokens + (0 if reported is None else reported.input + reported.output)
-
-    def began(self, key: int, most_keys: int) -> bool:
-        """Count a call; return true when the call with this hash repeats an earlier one."""
-        self.tool_calls += 1
-        repeated = key in self.asked
-        if not repeated:
-            if len(self.asked) >= most_keys:
-                del self.asked[next(iter(self.asked))]
-            self.asked[key] = None
-        return repeated
 
     def attributes(self) -> dict[str, int | float]:
         """Return the span attributes of an execution."""
@@ -275,83 +258,45 @@ class ExecutionState(Totals):
     true when most of the payload analysed last might still be sent to a model, so that the next one is analysed too.
     """
 
-    __slots__ = (
-        "analysed",
-        "call_changes",
-        "call_ids",
-        "carries",
-        "context",
-        "context_bytes",
-        "copies",
-        "cursors",
-        "few_turns",
-        "followed",
-        "forgotten",
-        "handed_bytes",
-        "handed_count",
-        "handed_to_model_bytes",
-        "is_continued",
-        "is_unread_open",
-        "last_requests",
-        "own_growth_bytes",
-        "read",
-        "seen_at",
-        "streams",
-        "tracks",
-        "turn",
-        "turn_count",
-        "undelivered",
-        "unnamed",
-        "workflow",
-    )
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen_at = 0.0
-        self.analysed = -1
-        self.few_turns = False
-        self.forgotten = False
-        #: Bytes, cap and turns left of the payload nearest to its cap.
-        self.carries: tuple[int, int | None, int | None] | None = None
-        #: The context window at the last model request.
-        self.context: ContextUse | None = None
-        #: Bytes of the last model request, 0 without a known window, and of the results handed on since.
-        self.context_bytes = 0
-        self.handed_to_model_bytes = 0
-        #: Copies of each result in that payload.
-        self.copies = 1
-        #: Bytes of the results that were handed on since that payload.
-        self.handed_bytes = 0
-        #: Results that were handed on since that payload, and between the two payloads before it.
-        self.handed_count = 0
-        self.turn_count = 1
-        #: Number of the last model request in its conversation.
-        self.turn = 0
-        #: Growth of that payload in its last turn, in bytes, without the results.
-        self.own_growth_bytes = 0
-        self.call_ids: dict[str, SeenCall] = {}
-        #: Calls whose id was used again or dropped, and results that were delivered again with another length.
-        self.call_changes = 0
-        self.unnamed: deque[SeenCall] | None = None
-        #: The latest results; those that were delivered leave at the next request.
-        self.undelivered: deque[SeenCall] | None = None
-        self.streams: dict[int, Conversation] | None = None
-        self.followed: dict[str, int] | None = None
-        #: Hashes of the values that name a next page, with the tool and the result that has them.
-        self.cursors: dict[int, tuple[str, Fragment | None]] | None = None
-        self.tracks: dict[str, PayloadHistory] | None = None
-        self.workflow: str | None = None
-        self.read: ReadTexts | None = None
-        self.is_continued = False
-        self.is_unread_open = False
-        #: Input tokens and bytes of the last request, by whether an agent inside a tool sent it.
-        self.last_requests: dict[bool, LastRequest] | None = None
-
-    def hand_on(self, result_bytes: int) -> None:
-        """Count a result that the next payload will hold."""
-        self.handed_bytes += result_bytes
-        self.handed_to_model_bytes += result_bytes
-        self.handed_count += 1
+    seen_at = 0.0
+    analysed = -1
+    few_turns = False
+    forgotten = False
+    #: Bytes, cap and turns left of the payload nearest to its cap.
+    carries: tuple[int, int | None, int | None] | None = None
+    #: The context window at the last model request.
+    context: ContextUse | None = None
+    #: Bytes of the last model request, 0 without a known window, and of the results handed on since.
+    context_bytes = 0
+    handed_to_model_bytes = 0
+    #: Copies of each result in that payload.
+    copies = 1
+    #: Bytes of the results that were handed on since that payload.
+    handed_bytes = 0
+    #: Results that were handed on since that payload, and between the two payloads before it.
+    handed_count = 0
+    turn_count = 1
+    #: Number of the last model request in its conversation.
+    turn = 0
+    #: Growth of that payload in its last turn, in bytes, without the results.
+    own_growth_bytes = 0
+    call_ids: dict[str, SeenCall] = _EMPTY
+    #: Calls whose id was used again or dropped, and results that were delivered again with another length.
+    call_changes = 0
+    unnamed: list[SeenCall] | None = None
+    #: The latest results; those that were delivered leave at the next request.
+    undelivered: list[SeenCall] | None = None
+    streams: dict[int, Conversation] | None = None
+    followed: dict[str, int] | None = None
+    #: Hashes of the values that name a next page, with the tool and the result that has them.
+    cursors: dict[int, tuple[str, Fragment | None]] | None = None
+    tracks: dict[str, PayloadHistory] | None = None
+    workflow: str | None = None
+    read: ReadTexts | None = None
+    is_continued = False
+    is_unread_open = False
+    #: Input tokens and bytes of the last request, by whether an agent inside a tool sent it.
+    last_requests: dict[bool, LastRequest] | None = None
 
     def carried_on(self, sizes: list[int]) -> None:
         """Record that a state holds the results handed on; its last two ``sizes`` show the copies of each."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, TypeVar
+from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 from agent_otel._internal import fork
 from agent_otel.core.execution_state import REUSED, Conversation, ExecutionState, Fragment, PayloadHistory, SeenCall
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ReadTexts, SeenParts, Totals
 
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 _MAX_KINDS = 64
 _MAX_SMALL = 4_096
 _MAX_UNNAMED = 256
@@ -32,6 +30,13 @@ _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
 #: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
+
+
+def new_call(tool: str) -> SeenCall:
+    """Return a call of this tool of which nothing else is known."""
+    call = SeenCall()
+    call.tool = tool
+    return call
 
 
 class Executions:
@@ -86,16 +91,22 @@ class Executions:
             if call_id is not None:
                 known = execution.call_ids.get(call_id)
                 if known is None:
-                    self._remember(execution, execution.call_ids, call_id, SeenCall(tool))
+                    self._remember(execution, call_id, new_call(tool))
                 elif known.tool == tool and known.delivered < 0:
                     return execution, False
                 else:
-                    execution.call_ids[call_id] = SeenCall(tool)
+                    execution.call_ids[call_id] = new_call(tool)
                     execution.call_changes += 1
                     # In a request the results of an id that is used again may be of either call.
                     execution.call_ids[call_id].fragment = REUSED
-            before = len(execution.asked)
-            repeated = (execution if run is None else run).began(key, self._max_per_execution)
+            before, totals = len(execution.asked), execution if run is None else run
+            totals.tool_calls += 1
+            repeated = key in totals.asked
+            if not repeated:
+                asked = totals.asked = totals.asked or {}
+                if len(asked) >= self._max_per_execution:
+                    del asked[next(iter(asked))]
+                asked[key] = None
             self._count(execution, len(execution.asked) - before)
             return execution, repeated
 
@@ -118,12 +129,13 @@ class Executions:
                 return None
             (execution if run is None else run).result_bytes += result_bytes
             if goes_on:
-                execution.hand_on(result_bytes)
+                self.handed_on(execution, result_bytes)
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes
-                execution.undelivered = execution.undelivered or deque(maxlen=_MAX_UNNAMED)
-                execution.undelivered.append(noted)
+                waiting = execution.undelivered = execution.undelivered or []
+                waiting.append(noted)
+                del waiting[:-_MAX_UNNAMED]
             return noted
 
     def undelivered(self, execution: ExecutionState) -> list[SeenCall]:
@@ -132,9 +144,8 @@ class Executions:
             return []
         with self._lock:
             waiting = [call for call in execution.undelivered if call.delivered < 0]
-            execution.undelivered.clear()
-            execution.undelivered.extend(waiting)
-            return waiting
+            execution.undelivered = waiting
+            return waiting.copy()
 
     def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
         """Record that a model gets only a part of a call's result; the first reason stays."""
@@ -148,21 +159,23 @@ class Executions:
         Return None for an id that occurred before: several runs may use the same call ids.
         """
         with self._lock:
-            noted = None if call_id in self._unowned else SeenCall(tool)
-            self._unowned[call_id] = noted
+            noted = None if call_id in self._unowned else new_call(tool)
             if noted is not None:
                 noted.produced = result_bytes
-            if len(self._unowned) > _MAX_UNOWNED:
-                self._unowned.popitem(last=False)
+            self._keep(call_id, noted)
             return noted
 
     def shown_by_nobody(self, tool: str, call_id: str) -> SeenCall:
         """Record a call that only a model request shows, and that has no execution id; replace one with the same id."""
         with self._lock:
-            noted = self._unowned[call_id] = SeenCall(tool)
-            if len(self._unowned) > _MAX_UNOWNED:
-                self._unowned.popitem(last=False)
+            noted = new_call(tool)
+            self._keep(call_id, noted)
             return noted
+
+    def _keep(self, call_id: str, noted: SeenCall | None) -> None:
+        self._unowned[call_id] = noted
+        if len(self._unowned) > _MAX_UNOWNED:
+            self._unowned.popitem(last=False)
 
     def is_an_adapters(self, call_id: str) -> bool:
         """Return true when an adapter reported a call with this id, in any recent execution or in several."""
@@ -196,7 +209,7 @@ class Executions:
         """Store a call under the id that a model request uses for it."""
         with self._lock:
             execution.call_changes += call_id in execution.call_ids
-            self._remember(execution, execution.call_ids, call_id, noted)
+            self._remember(execution, call_id, noted)
             return noted
 
     def touched(self, execution_id: str) -> ExecutionState:
@@ -240,33 +253,14 @@ class Executions:
             texts.add(prints)
             self._count(execution, len(texts) - before)
 
-    def follow(self, execution: ExecutionState, tool: str) -> None:
-        """Record that a tool's result invites a follow-up call."""
-        with self._lock:
-            execution.followed = execution.followed or {}
-            execution.followed[tool] = 0
-
-    def followed(self, execution: ExecutionState, tool: str) -> bool:
-        """Return true when a call of this tool is the follow-up that `follow` expects; only the first call is.
-
-        Where requests are seen, a call before the next request belongs to the same turn and is none.
-        """
-        if not execution.followed:
-            return False
-        is_too_early = execution.followed.get(tool) == 0 and bool(execution.streams)
-        return not is_too_early and execution.followed.pop(tool, None) is not None
-
-    def ignored(self, execution: ExecutionState, tool: str) -> bool:
-        """Return true when a follow-up of this tool was expected, which is then expected no longer."""
-        return execution.followed is not None and execution.followed.pop(tool, None) is not None
-
     def _unnamed(self, execution: ExecutionState, tool: str) -> SeenCall:
-        if execution.unnamed is None:
-            execution.unnamed = deque(maxlen=_MAX_UNNAMED)
-        if len(execution.unnamed) < _MAX_UNNAMED:
+        unnamed = execution.unnamed = execution.unnamed or []
+        unnamed.append(new_call(tool))
+        if len(unnamed) > _MAX_UNNAMED:
+            del unnamed[0]
+        else:
             self._entries += 1
-        execution.unnamed.append(SeenCall(tool))
-        return execution.unnamed[-1]
+        return unnamed[-1]
 
     def carried(
         self, execution_id: str, kind: str, payload_bytes: int, *, again: bool = False
@@ -290,7 +284,9 @@ class Executions:
     def handed_on(self, execution: ExecutionState, result_bytes: int) -> None:
         """Add the bytes of a result that goes on to those that the execution's next payload will carry."""
         with self._lock:
-            execution.hand_on(result_bytes)
+            execution.handed_bytes += result_bytes
+            execution.handed_to_model_bytes += result_bytes
+            execution.handed_count += 1
 
     def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
         """Record a payload that is far from its cap; return False when the ledger has its execution.
@@ -384,12 +380,13 @@ class Executions:
             if self._entries > self._max_entries:
                 self._evict(execution.seen_at)
 
-    def _remember(self, execution: ExecutionState, memory: dict[_K, _V], key: _K, value: _V) -> None:
-        if len(memory) >= self._max_per_execution:
-            del memory[next(iter(memory))]
+    def _remember(self, execution: ExecutionState, call_id: str, call: SeenCall) -> None:
+        known = execution.call_ids = execution.call_ids or {}
+        if len(known) >= self._max_per_execution:
+            del known[next(iter(known))]
             self._entries -= 1
             execution.call_changes += 1
-        memory[key] = value
+        known[call_id] = call
         self._entries += 1
         if self._entries > self._max_entries:
             self._evict(execution.seen_at)

@@ -51,7 +51,7 @@ def cursors_of(value: object) -> tuple[int, ...]:
 
 def invite(state: ExecutionState, tool: str, next_pages: Iterable[int] | None, fragment: Fragment | None) -> None:
     """Record that a result invites a further call: of its tool, or of another one with a value of the next page."""
-    executions.follow(state, tool)
+    vars(state).setdefault("followed", {})[tool] = 0
     for each in next_pages or ():
         offered = state.cursors = state.cursors or {}
         offered[each] = (tool, fragment)
@@ -65,16 +65,32 @@ def follow_up(state: ExecutionState, tool: str, arguments: object, *, repeated: 
     named_page = next((each for each in map(hash, next_page(arguments)) if each in offered), None) if offered else None
     if offered and named_page is not None:
         earlier, fragment = offered.pop(named_page)
-        is_expected = executions.followed(state, earlier)
+        is_expected = _is_expected(state, earlier)
         if fragment is not None and earlier != tool:
             fragment.followed_by = tool
         if is_expected:
             return semconv.PAGINATED, earlier
-    if not executions.followed(state, tool):
+    if not _is_expected(state, tool):
         return None, None
     if repeated:
         return semconv.REPEATED, tool
     return (semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED), tool
+
+
+def _is_expected(state: ExecutionState, tool: str) -> bool:
+    """Return true when a call of this tool is the follow-up that `invite` expects; only the first call is.
+
+    Where requests are seen, a call before the next request belongs to the same turn and is none.
+    """
+    if not state.followed:
+        return False
+    is_too_early = state.followed.get(tool) == 0 and bool(state.streams)
+    return not is_too_early and state.followed.pop(tool, None) is not None
+
+
+def is_ignored(state: ExecutionState, tool: str) -> bool:
+    """Return true when a follow-up of this tool was expected, which is then expected no longer."""
+    return state.followed is not None and state.followed.pop(tool, None) is not None
 
 
 def reread(reference: str) -> None:

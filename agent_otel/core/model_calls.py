@@ -27,8 +27,8 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import execution_context, fragments, request_history, tool_names
 from agent_otel.core.captured_content import capture
-from agent_otel.core.execution_state import Fragment, SeenCall
-from agent_otel.core.executions import executions
+from agent_otel.core.execution_state import Fragment
+from agent_otel.core.executions import executions, new_call
 from agent_otel.core.request_parts import beginning, characters, fingerprint, of_kind
 from agent_otel.core.round_counts import round_counts
 from agent_otel.measure.arguments_hash import Arguments
@@ -42,6 +42,7 @@ from agent_otel.telemetry import spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_otel.core.execution_state import SeenCall
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar
@@ -208,7 +209,7 @@ def _shown(
     else:
         seen = executions.shown_by_nobody(name, call_id or "")
         repeated = _is_repeated(out, parts[:asked_at], call, digest)
-    seen = seen or SeenCall(name)
+    seen = seen or new_call(name)
     seen.produced, seen.shown = measured.bytes, print_of_it
     cut = find_cut(part.value, measured.bytes)
     left = further(part.value, call.value)
@@ -263,7 +264,7 @@ def _is_repeated(out: Telemetry, earlier: Sequence[RequestPart], call: RequestPa
 def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, known: dict[int, SeenCall]) -> None:
     execution = executions.known(execution_id)
     if execution is not None and part.call_id is not None and executions.answered(execution, part.call_id) is None:
-        known[at] = executions.noted(execution, part.call_id, SeenCall(part.name or ""))
+        known[at] = executions.noted(execution, part.call_id, new_call(part.name or ""))
         out.metrics.unmatched()
 
 

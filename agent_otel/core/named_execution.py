@@ -10,7 +10,7 @@ from agent_otel.core import execution_context, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import labels, spans
+from agent_otel.telemetry import labels, run_spans, spans
 from agent_otel.telemetry.costliest import Ended
 from agent_otel.telemetry.setup import telemetry
 
@@ -57,7 +57,7 @@ class NamedExecution:
     def finish(self, error: BaseException | None) -> None:
         """End the span, and record the totals; an execution without tool calls or payloads has none."""
         named = self._identity
-        exemplar = spans.exemplar_of_run(self._span, self._within)
+        exemplar = run_spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.leave(self._within, is_torn_off=error is not None)
             state = executions.known(self._identity.id)
@@ -86,7 +86,7 @@ def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans
     if identity.agent is not None:
         attributes[semconv.AGENT_NAME] = identity.agent
     name = identity.workflow or ""
-    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
+    return run_spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
 
 
 def end(  # noqa: PLR0913 - the execution's names and its end

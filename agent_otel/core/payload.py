@@ -20,7 +20,7 @@ from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import run_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _beside(
     """Open a child of the runtime's own span, which has ended or will; None for a payload that is not notable."""
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
-    return spans.open_payload_span(out.tracer, step.activity or "", step_attributes(step), None, parent)
+    return run_spans.open_payload_span(out.tracer, step.activity or "", step_attributes(step), None, parent)
 
 
 class _Explanation:

@@ -40,13 +40,13 @@ class Budget(NamedTuple):
 
 
 class _OfProcess:
-    """The budget that `_budget_of_process` computed last, and the settings that it belongs to."""
+    """The budget of a result that passes no layer of its own, and the settings that it was computed for."""
 
     chosen: Settings | None = None
     budget = Budget(0, semconv.DEFAULT)
 
 
-_of_process = _OfProcess()
+of_process = _OfProcess()
 
 
 class Room(NamedTuple):
@@ -95,27 +95,13 @@ def room_of(execution: ExecutionState | None) -> Room:
     return Room(handed_bytes, cap.bytes if cap is not None else None, history_cap_bytes=history_bytes)
 
 
-def budget_of(
-    execution: ExecutionState | None,
-    chosen: Settings,
-    offloads_above: int,
-    call: ToolCall | None = None,
-) -> Budget:
-    """Return the budget of the result of a call of an execution.
-
-    ``offloads_above`` is the bytes above which the framework stores the result itself, 0 where it does not.
-    """
-    if (
-        not offloads_above
-        and (execution is None or (execution.carries is None and not execution.context_bytes))
-        and execution_context.runtime.get() is None
-        and (call is None or call.host is None)
-    ):
-        known = _of_process
-        return known.budget if known.chosen is chosen else _budget_of_process(chosen)
+def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall | None = None) -> Budget:
+    """Return the budget of the result of a call of an execution."""
     found = _layers_of_process(chosen)
-    if offloads_above:
-        found.append(Budget(offloads_above, semconv.LAYER_FRAMEWORK))
+    if of_process.chosen is not chosen:
+        of_process.budget, of_process.chosen = _least(found, chosen), chosen
+    if call is not None and call.offloads_above:
+        found.append(Budget(call.offloads_above, semconv.LAYER_FRAMEWORK))
     if call is not None and call.host is not None:
         host_bytes = _accepted_by(call.host, call.announced or chosen.mcp_result_characters)
         if host_bytes:
@@ -128,7 +114,12 @@ def budget_of(
     if room.cap_bytes is not None:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
         found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
-    return min(found, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+    return _least(found, chosen)
+
+
+def _least(budgets: list[Budget], chosen: Settings) -> Budget:
+    """Return the smallest budget; without any, the size from which a result counts as large."""
+    return min(budgets, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
 
 
 def _layers_of_process(chosen: Settings) -> list[Budget]:
@@ -140,13 +131,6 @@ def _layers_of_process(chosen: Settings) -> list[Budget]:
     if transport_bytes:
         found.append(Budget(transport_bytes, semconv.TRANSPORT))
     return found
-
-
-def _budget_of_process(chosen: Settings) -> Budget:
-    """Compute the budget of results that pass no layer of their own, once for the settings."""
-    _of_process.budget = min(_layers_of_process(chosen), default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
-    _of_process.chosen = chosen
-    return _of_process.budget
 
 
 def _context_bytes(execution: ExecutionState) -> int | None:

@@ -17,7 +17,7 @@ from agent_otel.core import execution_context
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import run_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class StepVisit:
             self._describe(attributes)
             mode, name = out.settings.spans, self.step.activity or ""
             around = functools.partial(durable_runs.around, out, self.step)
-            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
+            self.span = run_spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
             if self.span is not None:
                 durable_runs.opened(self.step, self.span.span)
         if self.span is not None:
@@ -204,7 +204,7 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
     if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
         name = step.activity or step.workflow or ""
         parent, links = (None, ()) if _has_span() else durable_runs.around(out, step)
-        span = spans.open_payload_span(
+        span = run_spans.open_payload_span(
             out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
         )
         durable_runs.opened(step, span.span)

@@ -18,7 +18,7 @@ from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, without
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
-from agent_otel.core.result_budget import budget_of
+from agent_otel.core.result_budget import budget_of, of_process
 from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
 from agent_otel.core.schema_drift import drift
 from agent_otel.core.stage_comparison import compare
@@ -29,8 +29,9 @@ from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
-from agent_otel.measure.truncation.paging import further
+from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import large_results
+from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
@@ -73,18 +74,14 @@ class ToolInvocation:
     #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
     injected: dict[str, Any] | None = None
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
-    #: True when the limits have counted the call; a retry of it is no further call.
-    is_counted = False
+    is_counted = False  # by the limits; a retry is no further call
     is_answered = False  # by the result of an earlier attempt of the step
-    #: True when the dispatch policy has decided on the call.
-    is_gated = False
+    is_gated = False  # the dispatch policy has decided on the call
     #: True when the result was read before its function returned it, while another's span was open.
     is_read_early = False
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
-    #: The bytes above which the framework stores the result itself; 0 where it does not.
-    offloads_above = 0
     probe: tuple[str, str] | None = None
     produced: Size | None = None
     raised = False
@@ -187,12 +184,14 @@ class ToolInvocation:
 
     def _read_produced(self, result: ToolResult) -> None:
         value = result.value
+        text = value if type(value) is str else None
         self.produced = size(value)
-        self.characters = len(value) if type(value) is str else self.produced.bytes
-        if (value[:1] in BEGINNINGS if type(value) is str else value is not None) or result.structured is not None:
+        self.characters = self.produced.bytes if text is None else len(text)
+        if (value is not None if text is None else text[:1] in BEGINNINGS) or result.structured is not None:
             self.change = None if result.error_type else drift.note(self.name, value, result.structured)
         is_followed = self.execution is not None or self.call.call_id is not None
-        left = further(value, self.call.arguments) if is_followed else 0
+        names_more = text is None or text.startswith(PAGE_OPENINGS) or PAGE_ENDING in text[-PAGE_TAIL:]
+        left = further(value, self.call.arguments) if is_followed and names_more else 0
         self.invites = fragments.cursors_of(value) if left else None
         if is_followed and self.call.call_id is None:
             self.probe = ends(value, self.out.settings.probe_bytes)
@@ -200,9 +199,7 @@ class ToolInvocation:
             self.structured = size(result.structured)
         cut = find_cut(value, self.produced.bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
-        may_be_full = cut is None and (
-            type(value) is not str or (FEWEST < self.characters <= LONGEST and "\n" in value)
-        )
+        may_be_full = cut is None and (text is None or (FEWEST < self.characters <= LONGEST and "\n" in text))
         if may_be_full and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash):
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.out.captures:
@@ -228,20 +225,6 @@ class ToolInvocation:
                 self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
                 if self.probe is not None:
                     self.probe = ends(result.value, self.out.settings.probe_bytes)
-
-    def add(self, result: ToolResult) -> None:
-        """Add one item of a stream to the size of the result."""
-        item = size(result.value)
-        before = self.produced or Size(0, exact=True)
-        self.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
-        self.characters += len(result.value) if type(result.value) is str else item.bytes
-        cut = find_cut(result.value) if issubclass(type(result.value), str) else None
-        self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
-
-    def end_stream(self, *, complete: bool) -> None:
-        """Record the end of a stream; when the consumer stopped early, its size is a lower bound."""
-        known = self.produced or Size(0, exact=True)
-        self.produced = None if self.raised else Size(known.bytes, known.exact and complete)
 
     def replace(self, found: Remedied) -> None:
         """Record that a remedy replaced the result."""
@@ -287,7 +270,17 @@ class ToolInvocation:
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
         if self.known_budget is None:
-            self.known_budget = budget_of(self.state, self.out.settings, self.offloads_above, self.call)
+            call, state = self.call, self.state
+            if (
+                of_process.chosen is self.out.settings
+                and not call.offloads_above
+                and call.host is None
+                and (state is None or (state.carries is None and not state.context_bytes))
+                and execution_context.runtime.get() is None
+            ):  # no layer of its own
+                self.known_budget = of_process.budget
+            else:
+                self.known_budget = budget_of(state, self.out.settings, call)
         return self.known_budget
 
 
@@ -341,7 +334,7 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
     return attributes
 
 
-def record_metrics(  # noqa: C901 - all of a call's metrics, on every call
+def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every call
     call: ToolInvocation, seconds: float, exemplar: Exemplar | None
 ) -> None:
     """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
@@ -351,12 +344,19 @@ def record_metrics(  # noqa: C901 - all of a call's metrics, on every call
     if read is not None:
         limit_bytes, limiting = call.known_budget or call.budget()
         layer = limiting if (read.bytes if call.remedied is None else call.remedied.bytes) > limit_bytes else None
-    series.call(seconds, call.args_bytes, produced_bytes, call.error_type, layer, exemplar)
+    duration = series.duration if call.error_type is None else series.failed_duration(call.error_type)
+    with recording.held:
+        if duration is not None:
+            duration.add(seconds, exemplar)
+        series.args_size.add(call.args_bytes, exemplar)
+        if produced_bytes is not None:
+            series.size.add(produced_bytes, exemplar)
+        if layer is not None:
+            series.over_budget[layer].add(1, exemplar)
     if read is not None and read.bytes > call.out.settings.large_result_bytes:
         if call.out.settings.log_large_results:
             large_results.log(series.tool, read.bytes, call.budget(), call.args_hash, exemplar)
-        if call.produced is None:
-            series.count_large(read.bytes, exemplar)
+        series.large.record(1, exemplar)
     if call.remedied is not None and read is not None:
         call.out.metrics.remedied(call.name, call.remedied.reason, read.bytes - call.remedied.bytes)
     for layer, reason in call.cuts:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
 from agent_otel.core.remedy_hooks import askipped, atake_turn, result_remedies, skipped
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.preview import StreamEnds
+from agent_otel.measure.size import Size, size
+from agent_otel.measure.truncation.detect import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,7 +104,7 @@ class StreamVisit:
         try:
             reading = self._reader.result(value)
             if reading is not None:
-                self._record.add(reading)
+                _add(self._record, reading)
                 self._ends.add(reading.value)
         except Exception:
             errors.report_error("tool_call.item")
@@ -132,10 +135,23 @@ class StreamVisit:
             errors.report_error("tool_call.abandon")
 
     def _finish(self, *, complete: bool) -> None:
-        self._record.end_stream(complete=complete)
+        record = self._record
+        known = record.produced or Size(0, exact=True)
+        # Where the consumer stopped early, the size is a lower bound.
+        record.produced = None if record.raised else Size(known.bytes, known.exact and complete)
         if complete and self._record.execution is not None:
             self._record.probe = self._ends.found()
         tool_visit.finish(self._record)
+
+
+def _add(record: ToolInvocation, result: ToolResult) -> None:
+    """Add one item of a stream to the size of the result."""
+    item = size(result.value)
+    before = record.produced or Size(0, exact=True)
+    record.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+    record.characters += len(result.value) if type(result.value) is str else item.bytes
+    cut = find_cut(result.value) if issubclass(type(result.value), str) else None
+    record.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
 
 
 class EventVisit(StreamVisit):

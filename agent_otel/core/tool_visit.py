@@ -299,13 +299,13 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
             current = running()
         if current is not None:
             return _enter_within(current, reader, invocation)
-        return _begin(reader, _plain_call(reader.call(invocation)), invocation)
+        return _begin(reader, _plain_call(reader.call(invocation)))
     except Exception:
         errors.report_error("tool_call.enter")
         return None
 
 
-def _begin(reader: ToolReader, call: ToolCall | None, invocation: Invocation) -> Visit | None:
+def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
     if call is None or (_SUPPRESSING in sys.modules and is_suppressed()):
         return None
@@ -319,8 +319,6 @@ def _begin(reader: ToolReader, call: ToolCall | None, invocation: Invocation) ->
     if out is None or out.labels is not None:
         out = setup.telemetry()
     record = ToolInvocation(call, out, (reader.awaits or reader).also_timed_by, reader.awaits)
-    if reader.offloads_above is not None:
-        record.offloads_above = reader.offloads_above(invocation)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
     return Visit(record, reader, is_outermost=True, opens_span=opens_span)
 
@@ -342,11 +340,11 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
         return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in switches.hooked)
     call = _plain_call(reader.call(invocation))
     if call is None or _is_of_another_agent(call, current.call):
-        return _begin(reader, call, invocation)
+        return _begin(reader, call)
     if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
         # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
         return Inside(current, call)
-    return _begin(reader, call, invocation)
+    return _begin(reader, call)
 
 
 def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:

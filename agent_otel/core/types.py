@@ -61,6 +61,7 @@ class ToolCall(NamedTuple):
     ``is_agent`` is true when another agent answers the call; tool calls inside it then belong to that agent. ``host``
     is the name of the MCP client that a server of the program answers, ``announced`` the number of characters up to
     which the tool's definition asks that client to pass a result on. ``mcp`` is set for a call over that protocol.
+    ``offloads_above`` are the bytes above which the framework stores a result itself, 0 where it does not.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ToolCall(NamedTuple):
     host: str | None = None
     announced: int | None = None
     mcp: McpCall | None = None
+    offloads_above: int = 0
 
 
 class ToolResult(NamedTuple):
@@ -173,10 +175,9 @@ class ToolReader(NamedTuple):
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None for a
     skipped handler, the exception that ``failure_text`` reads), the replacement and the call. ``is_alone`` is true
     where only an outer function is wrapped. ``is_awaited``: the function is a sync one that returns a coroutine.
-    ``parameters`` returns the names of a tool's parameters. ``offloads_above`` returns the bytes above which the
-    framework stores a result itself, or 0. ``inject`` puts arguments into the ``args`` and ``kwargs`` of the
-    invocation, changes no object of the framework, and returns false where it cannot. ``answer`` returns a denied
-    call's answer, or an awaitable of it, where ``replace`` has none.
+    ``parameters`` returns the names of a tool's parameters. ``inject`` puts arguments into the ``args`` and ``kwargs``
+    of the invocation, changes no object of the framework, and returns false where it cannot. ``answer`` returns a
+    denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
     station: str
@@ -192,7 +193,6 @@ class ToolReader(NamedTuple):
     cause: Callable[[BaseException], BaseException] | None = None
     replace: Callable[[Any, Replacement, Invocation], Any] | None = None
     parameters: Callable[[Invocation], Iterable[str]] | None = None
-    offloads_above: Callable[[Invocation], int] | None = None
     inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
     answer: Callable[[Replacement, Invocation], Any] | None = None
     is_alone: bool = False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.remedy_hooks import Dialogue
     from agent_otel.core.types import Exchange, ModelReader
-    from agent_otel.integrations.stand_ins import Wrapper
+    from agent_otel.integrations.hooks import Wrapper
 
 
 def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from agent_otel.core.types import ToolReader
-    from agent_otel.integrations.stand_ins import Wrapper
+
+    Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 _State = TypeVar("_State")
 

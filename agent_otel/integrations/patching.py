@@ -22,8 +22,8 @@ from agent_otel.integrations.stand_ins import stand_in
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from agent_otel.integrations.hooks import Wrapper
     from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-    from agent_otel.integrations.stand_ins import Wrapper
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.run_visit import RunVisit
     from agent_otel.core.types import RunReader
-    from agent_otel.integrations.stand_ins import Wrapper
+    from agent_otel.integrations.hooks import Wrapper
 
 
 def running(reader: RunReader, *, is_async: bool) -> Wrapper:

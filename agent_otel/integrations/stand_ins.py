@@ -7,7 +7,6 @@ step); there a proxy is used, which copies and pickles as the original does.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import pkgutil
 from types import FunctionType, MethodType
@@ -15,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from agent_otel.integrations.wrappers import as_function, as_method
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
+    from agent_otel.integrations.hooks import Wrapper
 
 
 class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -54,63 +55,20 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
     """Return what stands in the place of a function in its module, or of a method in its class."""
     kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
     if kind is FunctionType and isinstance(parent, type):
-        return _of_method(original, wrapper)
+        return _of_its_kind(original, as_method(original, wrapper))
     if kind is FunctionType:
-        function = _of_function(original, wrapper)
+        function = _of_its_kind(original, as_function(original, wrapper))
         module = getattr(parent, "__name__", original.__module__)
         # A plain function is pickled by the name of its own module, where the original stands.
         is_alias = original.__module__ != module and type(function) is FunctionType
         return Proxy(original, function, f"{module}:{attribute}") if is_alias else function
     if kind is staticmethod and type(original.__func__) is FunctionType:
-        return staticmethod(_of_function(original.__func__, wrapper))
+        return staticmethod(_of_its_kind(original.__func__, as_function(original.__func__, wrapper)))
     if kind is classmethod and type(original.__func__) is FunctionType:
-        return classmethod(_of_method(original.__func__, wrapper))
+        return classmethod(_of_its_kind(original.__func__, as_method(original.__func__, wrapper)))
     if kind is MethodType and type(original.__func__) is FunctionType:  # of an object
-        return MethodType(_of_method(original.__func__, wrapper), original.__self__)
+        return MethodType(_of_its_kind(original.__func__, as_method(original.__func__, wrapper)), original.__self__)
     return wrapt.FunctionWrapper(original, wrapper)  # knows how anything is bound
-
-
-def _of_function(original: FunctionType, wrapper: Wrapper) -> Any:
-    if _is_async(original, wrapper):
-
-        @functools.wraps(original)
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await wrapper(original, None, args, kwargs)
-
-        return call_async
-
-    @functools.wraps(original)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return wrapper(original, None, args, kwargs)
-
-    return _of_its_kind(original, call)
-
-
-def _of_method(original: FunctionType, wrapper: Wrapper) -> Any:
-    """Return a method that calls the original one bound; a call without an instance is not watched."""
-    if _is_async(original, wrapper):
-
-        @functools.wraps(original)
-        async def method_async(*args: Any, **kwargs: Any) -> Any:
-            if not args or args[0] is None:
-                return await original(*args, **kwargs)
-            instance = args[0]
-            return await wrapper(MethodType(original, instance), instance, args[1:], kwargs)
-
-        return method_async
-
-    @functools.wraps(original)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        if not args or args[0] is None:
-            return original(*args, **kwargs)
-        instance = args[0]
-        return wrapper(MethodType(original, instance), instance, args[1:], kwargs)
-
-    return _of_its_kind(original, method)
-
-
-def _is_async(original: FunctionType, wrapper: Wrapper) -> bool:
-    return inspect.iscoroutinefunction(original) and inspect.iscoroutinefunction(wrapper)
 
 
 def _of_its_kind(original: FunctionType, call: Callable[..., Any]) -> Any:

@@ -1,11 +1,14 @@
 """The wrappers, written once: sync, async and generators, with and without remedies.
 
-The user's call stands between a shielded "before" and a shielded "after"; same result, same exception object.
+The user's call stands between a shielded "before" and a shielded "after"; same result, same exception object. A plain
+function or method runs its wrapper by `as_function` or `as_method`, anything else by ``wrapt.FunctionWrapper``.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -18,12 +21,57 @@ from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passi
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FunctionType
 
     from agent_otel.core.types import Exchange
-    from agent_otel.integrations.stand_ins import Wrapper
+    from agent_otel.integrations.hooks import Wrapper
 
     Reader = ToolReader | ModelReader | StepReader | Door
     Measured = Reader | RunReader | Hook | Injecting | InThread | Passing | Revising
+
+
+def as_function(original: FunctionType, wrapper: Wrapper) -> Any:
+    """Return a function that runs a wrapper around the original one."""
+    if _is_async(original, wrapper):
+
+        @functools.wraps(original)
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await wrapper(original, None, args, kwargs)
+
+        return call_async
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return wrapper(original, None, args, kwargs)
+
+    return call
+
+
+def as_method(original: FunctionType, wrapper: Wrapper) -> Any:
+    """Return a method that calls the original one bound; a call without an instance is not watched."""
+    if _is_async(original, wrapper):
+
+        @functools.wraps(original)
+        async def method_async(*args: Any, **kwargs: Any) -> Any:
+            if not args or args[0] is None:
+                return await original(*args, **kwargs)
+            instance = args[0]
+            return await wrapper(MethodType(original, instance), instance, args[1:], kwargs)
+
+        return method_async
+
+    @functools.wraps(original)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        if not args or args[0] is None:
+            return original(*args, **kwargs)
+        instance = args[0]
+        return wrapper(MethodType(original, instance), instance, args[1:], kwargs)
+
+    return method
+
+
+def _is_async(original: FunctionType, wrapper: Wrapper) -> bool:
+    return inspect.iscoroutinefunction(original) and inspect.iscoroutinefunction(wrapper)
 
 
 def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:

@@ -197,7 +197,7 @@ class Remedies:
 
     def _claimed_from(self, record: ToolInvocation) -> int:
         """Return the bytes above which a result is stored."""
-        return max(self._claim_bytes, record.offloads_above)
+        return max(self._claim_bytes, record.call.offloads_above)
 
     def _most_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes up to which the exact size of a result is read."""

@@ -1,10 +1,19 @@
-"""Attributes by which spans of other instrumentations are recognised; this package writes none of them there."""
+"""Spans of other instrumentations, and the attributes that they are recognised by; this package writes none there."""
 
 from __future__ import annotations
 
-from typing import Final
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.trace import Span
 
 # Attributes, with their values, that mark a tool span of another instrumentation.
 TOOL_SPANS: Final = {
@@ -33,3 +42,43 @@ STEP_SPANS: Final = (
 # ``KeyError`` when a span of MLflow starts below one that is open since before MLflow's first, and the agent fails.
 SHARING: Final = "mlflow.tracing"
 SHARES_UNLESS: Final = "MLFLOW_USE_DEFAULT_TRACER_PROVIDER"
+
+
+def is_step_span(span: Span, name: str) -> bool:
+    """Return true when the runtime's own instrumentation opened this span for the step."""
+    attributes = getattr(span, "attributes", None)
+    if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
+        return False
+    if not any(key in attributes for key in STEP_SPANS):
+        return False
+    return name in getattr(span, "name", "") or name in attributes.values()
+
+
+def free_attributes(span: Span) -> Mapping[str, Any] | None:
+    """Return the attributes of another instrumentation's span that records and has the numbers of no call, or None."""
+    if not span.is_recording():
+        return None
+    attributes = getattr(span, "attributes", None) or {}
+    return None if semconv.ARGS_HASH in attributes else attributes
+
+
+def is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
+    """Return true when another instrumentation opened this span for a call of this tool."""
+    if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
+        return True  # some instrumentations set the attributes only when the span ends
+    if not any(attributes.get(key) in values for key, values in TOOL_SPANS.items()):
+        return False
+    named = next(filter(None, map(attributes.get, TOOL_NAMES)), None)
+    return named == name if named else name in getattr(span, "name", "")
+
+
+def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
+    return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
+
+
+def opens_none(mode: str, current: Span = INVALID_SPAN) -> bool:
+    """Return true where spans of others are enriched only, or a root would make the program fail."""
+    if mode == "enrich" or current is not INVALID_SPAN or SHARING not in sys.modules:
+        return mode == "enrich"
+    return os.environ.get(SHARES_UNLESS, "").strip().lower() in ("false", "0")

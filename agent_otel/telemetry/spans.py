@@ -1,8 +1,16 @@
-"""Spans of tool calls and steps: our own, or another instrumentation's span that is open for the same call."""
+"""Spans of tool calls: our own, or another instrumentation's span that is open for the same call.
+
+Half of what a tool call costs is the SDK's own span: its sampler reads the current span three times, its processors are
+called when a span starts although they do nothing then, each attribute is validated, and containers for attributes,
+events and links are made that most spans leave empty. Ours is a light span: it draws its ids as the SDK does, keeps its
+attributes in a dictionary, and becomes the exported span when it ends. Reading or calling anything else of it makes it
+a full span of the SDK first, by the SDK's own constructor, so that the tool's code, other instrumentations and samplers
+of logs find what they always find. The first span of each tracer is a full one, with which `sdk_spans` compares.
+"""
 
 from __future__ import annotations
 
-import os
+import functools
 import sys
 import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -10,33 +18,28 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.context.context import Context
-from opentelemetry.trace import NonRecordingSpan, SpanKind, StatusCode
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from agent_otel import semconv
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.light_spans import PLAIN, SDK, Light, LightTracer, light_tracer
+from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sdk_spans import PLAIN, SDK, ended, fill, is_alike, is_blind, is_idle, records_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping
     from contextvars import Token
 
-    from opentelemetry.trace import Link, Span, SpanContext, Tracer
+    from opentelemetry.trace import Span, Tracer
 
-_INVALID = trace.INVALID_SPAN
 #: The key of the current span in a context.
-_KEY: Final = next(iter(trace.set_span_in_context(_INVALID, Context())))
+_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 DESCRIPTION_CHARACTERS = 8 * 1024
 #: Classes of asyncio, concurrent.futures, anyio and trio.
 _CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})
-
-# The SDK validates each attribute at 1 µs, twelve for a tool call. Ours are texts, numbers and truth values of plain
-# types, so that `put` writes them as they are. Where anything about the span, the provider or the attributes is not as
-# expected, the attributes go the SDK's own way.
-#: Samplers that decide without attributes, and processors that do nothing when a span starts.
-_SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
-_BY_PARENT: Final = "ParentBased"
-_PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
+_RANDOM: Final = int(getattr(TraceFlags, "RANDOM_TRACE_ID", 0))
+_SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
+_SAMPLED_AND_RANDOM: Final = TraceFlags(TraceFlags.SAMPLED | _RANDOM)
 
 
 class Exemplar:
@@ -68,7 +71,222 @@ def current_span() -> Span | None:
     if getattr(trace, "_TRACER_PROVIDER", trace) is None:
         return None
     found = context.get_current().get(_KEY)
-    return found if found is not None and isinstance(found, trace.Span) else _INVALID
+    return found if found is not None and isinstance(found, trace.Span) else INVALID_SPAN
+
+
+class Light:
+    """The fields and methods of a light span; `_light_class` adds them to the SDK's ``Span``."""
+
+    _light: dict[str, Any]
+    _end_time: int | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Fill the span before a field is read that a light one does not have."""
+        fields = self.__dict__
+        if name[:1] == "_" and name[:2] != "__" and "_tracer" in fields:
+            with recording.held:
+                if "_light" in fields:
+                    fill(self)
+            if name in fields:
+                return fields[name]
+        message = f"{type(self).__name__!r} object has no attribute {name!r}"
+        raise AttributeError(message)
+
+    def put(self, attributes: Mapping[str, Any]) -> bool:
+        """Set attributes of plain types; return false where the SDK has to set them."""
+        with recording.held:
+            light = self.__dict__.get("_light")
+            if light is None or self._end_time is not None:
+                return False
+            most = self._tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
+            if (most is not None and len(light) + len(attributes) > most) or (
+                not PLAIN.issuperset(map(type, attributes.values()))
+            ):
+                return False
+            light.update(attributes)
+        return True
+
+    def end(self, end_time: int | None = None) -> None:
+        """End the span and hand it to the processors."""
+        with recording.held:
+            light = None if self._end_time is not None else self.__dict__.get("_light")
+            if light is not None:
+                self._end_time = time.time_ns() if end_time is None else end_time
+        if light is None:  # a full span, or one that has ended, about which the SDK warns
+            super().end(end_time)  # type: ignore[misc]
+        else:
+            ended: Any = object.__new__(sys.modules[SDK].ReadableSpan)
+            ended.__dict__ = {
+                **self._ends_as,
+                "_name": self._name,
+                "_context": self._context,
+                "_parent": self._parent,
+                "_start_time": self._start_time,
+                "_end_time": self._end_time,
+                "_attributes": light,
+            }
+            self._tracer.span_processor.on_end(ended)
+
+
+@functools.lru_cache(maxsize=1)
+def _light_class(base: type) -> type:
+    """Return the class of light spans, under the SDK's name, which some programs print."""
+    return type("_Span", (Light, base), {"__module__": __name__})
+
+
+class LightTracer:
+    """Makes light spans for one tracer of the SDK, with the sampler and the id generator that it had at first."""
+
+    __slots__ = ("_class", "_ends_as", "_every_root", "_has_random", "_ids", "_most", "_of_root", "_sampler", "_tracer")
+
+    def __init__(self, tracer: Any, *, every_root: bool) -> None:
+        self._tracer = tracer
+        self._sampler = tracer.sampler
+        self._every_root = every_root
+        self._ids = tracer.id_generator
+        is_random = getattr(self._ids, "is_trace_id_random", None) if _RANDOM else None
+        self._has_random = is_random is not None
+        self._of_root = _SAMPLED_AND_RANDOM if is_random is not None and is_random() else _SAMPLED
+        self._class = _light_class(sys.modules[SDK].Span)
+        self._ends_as = ended(tracer)
+        self._most = tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
+
+    def start(self, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Any:
+        """Start a span in the span ``within``; return None where the SDK has to start it."""
+        tracer = self._tracer
+        is_enabled = getattr(tracer, "_is_enabled", None)
+        if (
+            tracer.sampler is not self._sampler
+            or (is_enabled is not None and not is_enabled())
+            or (self._most is not None and len(attributes) > self._most)
+            or not PLAIN.issuperset(map(type, attributes.values()))
+        ):
+            return None
+        parent = None
+        if within is not INVALID_SPAN:
+            around = within.get_span_context()
+            parent = around if around.is_valid else None
+        flags = self.flags(parent) if parent is not None else self._of_root if self._every_root else None
+        if flags is None:
+            return None
+        trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
+        state = None if parent is None else parent.trace_state
+        spot = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
+        return self.made(title, spot, parent, time.time_ns() if start_ns is None else start_ns, attributes)
+
+    def made(
+        self, name: str, spot: SpanContext, parent: SpanContext | None, start_ns: int, attributes: dict[str, Any]
+    ) -> Any:
+        """Make a light span; the SDK's class refuses to be called by all but its tracer."""
+        span: Any = object.__new__(self._class)
+        span.__dict__ = {
+            "_tracer": self._tracer,
+            "_name": name,
+            "_context": spot,
+            "_parent": parent,
+            "_start_time": start_ns,
+            "_end_time": None,
+            "_light": attributes,
+            "_ends_as": self._ends_as,
+        }
+        return span
+
+    def flags(self, parent: SpanContext | None) -> TraceFlags | None:
+        """Return the flags of a recorded span, None below a parent that is not sampled; only roots have new ids."""
+        if parent is None:
+            return self._of_root
+        inherited = parent.trace_flags
+        if not inherited & TraceFlags.SAMPLED:
+            return None
+        return _SAMPLED_AND_RANDOM if self._has_random and inherited & _RANDOM else _SAMPLED
+
+
+def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
+    """Return what makes light spans like ``first``, the first span of a tracer; None where they would differ."""
+    try:
+        every_root = records_all(tracer, first)
+        if every_root is None:
+            return None
+        made, spot, parent = LightTracer(tracer, every_root=every_root), first.get_span_context(), first.parent
+        light = made.made(first.name, spot, parent, first.start_time, {})
+        return made if is_alike(light, tracer, first) and made.flags(parent) == spot.trace_flags else None
+    except Exception:  # an SDK whose fields have other names
+        return None
+
+
+class _Way(NamedTuple):
+    """The way to start the spans of a tracer with these processors."""
+
+    tracer: Any = None
+    processors: object = None
+    reads_at_start: bool = True
+    #: The maker of its light spans; None before its first span, and where it makes none.
+    light: LightTracer | None = None
+    is_tried: bool = False
+
+
+class _Last:
+    """The way of the tracer that was used last, which is the only one in most programs."""
+
+    way = _Way()
+
+
+def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Span:
+    """Start a span in the current span ``within``; the attributes are the span's from here on.
+
+    A sampler or a processor that reads attributes at the start gets them.
+    """
+    if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
+        tracer = getattr(tracer, "_real_tracer", None) or tracer
+    way = _Last.way
+    if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:  # noqa: SLF001
+        way = _way_of(tracer)
+    if way.reads_at_start:
+        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)  # type: ignore[no-any-return]
+    if way.light is not None and (light := way.light.start(title, attributes, start_ns, within)) is not None:
+        return light  # type: ignore[no-any-return]
+    # Without the context, the SDK looks it up three times.
+    span: Span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+    if not way.is_tried and span.is_recording():
+        _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
+    put(span, attributes)
+    return span
+
+
+def _way_of(tracer: Any) -> _Way:
+    """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
+    if type(tracer).__module__ != SDK:
+        return _Way()
+    processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
+    reads = not (is_blind(tracer.sampler) and all(is_idle(processor) for processor in processors))
+    _Last.way = _Way(tracer, processors, reads)
+    return _Last.way
+
+
+def put(span: Span, attributes: Mapping[str, Any]) -> None:
+    """Set attributes on an open span of this package."""
+    if isinstance(span, Light) and span.put(attributes):
+        return
+    kept = getattr(span, "_attributes", None)
+    if (
+        type(kept) is BoundedAttributes
+        and span.is_recording()
+        and kept.max_value_len is None
+        and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
+        and PLAIN.issuperset(map(type, attributes.values()))
+    ):
+        with kept._lock:  # noqa: SLF001 - the lock and the dictionary have had these names since 1.10
+            kept._dict.update(attributes)  # noqa: SLF001
+    else:
+        span.set_attributes(attributes)
+
+
+def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
+    """Set attributes on a recording span that another instrumentation may have opened, with a class of its own."""
+    if isinstance(span, Light) or type(span).__module__ == SDK:
+        put(span, attributes)
+    else:
+        span.set_attributes(attributes)
 
 
 class OpenSpan:
@@ -101,7 +319,7 @@ class OpenSpan:
         """Undo ``attach`` after an interrupt that skipped ``detach``; ``before`` is the span that was current."""
         if not self.foreign and trace.get_current_span() is self.span:
             self.token = None
-            context.attach(trace.set_span_in_context(before or _INVALID))
+            context.attach(trace.set_span_in_context(before or INVALID_SPAN))
 
     def leave(self, before: Span | None, *, is_torn_off: bool) -> None:
         """Remove the span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
@@ -122,7 +340,7 @@ class OpenSpan:
         if self.foreign:
             if error_type is not None and error_type.rpartition(".")[2] not in _CANCELLED:
                 own = getattr(self.span, "attributes", None) or {}
-                attributes = {**attributes, **_beside(own, {semconv.ERROR_TYPE: clean(error_type)})}
+                attributes = {**attributes, **foreign_spans.beside(own, {semconv.ERROR_TYPE: clean(error_type)})}
             self.span.set_attributes(attributes)
             return
         if error_type is not None:
@@ -151,12 +369,6 @@ def exemplar_of(span: Span) -> Exemplar | None:
     return Exemplar(spot)
 
 
-def exemplar_of_run(opened: OpenSpan | None, within: Span | None) -> Exemplar | None:
-    """Return the exemplar of an execution: that of its own span, else of the span that it began in."""
-    span = within if opened is None else opened.span
-    return None if span is None else exemplar_of(span)
-
-
 def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer,
     mode: str,
@@ -176,215 +388,13 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     for key, value in attributes.items():
         if type(value) is str and not (len(value) <= LONGEST_NAME and value.isascii()):
             attributes[key] = clean(value)
-    if mode != "own" and current is not _INVALID:
-        own = _free_attributes(current)
-        if own is not None and (is_held or _is_span_of(current, own, name)):
-            current.set_attributes(_beside(own, attributes))
+    if mode != "own" and current is not INVALID_SPAN:
+        # To read the attributes of a light span fills it.
+        own = None if isinstance(current, Light) else foreign_spans.free_attributes(current)
+        if own is not None and (is_held or foreign_spans.is_span_of(current, own, name)):
+            current.set_attributes(foreign_spans.beside(own, attributes))
             return OpenSpan(current, foreign=True)
-    if mode == "enrich" or (foreign_spans.SHARING in sys.modules and _opens_none(mode, current)):
+    if mode == "enrich" or (foreign_spans.SHARING in sys.modules and foreign_spans.opens_none(mode, current)):
         return None
     span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
-
-
-def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int, kind: str = semconv.CUT_CHILD
-) -> None:
-    """Add a zero-length child span about a truncation; the tool's own span may have ended."""
-    within = trace.set_span_in_context(parent)
-    span = tracer.start_span(f"{kind} {name}", within, SpanKind.INTERNAL, attributes, (), at_ns)
-    span.end(at_ns)
-
-
-def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer,
-    mode: str,
-    name: str,
-    attributes: dict[str, Any],
-    start_ns: int,
-    current: Span,
-    around: Callable[[], tuple[Span | None, Sequence[Link]]],
-) -> OpenSpan | None:
-    """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step.
-
-    ``around`` returns the parent and the links of the span where none is current.
-    """
-    if mode != "own" and current is not _INVALID and _is_step_span(current, name):
-        current.set_attributes(attributes)
-        return OpenSpan(current, foreign=True)
-    if _opens_none(mode, current):
-        return None
-    title = f"{semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
-    parent, links = (None, ()) if current.get_span_context().is_valid else around()
-    within = None if parent is None else trace.set_span_in_context(parent)
-    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
-
-
-def open_run_span(  # noqa: PLR0913 - the fields of a span
-    tracer: Tracer,
-    mode: str,
-    operation: str,
-    name: str,
-    attributes: dict[str, Any],
-    *,
-    start_ns: int | None = None,
-    within: Context | None = None,
-) -> OpenSpan | None:
-    """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
-    if _opens_none(mode):
-        return None
-    for key, value in attributes.items():
-        attributes[key] = clean(value)
-    title = f"{operation} {clean(name)}".rstrip()
-    span = tracer.start_span(title, within, SpanKind.INTERNAL, attributes, (), start_ns)
-    return OpenSpan(span, foreign=False)
-
-
-def open_payload_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer,
-    name: str,
-    attributes: dict[str, Any],
-    start_ns: int | None,
-    parent: Span | None = None,
-    links: Sequence[Link] = (),
-) -> OpenSpan:
-    """Open the span of a payload that is measured after its step or belongs to no step; it does not become current."""
-    title = f"{semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY} {clean(name)}".rstrip()
-    within = trace.set_span_in_context(parent) if parent is not None else None
-    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
-
-
-def _opens_none(mode: str, current: Span = _INVALID) -> bool:
-    """Return true where spans of others are enriched only, or a root would make the program fail."""
-    if mode == "enrich" or current is not _INVALID or foreign_spans.SHARING not in sys.modules:
-        return mode == "enrich"
-    return os.environ.get(foreign_spans.SHARES_UNLESS, "").strip().lower() in ("false", "0")
-
-
-def _is_step_span(span: Span, name: str) -> bool:
-    """Return true when the runtime's own instrumentation opened this span for the step."""
-    attributes = getattr(span, "attributes", None)
-    if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
-        return False
-    if not any(key in attributes for key in foreign_spans.STEP_SPANS):
-        return False
-    return name in getattr(span, "name", "") or name in attributes.values()
-
-
-def _free_attributes(span: Span) -> Mapping[str, Any] | None:
-    """Return the attributes of a span of another instrumentation that records and has the numbers of no call, or None.
-
-    Our own light spans are not asked: to read their attributes fills them.
-    """
-    if isinstance(span, Light) or not span.is_recording():
-        return None
-    attributes = getattr(span, "attributes", None) or {}
-    return None if semconv.ARGS_HASH in attributes else attributes
-
-
-def _is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
-    """Return true when another instrumentation opened this span for a call of this tool."""
-    if getattr(span, "name", "") == f"{semconv.EXECUTE_TOOL} {name}":
-        return True  # some instrumentations set the attributes only when the span ends
-    if not any(attributes.get(key) in values for key, values in foreign_spans.TOOL_SPANS.items()):
-        return False
-    named = next(filter(None, map(attributes.get, foreign_spans.TOOL_NAMES)), None)
-    return named == name if named else name in getattr(span, "name", "")
-
-
-def _beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
-    return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
-
-
-class _Way(NamedTuple):
-    """The way to start the spans of a tracer with these processors."""
-
-    tracer: Any = None
-    processors: object = None
-    reads_at_start: bool = True
-    #: The maker of its light spans; None before its first span, and where it makes none.
-    light: LightTracer | None = None
-    is_tried: bool = False
-
-
-class _Last:
-    """The way of the tracer that was used last, which is the only one in most programs."""
-
-    way = _Way()
-
-
-def put(span: Span, attributes: Mapping[str, Any]) -> None:
-    """Set attributes on an open span of this package."""
-    if isinstance(span, Light) and span.put(attributes):
-        return
-    kept = getattr(span, "_attributes", None)
-    if (
-        type(kept) is BoundedAttributes
-        and span.is_recording()
-        and kept.max_value_len is None
-        and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
-        and PLAIN.issuperset(map(type, attributes.values()))
-    ):
-        with kept._lock:  # noqa: SLF001 - the lock and the dictionary have had these names since 1.10
-            kept._dict.update(attributes)  # noqa: SLF001
-    else:
-        span.set_attributes(attributes)
-
-
-def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
-    """Set attributes on a recording span that another instrumentation may have opened, with a class of its own."""
-    if isinstance(span, Light) or type(span).__module__ == SDK:
-        put(span, attributes)
-    else:
-        span.set_attributes(attributes)
-
-
-def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Span:
-    """Start a span in the current span ``within``; the attributes are the span's from here on.
-
-    A sampler or a processor that reads attributes at the start gets them.
-    """
-    if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
-        tracer = getattr(tracer, "_real_tracer", None) or tracer
-    way = _Last.way
-    if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:  # noqa: SLF001
-        way = _way_of(tracer)
-    if way.reads_at_start:
-        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)  # type: ignore[no-any-return]
-    if way.light is not None and (light := way.light.start(title, attributes, start_ns, within)) is not None:
-        return light  # type: ignore[no-any-return]
-    # Without the context, the SDK looks it up three times.
-    span: Span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
-    if not way.is_tried and span.is_recording():
-        _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
-    put(span, attributes)
-    return span
-
-
-def _way_of(tracer: Any) -> _Way:
-    """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
-    if type(tracer).__module__ != SDK:
-        return _Way()
-    processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
-    reads = not (_is_blind(tracer.sampler) and all(_is_idle(processor) for processor in processors))
-    _Last.way = _Way(tracer, processors, reads)
-    return _Last.way
-
-
-def _is_blind(sampler: Any) -> bool:
-    """Return true for a sampler of the SDK that decides by the trace alone."""
-    kind = type(sampler)
-    if kind.__module__ != f"{SDK}.sampling":
-        return False
-    names = {base.__name__ for base in kind.__mro__}
-    if _BY_PARENT in names:
-        return all(_is_blind(inner) for inner in vars(sampler).values())
-    return not _SAMPLERS.isdisjoint(names)
-
-
-def _is_idle(processor: Any) -> bool:
-    """Return true for a processor of the SDK that does nothing when a span starts."""
-    kind, starts = type(processor), getattr(processor, "on_start", None)
-    is_own = kind.__module__ == getattr(starts, "__module__", None) == f"{SDK}.export"  # and replaced by no program
-    return is_own and kind.__name__ in _PROCESSORS

@@ -28,11 +28,11 @@ class ToolSeries:
         "_agent",
         "_errors",
         "_metrics",
-        "_over_budget",
         "args_size",
         "duration",
         "invalid_arguments",
         "large",
+        "over_budget",
         "produced",
         "repeats",
         "shape_changes",
@@ -59,10 +59,10 @@ class ToolSeries:
             counter.record(0)
         for metric in semconv.REASON_COUNTERS.values():
             metrics.series(metric, (tool,)).record(0)
-        self._over_budget = {
+        self.over_budget = {
             layer: metrics.series(semconv.RESULTS_OVER_BUDGET, (tool, layer)) for layer in semconv.BUDGET_LAYERS
         }
-        for counter in self._over_budget.values():
+        for counter in self.over_budget.values():
             counter.record(0)
         for layer, reason in semconv.TRUNCATION_CASES:
             metrics.series(semconv.RESULTS_TRUNCATED, (tool, layer, reason)).record(0)
@@ -70,31 +70,6 @@ class ToolSeries:
             metrics.series(semconv.RESULTS_TRUNCATED, (tool, semconv.LAYER_REMEDY, remedy)).record(0)
         if semconv.CEILING in metrics.remedies:
             metrics.series(semconv.RESULTS_LARGE, (tool, semconv.CEILING)).record(0)
-
-    def call(  # noqa: PLR0913, PLR0917 - the readings of one call
-        self,
-        seconds: float,
-        args_bytes: int,
-        result_bytes: int | None,
-        error_type: str | None,
-        layer: str | None,
-        exemplar: Exemplar | None,
-    ) -> None:
-        """Record a finished call. ``result_bytes`` is None when it raised; a call with an error may have a result.
-
-        ``layer`` is the one whose budget the result exceeds, None for a result within its budget.
-        """
-        duration = self.duration if error_type is None else self.failed_duration(error_type)
-        with recording.held:
-            if duration is not None:
-                duration.add(seconds, exemplar)
-            self.args_size.add(args_bytes, exemplar)
-            if result_bytes is not None:
-                self.size.add(result_bytes, exemplar)
-                if result_bytes > self._metrics.large_result_bytes:
-                    self.large.add(1, exemplar)
-            if layer is not None:
-                self._over_budget[layer].add(1, exemplar)
 
     def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
         """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""

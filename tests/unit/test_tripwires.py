@@ -804,7 +804,7 @@ def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch)
 def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
     hook = HOOKS[door]
     value = hostile.everything()[kind]
-    running = tool_visit._begin(_PROBED, ToolCall("probed"), Invocation(None, (), {}))
+    running = tool_visit._begin(_PROBED, ToolCall("probed"))
     assert running is not None
     with running, contextlib.suppress(AttributeError, KeyError, TypeError, LookupError):
         instance, args, kwargs, *outcome = BESIDE[door](value)

@@ -68,7 +68,8 @@ def _call(invocation: Invocation) -> ToolCall:
     agent = function._team if function._agent is None else function._agent
     session = getattr(function._run_context, "session_id", None)
     arguments = {} if is_empty(call.arguments) else call.arguments
-    return ToolCall(function.name, arguments, call.call_id, getattr(agent, "name", None), session)
+    name, above = getattr(agent, "name", None), of_agno(agent)
+    return ToolCall(function.name, arguments, call.call_id, name, session, offloads_above=above)
 
 
 def _result(outcome: Any) -> ToolResult | None:
@@ -134,7 +135,6 @@ _execute = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=_inject,
-    offloads_above=of_agno,
     also_timed_by=("opentelemetry.instrumentation.genai.agno:AgnoInstrumentor",),
 )
 

@@ -95,6 +95,7 @@ ENTRY = Integration(
 
 __all__ = ["parsing"]
 
+_MESSAGES = "langchain_core.messages.tool"
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
 
@@ -112,9 +113,12 @@ def _node_call(invocation: Invocation) -> ToolCall:
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
     config = third if issubclass(type(third), dict) else getattr(third, "config", None)
-    agent, thread_id = field_at(config, "metadata", "lc_agent_name"), field_at(config, "configurable", "thread_id")
+    known = (config.get("metadata"), config.get("configurable")) if type(config) is dict else ()
+    metadata, configurable = [each if type(each) is dict else {} for each in known] or ({}, {})
+    agent, thread_id = metadata.get("lc_agent_name"), configurable.get("thread_id")
     thread_id = thread_id if type(thread_id) is str else identity(thread_id)
-    return ToolCall(call["name"], call["args"], call["id"], agent, thread_id)
+    above = of_deepagents(invocation.instance) if "deepagents" in sys.modules else 0
+    return ToolCall(call["name"], call["args"], call["id"], agent, thread_id, offloads_above=above)
 
 
 def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
@@ -124,10 +128,12 @@ def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
     """
     if type(output) is str:
         return ToolResult(output)
-    message = output if is_named(output, "ToolMessage") else _tool_message(output)
-    if message is None:
+    if type(output) is getattr(sys.modules.get(_MESSAGES), "ToolMessage", None):
+        known = vars(output)
+    elif (message := _tool_message(output)) is not None:
+        known = fields(message)
+    else:
         return ToolResult(output)
-    known = fields(message)
     status = known.get("status")
     if (status if type(status) is str else text(status)) != "error":
         return ToolResult(known.get("content"), known.get("artifact"))
@@ -186,10 +192,6 @@ def _parameters_of(tool: Any) -> Iterable[str]:
     return names
 
 
-def _offloads_above(invocation: Invocation) -> int:
-    return of_deepagents(invocation) if "deepagents" in sys.modules else 0
-
-
 def _tool_message(output: Any) -> Any:
     """Return the first ToolMessage of an output, which may be one, or a Command or list with one inside.
 
@@ -234,7 +236,6 @@ tool_node = ToolReader(
     is_control_flow=_is_control_flow,
     replace=_replace,
     parameters=_node_parameters,
-    offloads_above=_offloads_above,
 )
 
 

@@ -15,8 +15,6 @@ from agent_otel.core.plain import fields
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.core.types import Invocation
-
 _TOKEN_CHARACTERS: Final = 4
 #: Values that a chain of middleware is searched for: each middleware has about five.
 _MOST_VALUES: Final = 400
@@ -25,9 +23,8 @@ _MOST_VALUES: Final = 400
 _of_nodes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
-def of_deepagents(invocation: Invocation) -> int:
+def of_deepagents(node: Any) -> int:
     """Return the limit of the middleware that is chained around the calls of a ``ToolNode``."""
-    node = invocation.instance
     known = _of_nodes.get(node)
     if known is None:
         chain = fields(node).get("_wrap_tool_call")
@@ -52,18 +49,15 @@ def _owners(chain: Any) -> Iterator[Any]:
                     pending.append(cell.cell_contents)
 
 
-def of_strands(invocation: Invocation) -> int:
+def of_strands(agent: Any) -> int:
     """Return the limit of the ``ContextOffloader`` among the plugins of an agent."""
-    agent = invocation.arg(0, "agent")
     plugins = fields(fields(fields(agent).get("_plugin_registry")).get("_plugins"))
     limits = [_limit(fields(plugin).get("_max_result_tokens")) for plugin in plugins.values()]
     return _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
 
 
-def of_agno(invocation: Invocation) -> int:
+def of_agno(owner: Any) -> int:
     """Return the limit of the ``ResultStore`` that an agent or a team runs with."""
-    function = invocation.instance.function
-    owner = function._team if function._agent is None else function._agent
     return _limit(fields(fields(owner).get("_result_store")).get("threshold_chars"))
 
 

@@ -80,7 +80,7 @@ def _run_call(invocation: Invocation) -> ToolCall:
 
 def _stream_call(invocation: Invocation) -> ToolCall:
     agent = invocation.arg(0, "agent")
-    return _call(agent, invocation.arg(1, "tool_use"))
+    return _call(agent, invocation.arg(1, "tool_use"))._replace(offloads_above=of_strands(agent))
 
 
 def _result(event: Any) -> ToolResult | None:
@@ -153,7 +153,6 @@ stream = ToolReader(
     run_tool,
     is_control_flow=_is_control_flow,
     events=True,
-    offloads_above=of_strands,
 )
 
 
@@ -192,7 +191,6 @@ stream_alone = ToolReader(
     events=True,
     replace=_replace_alone,
     parameters=_parameters_alone,
-    offloads_above=of_strands,
     is_alone=True,
 )
 

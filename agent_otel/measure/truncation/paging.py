@@ -19,7 +19,7 @@ WHOLE: Final = 0
 PAGE: Final = -1
 
 _HEAD: Final = 256
-_TAIL: Final = 320
+PAGE_TAIL: Final = 320
 #: Characters of a text that is parsed, and of one in which items are counted; in a longer one it is unknown.
 _PARSED: Final = 16 * 1024
 _COUNTED: Final = 256 * 1024
@@ -64,7 +64,9 @@ PAGING: Final = (
     *("from", "start_line", "line_start", "begin", "since", "next_token", "nextToken", "NextToken"),
 )
 
-_OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
+#: A text is a page only if it begins with one of these, or has this among its last characters.
+PAGE_ENDING: Final = '"next'
+PAGE_OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
 _STEMS: Final = ("next", "Next", "ore", "otal", "incomplete", "runcated", "numFound", "LastEval")
 _CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
 _FLAG: Final = re.compile(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
@@ -92,10 +94,10 @@ def further(value: Any, arguments: Any = None) -> int:
         text = value[0] if type(value[0]) is str else block_text(value[0])
     if text is None:
         return WHOLE
-    end = text[-_TAIL:]
-    if '"next' in end and _CURSOR.search(end):
+    end = text[-PAGE_TAIL:]
+    if PAGE_ENDING in end and _CURSOR.search(end):
         return PAGE
-    return _page_in(text, end, arguments) if text.startswith(_OPENINGS) else WHOLE
+    return _page_in(text, end, arguments) if text.startswith(PAGE_OPENINGS) else WHOLE
 
 
 def asks_for_a_page(arguments: Any) -> bool:
@@ -147,7 +149,7 @@ def _within(value: Any, levels: int) -> list[Any]:
 
 def _page_in(text: str, end: str, arguments: Any) -> int:
     """Return what `further` does of a text, mostly JSON; ``end`` is its end."""
-    ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + _TAIL else text
+    ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + PAGE_TAIL else text
     if not any(stem in ends for stem in _STEMS):
         return WHOLE
     if _CURSOR.search(ends) or _LINK.search(ends):

@@ -168,7 +168,7 @@ class ClaimCheck:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
         chosen = self._settings
         # The framework would store a longer view itself, and cut its reference off.
-        limits = (chosen.claim_check_bytes, chosen.result_ceiling_bytes, record.offloads_above)
+        limits = (chosen.claim_check_bytes, chosen.result_ceiling_bytes, record.call.offloads_above)
         most_bytes = min(filter(None, limits))
         floor_bytes = min(chosen.claim_check_floor_bytes, most_bytes)
         ratios = (chosen.payload_warn_ratio, chosen.payload_near_ratio)

@@ -8,6 +8,7 @@ import pytest
 
 from agent_otel import semconv
 from agent_otel.core.execution_state import ContextUse, ExecutionState
+from agent_otel.core.executions import Executions
 from agent_otel.core.result_budget import budget_of
 from agent_otel.settings import Settings
 
@@ -19,8 +20,8 @@ def budget(tokens: int, window: int | None, request_bytes: int, *handed: int) ->
     execution = ExecutionState()
     execution.context, execution.context_bytes = ContextUse(tokens, window), request_bytes
     for result_bytes in handed:
-        execution.hand_on(result_bytes)
-    return budget_of(execution, Settings(), 0)
+        Executions().handed_on(execution, result_bytes)
+    return budget_of(execution, Settings())
 
 
 @pytest.mark.shows("001.weakest_layer")
@@ -40,4 +41,4 @@ def test_nothing_is_left_of_a_full_window() -> None:
 
 def test_without_a_window_it_is_no_layer() -> None:
     assert budget(40_000, None, 120_000) == (16_000, semconv.DEFAULT)
-    assert budget_of(ExecutionState(), Settings(), 0) == (16_000, semconv.DEFAULT)
+    assert budget_of(ExecutionState(), Settings()) == (16_000, semconv.DEFAULT)

@@ -18,7 +18,7 @@ from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, Sta
 from opentelemetry.trace.span import TraceState
 
 from agent_otel.telemetry import spans
-from agent_otel.telemetry.light_spans import Light
+from agent_otel.telemetry.spans import Light
 
 if TYPE_CHECKING:
     from collections.abc import Callable

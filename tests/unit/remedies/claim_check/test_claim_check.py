@@ -315,11 +315,12 @@ def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
         lambda invocation: invocation.instance,
         ToolResult,
         replace=lambda _, found, __: found,
-        offloads_above=lambda _: 80_000,
     )
     with agent_otel.execution("run-offload"):
         for size, is_stored in ((80_000, False), (80_001, True)):
-            visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
+            visit = handler.enter_tool(
+                reader, Invocation(ToolCall("search", {}, "call_1", offloads_above=80_000), (), {})
+            )
             assert isinstance(visit, handler.Visit)
             with visit:
                 assert isinstance(visit.remedied("x" * size, ASKED), Replacement) == is_stored
