@@ -122,6 +122,9 @@ class Summaries(Protocol):
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
+#: The number of last messages in the next request that a dialogue has added: they are no turn of the program.
+added_messages: ContextVar[int] = ContextVar("agent_otel_added_messages", default=0)
+
 make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
 make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
 make_dialogues: Callable[[Settings], Dialogues] | None = None

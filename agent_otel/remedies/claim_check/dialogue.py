@@ -17,6 +17,7 @@ from agent_otel._internal import errors
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import reworded
+from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.exchange import FORMATS
@@ -149,6 +150,8 @@ class _Dialogue:
         self._form = form
         self.body = body
         self._around = model_request.around()
+        self._ids = message_ids.get()
+        self._count = self._messages()
         self._rounds = 0
         #: Of the present stream: its items, those that the consumer got, and those that are held back.
         self._plain: list[Mapping[str, Any]] = []
@@ -248,11 +251,18 @@ class _Dialogue:
         body = self._form.answered(self.body, response, answers)
         self.body = self._form.closed(body) if self._rounds == MOST_ROUNDS else body
         self._exchange.put(self._invocation, self.body)
+        message_ids.set(self._ids)
+        added_messages.set(max(0, self._messages() - self._count))
         self._earlier += [item for item, _ in self._passed]
         self._blocks += self._form.blocks([plain for _, plain in self._passed])
         self._plain, self._passed, self._held = [], [], []
         self._has_call = self._has_text = False
         return True
+
+    def _messages(self) -> int:
+        """Return the number of messages in the request; a text is one."""
+        messages: Any = self.body.get(self._form.messages)
+        return len(messages) if is_list(messages) else 1
 
     def _answer(self, call: Call) -> Answer:
         data = self._refused(call)

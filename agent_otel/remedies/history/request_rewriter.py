@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.remedy_hooks import message_ids
+from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.removed_bytes import removed
 from agent_otel.remedies.history import final_answer
 from agent_otel.remedies.history.announced_ids import aligned
@@ -59,14 +59,16 @@ class Requests:
             is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
             if self._views is None or kept:
                 return messages
-            ids = aligned(message_ids.get(), len(messages))
-            made = self._views.of(messages, self._large, cached=cached, ids=ids)
+            count = len(messages) - added_messages.get()
+            own, added = messages[:count], messages[count:]
+            made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)
-            return made.messages if made.removed_bytes else messages
+            return [*made.messages, *added] if made.removed_bytes else messages
 
         reader.rewrite(invocation, view)
         message_ids.set(())
+        added_messages.set(0)
         if is_last and reader.answer_only is not None:
             reader.answer_only(invocation, final_answer.NOTE)
 

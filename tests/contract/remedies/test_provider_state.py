@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from agent_otel.remedies.history.final_answer import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.remedies.history.histories import Asked, Turn, rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.openai import Reply
     from tests.contract.cases import Json
     from tests.environments import Environment
 
@@ -125,6 +128,29 @@ KEPT: dict[str, Json] = {
     "conversation": {"conversation": "conv_1"},
     "conversation object": {"conversation": {"id": "conv_1"}},
 }
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_a_read_below_the_program_is_no_turn_of_its_history(
+    environment: Callable[[str], Environment], name: str
+) -> None:
+    layer = LAYERS[name]
+
+    def decide(_: Json) -> Reply:
+        return "done" if len(server.requests) > 1 else [ToolCall("read_1", "get_tool_result", {"ref": "call_8"})]
+
+    request: Json = {layer.key: history(layer.shape)} | ({"model": "scripted"} if name == "openai" else {})
+    settings = {**SETTINGS, "AGENT_OTEL_TRIM_STEP_TURNS": "1", "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "100000"}
+    with layer.server(decide) as server:
+        done = environment(layer.environment).run(
+            PROGRAM, name, server.base_url, json.dumps([request]), env=settings, check=True
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    first, second = (each[layer.key] for each in server.requests)
+    assert first == history(layer.shape, 5, MARK, report["shown"])
+    assert second[: len(first)] == first
+    assert len(second) == len(first) + 2
+    assert (report["messages"], report["errors"]) == ([], {})
 
 
 def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
