@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -151,23 +152,20 @@ def measuring() -> list[Row]:
 
 def structures() -> list[Row]:
     """Structured results where a fast encoder is in the process, as LangChain brings one, and beside `json`."""
-    import orjson  # noqa: F401 - the package uses what is there
-
     cases: dict[str, Any] = {"16 KB": PAGE, "1 MB": DOCUMENTS}
-    sizes = {f"size {name}": lambda value=value: size(value) for name, value in cases.items()}
-    dumps = {f"json {name}": lambda value=value: json.dumps(value) for name, value in cases.items()}
-    took = clock.measure({**sizes, **dumps}, rounds=30)
     budgets = {"16 KB": 25 * US, "1 MB": 800 * US}
-    return [
-        *(
-            Row(f"structured result of {name}, orjson in the process", budgets[name], took[f"size {name}"])
-            for name in cases
-        ),
-        *(
-            Row(f"the same of {name}, to json.dumps", 0.5, took[f"size {name}"] / took[f"json {name}"], "x")
-            for name in cases
-        ),
-    ]
+    modules = {name: importlib.import_module(name) for name in ("orjson", "msgspec", "pydantic_core")}
+    rows = []
+    for encoder in (*modules, "no encoder"):
+        sys.modules |= {name: module if name == encoder else None for name, module in modules.items()}  # type: ignore[misc]
+        sizes = {f"size {name}": lambda value=value: size(value) for name, value in cases.items()}
+        dumps = {f"json {name}": lambda value=value: json.dumps(value) for name, value in cases.items()}
+        took = clock.measure({**sizes, **dumps}, rounds=30)
+        for name in cases:
+            own, peer = took[f"size {name}"], took[f"json {name}"]
+            rows.append(Row(f"structured result of {name}, {encoder}", budgets[name], own))
+            rows.append(Row("the same, to json.dumps", 0.5, own / peer, "x"))
+    return rows
 
 
 def payloads() -> list[Row]:

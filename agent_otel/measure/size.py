@@ -19,7 +19,8 @@ NODE_BUDGET: Final = 2000
 
 _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
 _QUOTED_CHUNK: Final = 32 * 1024  # as _CHUNK, where a second copy is made
-_SHORT: Final = 4096  # characters up to which building the quoted string is cheaper than counting
+_SHORT: Final = 256  # characters up to which building the quoted string is cheaper than counting
+_MODERATE: Final = 4096  # characters of a string among a few values
 _PLAIN_INT: Final = 10**18
 _FEW: Final = 8  # values that are sized without a list of containers
 _BATCHED: Final = 1024  # characters of a string that is quoted together with others
@@ -97,13 +98,13 @@ def few_bytes(given: dict[Any, Any]) -> int:
         return 0
     total = 2 * len(given) + 1  # colons, commas and braces
     for key, value in given.items():
-        if type(key) is not str or len(key) > _SHORT or not key.isascii():
+        if type(key) is not str or len(key) > _MODERATE or not key.isascii():
             return 0
         cls = type(value)
         if cls is str:
-            if len(value) > _SHORT or not value.isascii():
+            if len(value) > _MODERATE or not value.isascii():
                 return 0
-            total += len(_quote(value))
+            total += len(_quote(value)) if len(value) <= _SHORT else quoted_bytes(value)
         elif cls is int and -_PLAIN_INT < value < _PLAIN_INT:
             total += len(repr(value))
         elif value is None or value is True:
@@ -293,12 +294,18 @@ def quoted_bytes(text: str) -> int:
     if length <= _SHORT:
         quoted = _quote(text)
         return len(quoted) if quoted.isascii() else len(quoted.encode("utf-8", "surrogatepass"))
-    total = 2
-    for start in range(0, length, _QUOTED_CHUNK):
-        data = str.__getitem__(text, slice(start, start + _QUOTED_CHUNK)).encode("utf-8", "surrogatepass")
-        escaped = data.translate(None, _ORDINARY)
-        total += len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
-    return total
+    if length <= _QUOTED_CHUNK:
+        return 2 + _escaped_bytes(text)
+    starts = range(0, length, _QUOTED_CHUNK)
+    return 2 + sum(_escaped_bytes(str.__getitem__(text, slice(start, start + _QUOTED_CHUNK))) for start in starts)
+
+
+def _escaped_bytes(text: str) -> int:
+    data = str.encode(text, "utf-8", "surrogatepass")
+    escaped = data.translate(None, _ORDINARY)
+    if not escaped:
+        return len(data)
+    return len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
 
 
 def _float(value: float) -> int:
