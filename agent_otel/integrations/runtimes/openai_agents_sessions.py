@@ -7,16 +7,15 @@ texts, as the database has them. The entry is in ``frameworks/openai_agents.py``
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import wrapt
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import listed, text
+from agent_otel.core.plain import is_text, listed, text
 from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Revising
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.semconv import HISTORY, STATE
 
@@ -38,15 +37,14 @@ SESSIONS = (
         Candidate(
             "agents.memory.sqlite_session",
             Wrap("SQLiteSession._insert_items", "inserting"),
-            Wrap("SQLiteSession.get_items", "read_rows"),
+            Wrap("SQLiteSession._get_connection", "connected"),
+            Wrap("SQLiteSession.get_items", "read"),
         ),
         adapter=_ADAPTER,
         minimum="0.15",
     ),
     Site(
-        Candidate(
-            "agents.extensions.memory.advanced_sqlite_session", Wrap("AdvancedSQLiteSession.get_items", "read_rows")
-        ),
+        Candidate("agents.extensions.memory.advanced_sqlite_session", Wrap("AdvancedSQLiteSession.get_items", "read")),
         adapter=_ADAPTER,
         minimum="0.15",
     ),
@@ -104,14 +102,37 @@ def _inserting(invocation: Invocation) -> None:
     invocation.put(0, "conn", _Connection(connection, invocation.instance, items))
 
 
-def _read_rows(invocation: Invocation, items: Any, error: BaseException | None) -> None:
-    if _is_whole(invocation, error):
-        # The items come from `json.loads`, and were written as `json.dumps` writes by default: ASCII.
-        _read(invocation, items, sum(len(json.dumps(item)) for item in listed(items)))
+class _Reading(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A connection, or a cursor of it, while a session's items are read; it adds up the rows' texts."""
+
+    def cursor(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a cursor that adds up its rows."""
+        return _Reading(self.__wrapped__.cursor(*args, **kwargs))
+
+    def execute(self, *args: Any) -> Any:
+        """Execute; return a cursor that adds up its rows."""
+        return _Reading(self.__wrapped__.execute(*args))
+
+    def fetchall(self) -> Any:
+        """Return all rows."""
+        rows = self.__wrapped__.fetchall()
+        _count(rows)
+        return rows
+
+
+@errors.guarded("session.rows")
+def _count(rows: Any) -> None:
+    for row in listed(rows):
+        if is_text(row[0]):
+            stores.add(row[0], is_read=True)
+
+
+def _connected(_: Invocation, connection: Any) -> Any:
+    return _Reading(connection) if stores.is_reading() else connection
 
 
 inserting = Hook(_inserting)
-read_rows = Hook(stores.begin_reading, _read_rows, within=stores.open_transfer)
+connected = Revising(_connected)
 
 # --- sessions with a serializer of their own -------------------------------------------------------------------------
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract.stores.suite import LETTERS, StoreContract
 from tests.system.engines import redis
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.contract.runtimes.suite import Json, Runs
     from tests.environments import Environment
@@ -69,3 +71,36 @@ class TestOpenAIAgentsSessions(StoreContract):
 
 
 del StoreContract
+
+_WRITTEN = """
+import asyncio, sqlite3, sys
+from agents import Agent, OpenAIChatCompletionsModel, Runner, SQLiteSession, set_tracing_disabled
+from openai import AsyncOpenAI
+from prometheus_client import REGISTRY
+
+set_tracing_disabled(disabled=True)
+client = AsyncOpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+session = SQLiteSession("session", sys.argv[2])
+database = sqlite3.connect(sys.argv[2])
+database.execute("INSERT INTO agent_sessions (session_id) VALUES ('session')")
+item = ("session", '{"role": "user",     "content": "größe"}')
+database.execute("INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)", item)
+database.commit()
+agent = Agent("clerk", model=OpenAIChatCompletionsModel("scripted", client))
+asyncio.run(Runner.run(agent, "hello", session=session))
+labels = {"workflow_runtime": "openai-agents", "gen_ai_workflow_name": "clerk"}
+print(REGISTRY.get_sample_value("agent_otel_workflow_history_size_bytes_sum", labels))
+"""
+
+
+def test_a_history_has_the_bytes_that_the_database_has(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    """The texts of the rows count, as another program has written them: no item is serialised again."""
+    with OpenAIServer(lambda _: "done") as server:
+        done = environment("openai-agents-sessions").run(
+            _WRITTEN, server.base_url, str(tmp_path / "sessions"), env={"AGENT_OTEL": "1"}, check=True
+        )
+
+    # {"role": "user",     "content": "größe"} has 40 characters, two of them of two bytes.
+    assert done.stdout == "42.0\n"
