@@ -112,10 +112,11 @@ def _node_call(invocation: Invocation) -> ToolCall:
     call = args[0] if args else named["call"]
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
     third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
-    config = third if issubclass(type(third), dict) else getattr(third, "config", None)
-    known = (config.get("metadata"), config.get("configurable")) if type(config) is dict else ()
-    metadata, configurable = [each if type(each) is dict else {} for each in known] or ({}, {})
-    agent, thread_id = metadata.get("lc_agent_name"), configurable.get("thread_id")
+    config: Any = third if issubclass(type(third), dict) else getattr(third, "config", None)
+    is_mapping = issubclass(type(config), dict)
+    known: Any = (dict.get(config, "metadata"), dict.get(config, "configurable")) if is_mapping else ({}, {})
+    metadata, configurable = [each if issubclass(type(each), dict) else {} for each in known]
+    agent, thread_id = dict.get(metadata, "lc_agent_name"), dict.get(configurable, "thread_id")
     thread_id = thread_id if type(thread_id) is str else identity(thread_id)
     above = of_deepagents(invocation.instance) if "deepagents" in sys.modules else 0
     return ToolCall(call["name"], call["args"], call["id"], agent, thread_id, offloads_above=above)
