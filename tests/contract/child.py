@@ -319,15 +319,27 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
         os.environ["AGENT_OTEL"] = "1"
         importlib.import_module("agent_otel.auto")
 
+    files = {}
+
     def too_old() -> None:
         sys.path.insert(0, plan["old"])
         importlib.invalidate_caches()
+        # The version is read beside the package.
+        packages = {place.partition(".")[0].partition(":")[0] for place in places}
+        for name, module in list(sys.modules.items()):
+            file = vars(module).get("__file__")
+            if name.partition(".")[0] in packages and type(file) is str:
+                files[module] = file
+                end = "/__init__.py" if "__path__" in vars(module) else ".py"
+                module.__file__ = f"{plan['old']}/{name.replace('.', '/')}{end}"
         activate()
 
     def late() -> None:
         take_out()
         sys.path.remove(plan["old"])
         importlib.invalidate_caches()
+        for module, file in files.items():
+            module.__file__ = file
         put_in()
 
     if plan["integrations"]:
