@@ -22,7 +22,7 @@ ENTRY = Integration(
     distribution="hatchet-sdk",
     minimum="1.43",
     tested="1.43, its worker's runner without an engine",
-    uncovered="batches and `mock_run`",
+    uncovered="batches and `mock_run`; the bytes of an input as it was sent: its compact JSON counts",
     sites=(
         Candidate(
             "hatchet_sdk.worker.runner.runner",
