@@ -93,6 +93,19 @@ def test_a_framework_brings_the_modules_and_no_provider(
     assert [f"{loaded}agent_otel.core.handler", "None"] == child.stdout.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("statement", "is_loaded"),
+    [("from langchain_core.tools import tool", False), ("import langgraph.checkpoint.base", True)],
+)
+def test_a_durable_runtime_brings_the_analysis_of_payloads(
+    environment: Callable[[str], Environment], statement: str, *, is_loaded: bool
+) -> None:
+    program = f"import sys\n{statement}\nprint('agent_otel.core.payload_analysis' in sys.modules)"
+    child = environment("langchain").run(program, env={"AGENT_OTEL": "1"}, check=True)
+
+    assert f"{is_loaded}\n" == child.stdout
+
+
 _LATER = """
 import sys
 import agent_otel
