@@ -29,7 +29,8 @@ WITHOUT = (
     ("MLflow 3.17", "agno, Haystack", "it switches OpenInference's and Haystack's own on; the first has a row"),
     ("MLflow 3.17", "AG2", "it instruments versions with the package `autogen`"),
     ("MLflow 3.17", "Claude Agent SDK", "it asks for Anthropic's SDK, and has no spans of `query`"),
-    ("MLflow 3.17", "CrewAI, LiteLLM", "its flavors log nothing of these versions"),
+    ("MLflow 3.17", "CrewAI 1.15", "it looks for a module that this version has not, and logs nothing"),
+    ("MLflow 3.17", "LiteLLM", "it needs a tracking store, which `mlflow-skinny` has not"),
     ("ddtrace 4.16", "MCP 2", "it has no spans of this version; there is a row of MCP 1"),
     ("ddtrace 4.16", "google-adk 2", "the kit cannot be imported once it is switched on"),
 )
