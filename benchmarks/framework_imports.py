@@ -120,7 +120,7 @@ def _profile() -> str:
         for module, took in found[what].items():
             sums[_group(module)] += took
     names = sorted({name for _, sums in groups for name in sums}, key=lambda name: -groups[0][1][name])
-    lines = ["| modules | " + " | ".join(statement for (_, statement), _ in groups) + " |"]
+    lines = ["| modules | " + " | ".join(f"{name}: {statement}" for (name, statement), _ in groups) + " |"]
     lines.append("| --- |" + " --- |" * len(groups))
     lines += [f"| {name} | " + " | ".join(f"{sums[name] / 1000:.1f}" for _, sums in groups) + " |" for name in names]
     lines.append("| all | " + " | ".join(f"{sums.total() / 1000:.1f}" for _, sums in groups) + " |")
@@ -135,7 +135,7 @@ def _page() -> str:
         took = added(name, statement)
         figures = [took.without * 1000, *(1000 * each for each in took[1:])]
         cells = " | ".join(f"{figure:,.1f}" for figure in figures)
-        rows.append(f"| `{statement}` | {cells} | {took.median / unit * 3.1 / 1000 / BUDGET_MS:.1f} |")
+        rows.append(f"| {name}: `{statement}` | {cells} | {took.median / unit * 3.1 / 1000 / BUDGET_MS:.1f} |")
     table, _, single = _profile().partition("\n\n")
     return f"""# What the switch adds to the import of a framework
 
