@@ -74,4 +74,4 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
 def _of_its_kind(original: FunctionType, call: Callable[..., Any]) -> Any:
     """Return a function as it is, or behind a proxy where it is not of its original's kind."""
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    return Proxy(original, call) if any(is_kind(original) for is_kind in kinds) else call
+    return call if all(is_kind(call) or not is_kind(original) for is_kind in kinds) else Proxy(original, call)

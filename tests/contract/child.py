@@ -319,12 +319,11 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
         os.environ["AGENT_OTEL"] = "1"
         importlib.import_module("agent_otel.auto")
 
-    files = {}
-
     def too_old() -> None:
         sys.path.insert(0, plan["old"])
         importlib.invalidate_caches()
-        # The version is read beside the package.
+        # The version is read beside the package; SDKs find their own files there, too.
+        files = {}
         packages = {place.partition(".")[0].partition(":")[0] for place in places}
         for name, module in list(sys.modules.items()):
             file = vars(module).get("__file__")
@@ -333,13 +332,13 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
                 end = "/__init__.py" if "__path__" in vars(module) else ".py"
                 module.__file__ = f"{plan['old']}/{name.replace('.', '/')}{end}"
         activate()
+        for module, file in files.items():
+            module.__file__ = file
 
     def late() -> None:
         take_out()
         sys.path.remove(plan["old"])
         importlib.invalidate_caches()
-        for module, file in files.items():
-            module.__file__ = file
         put_in()
 
     if plan["integrations"]:

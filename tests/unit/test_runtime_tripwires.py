@@ -250,7 +250,7 @@ SERIALISED = {
     "langgraph": {"savers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
     "llama_index_contexts": {"restored", "saved"},  # JSON that the context's serializer has made
-    "openai_agents_sessions": {"deserialized", "inserting", "read_rows", "serialized"},
+    "openai_agents_sessions": {"deserialized", "inserting", "serialized"},
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "strands_sessions": {"appended", "loaded", "messages", "put", "read", "written"},
