@@ -5,6 +5,7 @@ It stands alone in its folder, which is on the path of the framework's tests.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -47,9 +48,12 @@ def pytest_unconfigure() -> None:
 
 def _measured() -> dict[str, float]:
     """Return the sums of all counters and the counts of all histograms in the registry of ``prometheus_client``."""
-    client: Any = sys.modules.get("prometheus_client")
+    try:
+        client: Any = importlib.import_module("prometheus_client")  # only now: the suite may not load it
+    except ImportError:
+        return {}
     totals: dict[str, float] = {}
-    for family in client.REGISTRY.collect() if client else ():
+    for family in client.REGISTRY.collect():
         for sample in family.samples:
             if sample.name.startswith(("agent_otel_", "gen_ai_")) and sample.name.endswith(("_total", "_count")):
                 totals[sample.name] = totals.get(sample.name, 0) + sample.value
