@@ -16,7 +16,8 @@ from agent_otel.core import (
 )
 from agent_otel.core.executions import executions
 from agent_otel.core.inside_call import Inside
-from agent_otel.core.names import plain_part, plain_request
+from agent_otel.core.message_parts import plain_part
+from agent_otel.core.names import plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream

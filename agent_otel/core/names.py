@@ -15,8 +15,6 @@ from agent_otel.settings.kinds import BOUNDARIES
 if TYPE_CHECKING:
     from agent_otel.core.types import ModelRequest, Step
 
-__all__ = ["plain_direction", "plain_part", "plain_request", "plain_step"]
-
 _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 
 

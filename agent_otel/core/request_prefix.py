@@ -16,14 +16,14 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import Messages, begins, prints
+from agent_otel.core.message_parts import begins, prints
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, Sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall, SeenParts
-    from agent_otel.core.message_parts import LevelPrint
+    from agent_otel.core.message_parts import LevelPrint, Messages
     from agent_otel.core.types import ModelRequest, RequestPart
 
 _T = TypeVar("_T")
@@ -187,8 +187,9 @@ def _is_by_name(part: RequestPart) -> bool:
 
 def _last_ids(messages: Messages) -> list[str]:
     """Return the ids of the last results."""
-    for item in reversed(messages.items[-_MOST_TAIL:]):
-        parts = Messages((), (item,), messages.read)
+    count = len(messages.items)
+    for end in range(count, max(count - _MOST_TAIL, 0), -1):
+        parts = messages.between(end - 1, end)
         found = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
         if found:
             return found

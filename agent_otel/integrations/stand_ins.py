@@ -55,23 +55,24 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
     """Return what stands in the place of a function in its module, or of a method in its class."""
     kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
     if kind is FunctionType and isinstance(parent, type):
-        return _of_its_kind(original, as_method(original, wrapper))
+        return _made(as_method, original, wrapper)
     if kind is FunctionType:
-        function = _of_its_kind(original, as_function(original, wrapper))
+        function = _made(as_function, original, wrapper)
         module = getattr(parent, "__name__", original.__module__)
         # A plain function is pickled by the name of its own module, where the original stands.
         is_alias = original.__module__ != module and type(function) is FunctionType
         return Proxy(original, function, f"{module}:{attribute}") if is_alias else function
     if kind is staticmethod and type(original.__func__) is FunctionType:
-        return staticmethod(_of_its_kind(original.__func__, as_function(original.__func__, wrapper)))
+        return staticmethod(_made(as_function, original.__func__, wrapper))
     if kind is classmethod and type(original.__func__) is FunctionType:
-        return classmethod(_of_its_kind(original.__func__, as_method(original.__func__, wrapper)))
+        return classmethod(_made(as_method, original.__func__, wrapper))
     if kind is MethodType and type(original.__func__) is FunctionType:  # of an object
-        return MethodType(_of_its_kind(original.__func__, as_method(original.__func__, wrapper)), original.__self__)
+        return MethodType(_made(as_method, original.__func__, wrapper), original.__self__)
     return wrapt.FunctionWrapper(original, wrapper)  # knows how anything is bound
 
 
-def _of_its_kind(original: FunctionType, call: Callable[..., Any]) -> Any:
-    """Return a function as it is, or behind a proxy where it is not of its original's kind."""
+def _made(make: Callable[..., Any], original: FunctionType, wrapper: Wrapper) -> Any:
+    """Return what stands in for a function: a plain function, or a proxy where that is not of the original's kind."""
+    call = make(original, wrapper)
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     return call if all(is_kind(call) or not is_kind(original) for is_kind in kinds) else Proxy(original, call)

@@ -33,7 +33,6 @@ class ToolSeries:
         "invalid_arguments",
         "large",
         "over_budget",
-        "produced",
         "repeats",
         "shape_changes",
         "size",

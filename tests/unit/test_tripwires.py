@@ -16,7 +16,7 @@ import pytest
 
 from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, run_visit, tool_visit
-from agent_otel.core.names import plain_part
+from agent_otel.core.message_parts import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks
