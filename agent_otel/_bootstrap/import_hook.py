@@ -55,10 +55,13 @@ class Finder:
 
     def __init__(self) -> None:
         self._callbacks: dict[str, Callable[[str], None]] = {}
+        #: The modules whose callbacks run again when the program reloads them.
+        self._kept: set[str] = set()
 
-    def watch(self, callbacks: "Mapping[str, Callable[[str], None]]") -> None:
+    def watch(self, callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
         """Add callbacks; the callback of a module that is already imported runs at once."""
         self._callbacks.update(callbacks)
+        (self._kept.update if each_time else self._kept.difference_update)(callbacks)
         for name in callbacks:
             if sys.modules.get(name) is not None:  # None blocks an import
                 self.imported(name)
@@ -66,10 +69,11 @@ class Finder:
     def forget(self) -> None:
         """Remove all callbacks."""
         self._callbacks.clear()
+        self._kept.clear()
 
     def imported(self, name: str) -> None:
-        """Run the callback of a module once. A callback must not raise, or the user's import would fail."""
-        callback = self._callbacks.pop(name, None)
+        """Run the callback of a module, once or each time. It must not raise, or the user's import would fail."""
+        callback = self._callbacks.get(name) if name in self._kept else self._callbacks.pop(name, None)
         if callback is not None:
             callback(name)
 
@@ -94,11 +98,14 @@ class Finder:
 _finder = Finder()
 
 
-def install(callbacks: "Mapping[str, Callable[[str], None]]") -> None:
-    """Watch these modules; further calls add modules to the same finder."""
+def install(callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
+    """Watch these modules; further calls add modules to the same finder.
+
+    With ``each_time`` a callback runs again when the program reloads its module, or imports it anew.
+    """
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-    _finder.watch(callbacks)
+    _finder.watch(callbacks, each_time=each_time)
 
 
 def uninstall() -> None:

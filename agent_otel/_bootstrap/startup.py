@@ -41,7 +41,7 @@ def activate() -> None:
             switches.enabled = True
         if "agent_otel.api" in sys.modules:  # imported before
             sys.modules["agent_otel.api"].load()
-        import_hook.install(dict.fromkeys(trigger_modules.watched(os.environ), _imported))
+        import_hook.install(dict.fromkeys(trigger_modules.watched(os.environ), _imported), each_time=True)
         if env.is_on(os.environ, "AGENT_OTEL_FLUSH_ON_SIGTERM"):
             from agent_otel._bootstrap import sigterm  # noqa: PLC0415
 

@@ -34,7 +34,8 @@ _wrapped: list[tuple[Any, str, Any, Any]] = []
 #: The classes of families, by id, with the names of their wrapped methods. Programs make classes in functions, too:
 #: nothing here keeps one alive.
 _adopted: dict[int, tuple[weakref.ref[type], set[str]]] = {}
-_matched: set[Site] = set()
+#: The sites that are applied, each with the module that matched and its spec: a module that is reloaded gets a new one.
+_matched: dict[Site, tuple[str, Any]] = {}
 
 
 def apply(integration: Integration, site: Site, module_name: str) -> None:
@@ -46,7 +47,7 @@ def apply(integration: Integration, site: Site, module_name: str) -> None:
 
 
 def _apply(integration: Integration, site: Site, module_name: str) -> None:
-    if site in _matched or integration.is_disabled(settings.current().disabled_integrations):
+    if _is_applied(site, module_name) or integration.is_disabled(settings.current().disabled_integrations):
         return
     version = versions.imported(integration.distribution, module_name)
     if version is not None and versions.is_older(version, integration.minimum):
@@ -63,7 +64,7 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
         if _resolves(module, candidate):
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
-            _matched.add(site)
+            _matched[site] = candidate.module, getattr(module, "__spec__", None)
             switches.hooked.update([integration.name] if site.beside else [])
             handler.report_integration(
                 integration.name, version or "", f"{candidate.module}:{candidate.wraps[0].target}"
@@ -74,6 +75,12 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
         return  # the module of an older version is still there, and the newer form is elsewhere
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
     versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
+
+
+def _is_applied(site: Site, module_name: str) -> bool:
+    """Return True for a site that was applied, unless it was in this module and the module has been reloaded."""
+    name, spec = _matched.get(site, (None, None))
+    return name is not None and (name != module_name or getattr(sys.modules.get(name), "__spec__", None) is spec)
 
 
 def _newer(site: Site, module_name: str) -> tuple[Candidate, ...]:

@@ -71,7 +71,7 @@ def _watcher(waiting: _Sites) -> Callable[[str], None]:
 
         for integration, site in waiting:
             apply = _applier([(integration, site)])
-            import_hook.install({candidate.module: apply for candidate in site.candidates})
+            import_hook.install({candidate.module: apply for candidate in site.candidates}, each_time=True)
 
     return watch
 

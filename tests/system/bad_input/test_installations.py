@@ -136,28 +136,34 @@ def test_a_framework_that_the_program_has_patched_is_measured_as_it_is_then(
     assert _run(environment("langchain"), _dedented(program)) == ["<>", 301.0, [], {}]
 
 
-def test_a_module_that_is_reloaded_works_and_tools_from_before_are_measured(
-    environment: Callable[[str], Environment],
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_module_that_is_reloaded_is_wrapped_again_and_each_function_once(
+    environment: Callable[[str], Environment], times: int
 ) -> None:
-    """The classes that the reload makes are not wrapped."""
+    """Tools from before are measured, too, and so are tools of classes from before whose module is not reloaded."""
     program = """
         import importlib
         import langchain_core.tools.base
         from langchain_core.tools import tool
 
         before = tool(search)
-        base = importlib.reload(langchain_core.tools.base)
+        for _ in range(int(sys.argv[1])):
+            base = importlib.reload(langchain_core.tools.base)
 
         class Search(base.BaseTool):
             name: str = "search"
             description: str = "Search."
 
             def _run(self, query: str) -> str:
-                return query
+                return query * 20
 
-        report(len(before.invoke({"query": "ab"})), Search().invoke({"query": "ab"}))
+        def depth(function):
+            inner = getattr(function, "__wrapped__", None)
+            return 0 if inner is None else 1 + depth(inner)
+
+        report(len(before.invoke({"query": "ab"})), len(Search().invoke({"query": "ab"})), depth(base.BaseTool.run))
     """
-    assert _run(environment("langchain"), _dedented(program), **_ON) == [300, "ab", 300.0, [], {}]
+    assert _run(environment("langchain"), _dedented(program), str(times), **_ON) == [300, 40, 1, 340.0, [], {}]
 
 
 def _dedented(program: str) -> str:

@@ -158,12 +158,17 @@ def test_a_missing_module_is_missing(fired: list[str]) -> None:
     assert [] == fired
 
 
-def test_reloading_does_not_fire_again(write: Write, fired: list[str]) -> None:
+@pytest.mark.parametrize(("each_time", "times"), [(False, 1), (True, 3)])
+def test_a_module_that_is_reloaded_or_imported_anew(
+    write: Write, fired: list[str], *, each_time: bool, times: int
+) -> None:
     write("framework.py")
-    import_hook.install({"framework": fired.append})
+    import_hook.install({"framework": fired.append}, each_time=each_time)
     importlib.reload(importlib.import_module("framework"))
+    del sys.modules["framework"]
+    importlib.import_module("framework")
 
-    assert ["framework"] == fired
+    assert ["framework"] * times == fired
 
 
 def test_a_module_that_renames_itself_fires_under_its_own_name(write: Write, fired: list[str]) -> None:

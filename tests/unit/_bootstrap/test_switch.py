@@ -124,7 +124,7 @@ def test_an_error_while_activating_is_one_line_and_python_starts(
         import sys
         import types
 
-        def install(callbacks):
+        def install(callbacks, **_):
             raise eval(os.environ["ERROR"])
 
         sys.modules["agent_otel._bootstrap.import_hook"] = hook = types.ModuleType("_importhook")
