@@ -1,7 +1,7 @@
 """What the remedies cost: the claim check, which children have on, and the views of a history.
 
-``python -m benchmarks.remedies views SHAPE...``, ``… first SHAPE...``, ``… requests`` and ``… claim-check URL`` are the
-children; they print their figures as JSON.
+``python -m benchmarks.remedies views SHAPE...``, ``… first SHAPE...``, ``… alone``, ``… requests`` and
+``… claim-check URL`` are the children; they print their figures as JSON.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from benchmarks import clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from agent_otel.remedies.history.views import Views
 
 _ROOT = Path(__file__).resolve().parent.parent
 _MS = 1000 / 3.1  # in U, on the server where the budgets were set
@@ -49,6 +51,8 @@ def rows() -> Iterator[Row]:
         shapes |= _child(str(environment("langchain").python), child, "langchain")
         for shape, took in shapes.items():
             yield f"{what}: {shape}", _VIEWS, took, "U"
+    for remedy, took in _child(sys.executable, "alone").items():
+        yield f"results never met before, one remedy: {remedy}", _VIEWS, took, "U"
     for remedy, took in _child(sys.executable, "requests").items():
         yield f"the same messages: {remedy}", _VIEWS, took, "U"
     with tempfile.TemporaryDirectory() as folder:
@@ -191,25 +195,37 @@ def views(*shapes: str) -> dict[str, float]:
 
 def first(*shapes: str) -> dict[str, float]:
     """The same in a process that has none of the results before, such as one that takes a conversation up, in U."""
+    from agent_otel.remedies.history.views import Views
+
+    return _never_met({shape: (shape, Views()) for shape in shapes})
+
+
+def alone() -> dict[str, float]:
+    """Each of the views alone in such a process, for OpenAI's chat, in U."""
+    from agent_otel.remedies.history.views import Views
+
+    none = {"trim": False, "compact": False, "deduplicate": False}
+    return _never_met({remedy: ("chat", Views(**{**none, remedy: True})) for remedy in none})
+
+
+def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
     from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
     from agent_otel.remedies.history.argument_copies import LargeArguments
     from agent_otel.remedies.history.argument_marks import _copies
     from agent_otel.remedies.history.trimmed_results import _lines
-    from agent_otel.remedies.history.views import Views
 
-    wanted = Views()
     unit = clock.measure({})["seconds per U"]
-    best = dict.fromkeys(shapes, float("inf"))
+    best = dict.fromkeys(cases, float("inf"))
     gc.disable()
     for _ in range(_ROUNDS):
-        for shape in shapes:
+        for name, (shape, wanted) in cases.items():
             messages, large = list(SHAPES[shape]()), LargeArguments(ABOVE_BYTES)  # with texts that have no hash yet
             _lines.clear()
             _copies.clear()
             started = time.thread_time()
             wanted.of(messages, large)
-            best[shape] = min(best[shape], time.thread_time() - started)
-    return {shape: took / unit for shape, took in best.items()}
+            best[name] = min(best[name], time.thread_time() - started)
+    return {name: took / unit for name, took in best.items()}
 
 
 def requests() -> dict[str, float]:
@@ -287,6 +303,5 @@ async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    print(
-        json.dumps({"views": views, "first": first, "requests": requests, "claim-check": claim_check}[what](*arguments))
-    )
+    children = {"views": views, "first": first, "alone": alone, "requests": requests, "claim-check": claim_check}
+    print(json.dumps(children[what](*arguments)))

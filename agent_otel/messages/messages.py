@@ -50,12 +50,12 @@ def _calls(message: Mapping[str, Any]) -> Iterator[RequestedCall]:
             yield RequestedCall(("tool_calls", place, "args"), call_id, text(call.get("name")), call["args"])
             continue
         for key, argument in (("function", "arguments"), ("custom", "input")):
-            inner = fields(call.get(key))
+            inner = fields(call[key]) if key in call else {}
             if argument in inner:
                 path = ("tool_calls", place, key, argument)
                 yield RequestedCall(path, call_id, text(inner.get("name")), inner[argument], key == "custom")
-    legacy = fields(message.get("function_call"))
-    if not calls and "arguments" in legacy:
+    legacy = {} if calls else fields(message.get("function_call"))
+    if "arguments" in legacy:
         yield RequestedCall(("function_call", "arguments"), None, text(legacy.get("name")), legacy["arguments"])
 
 

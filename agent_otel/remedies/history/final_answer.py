@@ -62,8 +62,8 @@ def _is_written_by_model(message: Any) -> bool:
 def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:
     """Yield the answers to calls above a limit in the content of a result: text, blocks, or an object around them."""
     if type(content) is str:
-        # A search for a word costs a hundredth of a pattern's.
-        found = _beginning(content) if semconv.LIMIT_REACHED in content else None
+        # A search for a word from the end costs a hundredth of a pattern's.
+        found = _beginning(content) if content.rfind(semconv.LIMIT_REACHED) >= 0 else None
         try:
             content = json.JSONDecoder().raw_decode(content, found)[0] if found is not None else None
         except ValueError:  # another program's text

@@ -30,6 +30,9 @@ class Trimmed(NamedTuple):
     removed_bytes: int
 
 
+_NOT_MADE: Final = Trimmed("", 0)
+
+
 def trimmed(result: Result, form: LineForm) -> Trimmed | None:
     """Return the line of a result; None for one that stays unchanged.
 
@@ -41,15 +44,14 @@ def trimmed(result: Result, form: LineForm) -> Trimmed | None:
     if texts is None:
         return _trimmed(content, result, form)
     key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, form)
-    try:
-        return _lines[key]
-    except KeyError:
+    made = _lines.get(key, _NOT_MADE)
+    if made is _NOT_MADE:
         # A text alone has the line of the block or the mapping around it, and is read in less time.
         made = _trimmed(texts[0] if len(texts) == 1 else content, result, form)
         if len(_lines) >= _MOST_LINES:
             _lines.clear()
         _lines[key] = made
-        return made
+    return made
 
 
 def _trimmed(content: Any, result: Result, form: LineForm) -> Trimmed | None:

@@ -217,6 +217,7 @@ def test_flags_of_errors() -> None:
         (f"{'x/ ' * 9}{'a' * 9000} claim:v2:e", ["claim:v2:e"]),
         (f"{'f/ ' * 8}https://a.b/c http+x://d", ["https://a.b/c", "http+x://d"]),
         ("xhttps://a git+https://b", ["xhttps://a", "git+https://b"]),
+        ("preferred, " * 9 + "ref=1 " + "a" * 5000 + " ref=2 xref=3", ["ref=1", "ref=2"]),
         ([{"type": "text", "text": "ref=1"}, {"type": "text", "text": "ref=2"}], ["ref=1", "ref=2"]),
         ({"a": {"ref_id": 5}, "b": ["claim://x"], "artifact": {"id": "q"}}, ["ref_id=5", "claim://x", "artifact=q"]),
     ],
