@@ -137,6 +137,8 @@ def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
 def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if switches.enabled and not switches.muted.get() and not is_suppressed():
+        if request.continued:
+            remedy_hooks.keeps_earlier_turns()
         model_request.announced(telemetry(), plain_request(request))
 
 

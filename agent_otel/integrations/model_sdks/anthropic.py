@@ -15,7 +15,14 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
+from agent_otel.integrations.model_sdks.stainless import (
+    base_client,
+    body_of,
+    exchange_of,
+    is_replayable,
+    put_body,
+    watch,
+)
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -67,7 +74,7 @@ _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body = options.json_data
+    body = body_of(options)
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     body = fields(body)
@@ -150,10 +157,11 @@ def usage(response: Any) -> Usage | None:
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     options = invocation.arg(1, "options")
-    body = options.json_data
+    body = body_of(options)
     if is_dict(body) and type(fields(body).get("messages")) is list:
         kept = _is_continued(fields(body))
-        options.json_data = {**body, "messages": view(body["messages"], cached=_is_cached(fields(body)), kept=kept)}
+        view_of_all = view(body["messages"], cached=_is_cached(fields(body)), kept=kept)
+        put_body(options, {**body, "messages": view_of_all})
 
 
 def _is_continued(body: Mapping[str, Any]) -> bool:
@@ -171,13 +179,13 @@ def _is_cached(body: Mapping[str, Any]) -> bool:
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     options = invocation.arg(1, "options")
-    body, none = fields(options.json_data), {"type": "none"}
+    body, none = fields(body_of(options)), {"type": "none"}
     if _is_continued(body):
         *before, last = listed(body["messages"])
         last = {**fields(last), "content": joined(fields(last).get("content"), note)}
-        options.json_data = {**body, "messages": [*before, last], "tool_choice": none}
+        put_body(options, {**body, "messages": [*before, last], "tool_choice": none})
     else:
-        options.json_data = {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)}
+        put_body(options, {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)})
 
 
 def asks(response: Any) -> bool | None:
@@ -199,7 +207,7 @@ def ends(item: Any) -> bool:
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
     is_sent_again = _request(invocation) is not None and is_replayable(options, invocation)
-    return ("anthropic", dict(options.json_data)) if is_sent_again else None
+    return ("anthropic", dict(body_of(options))) if is_sent_again else None
 
 
 def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:

@@ -7,6 +7,7 @@ seen inside of them.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -16,7 +17,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
+from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.streams import MeasuredStream, with_items
@@ -88,7 +89,9 @@ def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
 
 
 def _rewrite_input(invocation: Invocation, view: Callable[..., Any]) -> None:
-    _rewrite(invocation, view, 0, "input")
+    named = {**invocation.kwargs, **fields(invocation.kwargs.get("extra_body"))}
+    kept = is_continued({**named, "input": invocation.arg(0, "input")})
+    _rewrite(invocation, functools.partial(view, kept=kept), 0, "input")
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any], place: int, name: str) -> None:

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
-_CHATS = (
-    Wrap("Chat.complete", "chatting"),
-    Wrap("Chat.complete_async", "chatting"),
-    Wrap("Chat.stream", "chatting"),
-    Wrap("Chat.stream_async", "chatting"),
+_CHATS = tuple(
+    Wrap(f"Chat.{function}", "chatting") for function in ("complete", "complete_async", "stream", "stream_async")
 )
 
 ENTRY = Integration(
@@ -93,7 +90,8 @@ def _conversation(body: Any) -> ModelRequest | None:
     inner = _inner(body)
     if inner is None:
         return None
-    return ModelRequest(_entries(fields(inner)), continued=inner is not body, model=fields(inner).get("model"))
+    is_continued = inner is not body or bool(listed(fields(inner).get("inputs")))  # the first entries are kept, too
+    return ModelRequest(_entries(fields(inner)), continued=is_continued, model=fields(inner).get("model"))
 
 
 def _inner(body: Any) -> Any:
@@ -134,9 +132,18 @@ def _plain(tools: list[Any]) -> list[Any]:
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     path, body = invocation.arg(1, "path"), invocation.arg(4, "request")
     messages = fields(body).get("messages")
+    if path.startswith(_CONVERSATIONS) and body is not None:
+        view([_chat_message(fields(entry)) for entry in listed(fields(_inner(body)).get("inputs"))], kept=True)
     # The SDK made this model for this request only; its messages may be the program's own and are copied.
     if path.partition("#")[0] in _COMPLETIONS and type(messages) is list and is_named(body, "BaseModel"):
         body.messages = view(messages, cached=False)
+
+
+def _chat_message(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry of a conversation as chats have it, to be read only."""
+    is_result = text(entry.get("type")) == "function.result"
+    role = "tool" if is_result else text(entry.get("role")) or "assistant"
+    return {"role": role, "content": entry.get("result")}
 
 
 def _no_body(_: Invocation) -> None:
@@ -164,6 +171,11 @@ def _reworded(entry: Any, reword: Callable[[str], str]) -> Any:
 def _answer_only(invocation: Invocation, note: str) -> None:
     body = invocation.arg(4, "request")
     models = sys.modules[type(body).__module__.rpartition(".")[0]]
+    if invocation.arg(1, "path").startswith(_CONVERSATIONS):  # it would keep the note
+        inner = _inner(body)
+        own = inner.completion_args or models.CompletionArgs()  # or the SDK's sentinel, which is false
+        inner.completion_args = own.model_copy(update={"tool_choice": "none"})
+        return
     body.messages = with_system(body.messages, note, lambda: models.SystemMessage(content=note))
     for name, value in tool_fields(fields(body)).items():
         setattr(body, name, value)

@@ -16,7 +16,14 @@ from agent_otel.integrations.final_request import joined, tool_fields, with_syst
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted
 from agent_otel.integrations.model_sdks.openai_realtime import REALTIME
-from agent_otel.integrations.model_sdks.stainless import base_client, exchange_of, is_replayable, watch
+from agent_otel.integrations.model_sdks.stainless import (
+    base_client,
+    body_of,
+    exchange_of,
+    is_replayable,
+    put_body,
+    watch,
+)
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -60,7 +67,7 @@ _OWN_IDS = ("msg_", "fc_", "ctc_")
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body, path = options.json_data, options.url.partition("?")[0]
+    body, path = body_of(options), options.url.partition("?")[0]
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
@@ -115,13 +122,13 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
     items = listed(body.get("input"))
     return ModelRequest(
         _responses(body, items),
-        continued=_is_continued(body),
+        continued=is_continued(body),
         model=body.get("model"),
         must_call=must_call(body),
     )
 
 
-def _is_continued(body: Mapping[str, Any]) -> bool:
+def is_continued(body: Mapping[str, Any]) -> bool:
     """Return True where the provider has earlier messages of the conversation."""
     kept = any(
         (is_text(value) or is_dict(value)) and not is_empty(value)
@@ -183,29 +190,29 @@ def usage(response: Any) -> Usage | None:
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     options = invocation.arg(1, "options")
-    body, path = options.json_data, options.url.partition("?")[0]
+    body, path = body_of(options), options.url.partition("?")[0]
     key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
     if is_dict(body) and type(fields(body).get(key)) is list:
-        options.json_data = {**body, key: view(body[key], kept=key == "input" and _is_continued(fields(body)))}
+        put_body(options, {**body, key: view(body[key], kept=key == "input" and is_continued(fields(body)))})
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     options = invocation.arg(1, "options")
-    body = fields(options.json_data)
+    body = fields(body_of(options))
     if listed(body.get("messages")):
         system = {"messages": with_system(listed(body["messages"]), note)}
     elif body.get("prompt") and not listed(body.get("tools")):  # instructions and tools are the provider's
         message = {"role": "developer", "content": note}
-        options.json_data = {**body, "input": [*listed(body.get("input")), message], "tool_choice": "none"}
+        put_body(options, {**body, "input": [*listed(body.get("input")), message], "tool_choice": "none"})
         return
     else:  # instructions apply to this request alone, also where the provider keeps the conversation
         system = {"instructions": joined(body.get("instructions"), note)}
-    options.json_data = {**body, **system, **tool_fields(body)}
+    put_body(options, {**body, **system, **tool_fields(body)})
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
-    body, path = options.json_data, options.url.partition("?")[0]
+    body, path = body_of(options), options.url.partition("?")[0]
     if not is_dict(body) or not is_replayable(options, invocation):
         return None
     form = "chat" if path.endswith("/chat/completions") else "responses" if path.endswith("/responses") else None

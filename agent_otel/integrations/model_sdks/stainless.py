@@ -10,7 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.plain import fields, is_named, reworded, text
+from agent_otel.core.plain import fields, is_dict, is_named, reworded, text
 from agent_otel.core.types import Exchange, Invocation
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
@@ -56,23 +56,38 @@ def is_replayable(options: Any, invocation: Invocation) -> bool:
     return header != "stream" or invocation.arg(2, "stream", False) is True
 
 
+def body_of(options: Any) -> Any:
+    """Return the body that the SDK will send: with what the program passes in ``extra_body``, which it adds later."""
+    body, added = options.json_data, fields(getattr(options, "extra_json", None))
+    if not added or not is_dict(body):
+        return body
+    return {name: value for name, value in {**fields(body), **added}.items() if not is_named(value, "Omit")}
+
+
+def put_body(options: Any, body: Any) -> None:
+    """Replace the body that the SDK will send."""
+    options.json_data = body
+    if getattr(options, "extra_json", None) is not None:
+        options.extra_json = {}
+
+
 def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
     options = invocation.arg(1, "options")
     if not is_replayable(options, invocation):
-        options.json_data = reworded(options.json_data, reword)
+        put_body(options, reworded(body_of(options), reword))
 
 
 def _put_json(invocation: Invocation, body: dict[str, Any]) -> None:
     """Replace the body of a request."""
-    invocation.arg(1, "options").json_data = body
+    put_body(invocation.arg(1, "options"), body)
 
 
 def _apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     """Return a call that sends another body: without the parser and the idempotency key of the program's own."""
     given = invocation.arg(1, "options")
     options = copy.copy(given)
-    options.json_data = {**body, "model": model} if model else body
+    put_body(options, {**body, "model": model} if model else body)
     options.idempotency_key = None
     parser = fields(getattr(type(given), "model_fields", None)).get("post_parser")
     if parser is not None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
 from agent_otel.messages.fields import fields, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+#: Fields that a thread has from its first request, and that the API rejects in later ones.
+_OF_THREADS: Final = ("system", "tools")
 
 
 class Anthropic:
@@ -57,11 +61,20 @@ class Anthropic:
         ]
 
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
-        """Add the model's message and a message with the results."""
+        """Add the model's message and a message with the results; a thread has all but the results.
+
+        A response of a thread can be continued only once, so that the next request continues this one.
+        """
+        response_id = text(response.get("id"))
+        is_kept = _thread(body) in ("create", "continue") and response_id is not None
         said = [without_nulls(fields(block)) for block in listed(response.get("content"))]
         results = [{"type": "tool_result", "tool_use_id": answer.call.id, "content": answer.text} for answer in answers]
-        turn = [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
-        return {**body, "messages": [*listed(body.get("messages")), *turn]}
+        answer = {"role": "user", "content": results}
+        if is_kept:
+            thread = {"type": "continue", "previous_message_id": response_id}
+            own = {name: value for name, value in body.items() if name not in _OF_THREADS}
+            return {**own, "thread": thread, "messages": [answer]}
+        return {**body, "messages": [*listed(body.get("messages")), {"role": "assistant", "content": said}, answer]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; reasoning is neutral, because it belongs to the call that follows it."""
@@ -82,7 +95,8 @@ class Anthropic:
                 _add_delta(blocks[index], inputs, index, fields(item.get("delta")))
         for index, given in inputs.items():
             blocks[index]["input"] = _parsed(given)
-        return {"role": "assistant", "content": list(blocks.values())}
+        response_id = fields(items[0].get("message")).get("id")
+        return {"id": response_id, "role": "assistant", "content": list(blocks.values())}
 
     def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
         """Leave out the beginning of a further message, and count its blocks on."""

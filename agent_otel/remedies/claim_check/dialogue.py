@@ -27,6 +27,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.references import PREFIX
+from agent_otel.remedies.claim_check.threads import Threads
 from agent_otel.remedies.history.summary_plan import MARK
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, TOOLS
 
@@ -80,6 +81,7 @@ class Dialogues:
     def __init__(self, chosen: Settings) -> None:
         self._is_of_use = policy.archive() is not None
         self._marks = (PREFIX, MARK) if chosen.summarize_above_tokens else (PREFIX,)
+        self._threads = Threads(GET_TOOL_RESULT)
 
     def begin(self, reader: ModelReader, invocation: Invocation) -> _Dialogue | None:
         """Offer the tool in a request; return None without a reference in it, and where the program has the tool."""
@@ -96,13 +98,13 @@ class Dialogues:
         messages = body.get(form.messages)
         if not (form.hides(body) or any(mentions(messages, mark) for mark in self._marks)):
             return None
-        if form.fixes(body):
+        if form.fixes(body) or self._threads.lacks(body):
             made = reworded(messages, functools.partial(self.unnamed, reader.request.__module__))
-            exchange.put(invocation, {**body, form.messages: made})
+            body = {**body, form.messages: made}
+            exchange.put(invocation, body)
+        if form.fixes(body) or not form.takes(body, GET_TOOL_RESULT):
             return None
-        if not form.takes(body, GET_TOOL_RESULT):
-            return None
-        dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL))
+        dialogue = _Dialogue(reader, invocation, form, form.offering(body, TOOL), self._threads)
         exchange.put(invocation, dialogue.body)
         return dialogue
 
@@ -144,7 +146,10 @@ def mentions(value: Any, text: str = PREFIX) -> bool:
 class _Dialogue:
     """A request, and the further ones that answer the calls in its responses."""
 
-    def __init__(self, reader: ModelReader, invocation: Invocation, form: Format, body: dict[str, Any]) -> None:
+    def __init__(
+        self, reader: ModelReader, invocation: Invocation, form: Format, body: dict[str, Any], threads: Threads
+    ) -> None:
+        self._threads = threads
         self._reader = reader
         self._invocation = invocation
         self._form = form
@@ -201,6 +206,8 @@ class _Dialogue:
 
     def _passing(self, item: Any) -> list[Any]:
         plain = fields(self._exchange.plain(item))
+        if not self._plain:
+            self._threads.responded(self.body, plain)
         self._plain.append(plain)
         kind = self._form.kind(plain)
         self._has_call = self._has_call or kind == CALL
@@ -230,7 +237,9 @@ class _Dialogue:
 
     def _response(self, response: Any) -> Mapping[str, Any]:
         if response is not None:
-            return fields(self._exchange.plain(response))
+            plain = fields(self._exchange.plain(response))
+            self._threads.responded(self.body, plain)
+            return plain
         return self._form.folded(self._plain) if self._has_call else {}
 
     def _calls(self, response: Mapping[str, Any]) -> list[Call]:

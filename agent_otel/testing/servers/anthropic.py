@@ -20,10 +20,14 @@ CACHED_TOKENS = 7
 
 
 class AnthropicServer(ScriptedServer):
-    """A server of ``/v1/messages``, which keeps the turns of a thread for requests that continue it."""
+    """A server of ``/v1/messages``, which keeps the turns of a thread for requests that continue it.
+
+    As at the API, each response of a thread can be continued once, by a request without system prompt and tools.
+    """
 
     def __init__(self, decider: Decider) -> None:
         self._kept: dict[str, list[Json]] = {}
+        self._continued: set[str] = set()
         super().__init__(decider)
 
     def endpoints(self) -> dict[str, Endpoint]:
@@ -42,11 +46,24 @@ class AnthropicServer(ScriptedServer):
 
     def _answer(self, request: Json, reply: Reply) -> Answer:
         message = message_of(request, reply)
+        thread: Json = request.get("thread") or {}
+        if thread.get("type") == "continue":
+            before = thread["previous_message_id"]
+            if before in self._continued:
+                return _rejected("thread_already_continued")
+            if "tools" in request or "system" in request:
+                return _rejected("create_only_fields")
+            self._continued.add(before)
         self._kept[message["id"]] = self.messages(request)
         if not request.get("stream"):
             return Answer(json.dumps(message).encode())
         events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events_of(message))
         return Answer(events, "text/event-stream")
+
+
+def _rejected(code: str) -> Answer:
+    error = {"type": "invalid_request_error", "message": code, "details": {"error_code": code}}
+    return Answer(json.dumps({"type": "error", "error": error}).encode(), status=400)
 
 
 def messages_of(request: Json) -> list[Json]:

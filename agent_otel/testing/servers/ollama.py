@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OllamaServer(ScriptedServer):
-    """A server of ``/api/chat``."""
+    """A server of ``/api/chat`` and, whole, of ``/api/generate``."""
 
     def __init__(self, decider: Decider) -> None:
         self._ids: dict[str, str] = {}
@@ -24,7 +24,7 @@ class OllamaServer(ScriptedServer):
 
     def endpoints(self) -> Mapping[str, Endpoint]:
         """Return the endpoints by path."""
-        return {"/api/chat": _answer}
+        return {"/api/chat": _answer, "/api/generate": _generated}
 
     def replied(self, request: Json, reply: Reply) -> None:
         """Remember the ids of calls, which are not sent."""
@@ -35,7 +35,7 @@ class OllamaServer(ScriptedServer):
         """Return a request's messages, with the ids of the calls that the model made."""
         found: list[Json] = []
         unanswered: list[str] = []
-        for message in request["messages"]:
+        for message in request.get("messages", []):
             calls = [call["function"] for call in message.get("tool_calls") or ()]
             unanswered += [
                 self._ids.get(_key(request, call["name"], call["arguments"]), call["name"]) for call in calls
@@ -47,8 +47,14 @@ class OllamaServer(ScriptedServer):
 
 
 def _key(request: Json, name: str, arguments: Any) -> str:
-    said = [message["content"] for message in request["messages"] if message["role"] == "user"]
+    said = [message["content"] for message in request.get("messages", []) if message["role"] == "user"]
     return json.dumps([said, name, arguments], sort_keys=True)
+
+
+def _generated(request: Json, reply: Reply) -> Answer:
+    ended = {"done": True, "context": [1, 2, 3], "prompt_eval_count": 10, "eval_count": 2}
+    whole = {"model": request["model"], "created_at": "2026-11-21T00:00:00Z", "response": str(reply), **ended}
+    return Answer(json.dumps(whole).encode())
 
 
 def _answer(request: Json, reply: Reply) -> Answer:

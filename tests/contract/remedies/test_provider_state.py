@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tempfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -11,6 +13,8 @@ from agent_otel.remedies.history.final_answer import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.remedies.history.histories import Asked, Turn, rendered
 
@@ -34,6 +38,7 @@ SETTINGS = {
     "AGENT_OTEL_CLAIM_CHECK": "memory:",
     "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "1000",
     "AGENT_OTEL_MAX_TOOL_CALLS": "3",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 VIEWS = (
     "AGENT_OTEL_TRIM_RESULTS, AGENT_OTEL_COMPACT_ARGUMENTS, AGENT_OTEL_DEDUPLICATE_HISTORY: without effect on what the "
@@ -53,9 +58,13 @@ import json, sys
 import agent_otel.auto
 from tests.contract.child import Messages
 layer, base_url, requests = sys.argv[1:]
+requests = open(requests).read()
 messages = Messages()
-with agent_otel.execution("run-1"), agent_otel.tool_call("report", {}, call_id="call_8") as call:
+run = agent_otel.execution("run-1")
+run.__enter__()
+with agent_otel.tool_call("report", {}, call_id="call_8") as call:
     shown = call.result("row of a report\\n" * 5_000)
+last = ""
 for request in json.loads(requests.replace('"SHOWN"', json.dumps(shown))):
     if layer == "openai":
         import openai
@@ -63,11 +72,25 @@ for request in json.loads(requests.replace('"SHOWN"', json.dumps(shown))):
     elif layer == "anthropic":
         import anthropic
         client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
-        client.beta.messages.create(model="scripted", max_tokens=100, **request)
+        request = json.loads(json.dumps(request).replace("LAST", last))
+        last = client.beta.messages.create(model="scripted", max_tokens=100, **request).id
     elif layer == "google_genai":
         from google import genai
         client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
         client.models.generate_content(model="gemini-scripted", **request)
+    elif layer == "litellm":
+        import litellm
+        litellm.responses(model="openai/scripted", api_base=base_url, api_key="scripted", max_retries=0, **request)
+    elif layer == "mistral":
+        try:
+            from mistralai.client import Mistral
+        except ImportError:
+            from mistralai import Mistral
+        conversations = Mistral(api_key="scripted", server_url=base_url).beta.conversations
+        (conversations.append if "conversation_id" in request else conversations.start)(**request)
+    elif layer == "ollama":
+        import ollama
+        ollama.Client(base_url).generate(model="scripted", **request)
     else:
         import boto3
         client = boto3.client("bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
@@ -92,6 +115,9 @@ LAYERS = {
     "anthropic": Layer("anthropic", "messages", "anthropic", AnthropicServer),
     "google_genai": Layer("gemini", "contents", "google-genai", GeminiServer),
     "bedrock": Layer("bedrock", "messages", "bedrock", BedrockServer),
+    "litellm": Layer("responses", "input", "litellm", OpenAIServer),
+    "mistral": Layer("chat", "inputs", "mistralai", MistralServer),
+    "ollama": Layer("chat", "prompt", "ollama", OllamaServer),
 }
 PROMPT = "arn:aws:bedrock:us-east-1:123456789012:prompt/PROMPT12345:1"
 
@@ -105,16 +131,25 @@ def history(shape: str, trimmed: int = 0, content: str = LARGE, last: str = "SHO
     return rendered(shape, [*turns, Turn((Asked("call_8", "report", {}, last),))])
 
 
-def ran(environment: Callable[[str], Environment], name: str, requests: list[Json]) -> tuple[Json, list[Json]]:
+def ran(
+    environment: Callable[[str], Environment], name: str, requests: list[Json], other: str = ""
+) -> tuple[Json, list[Json]]:
     """Send these requests with all remedies on; return what the child reported, and the requests on the wire."""
     layer = LAYERS[name]
     with layer.server(lambda _: "done") as server:
-        done = environment(layer.environment).run(
-            PROGRAM, name, server.base_url, json.dumps(requests), env=SETTINGS, check=True
-        )
-    report = json.loads(done.stdout.splitlines()[-1])
+        report = sent(environment(other or layer.environment), name, server.base_url, requests, SETTINGS)
     assert report["errors"] == {}
     return report, server.requests
+
+
+def sent(environment: Environment, name: str, base_url: str, requests: list[Json], env: dict[str, str]) -> Json:
+    """Let a child send these requests; return what it reported."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(json.dumps(requests))
+        file.flush()
+        done = environment.run(PROGRAM, name, base_url, file.name, env=env, check=True)
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
 def named(tools: Any) -> list[str]:
@@ -127,6 +162,9 @@ KEPT: dict[str, Json] = {
     "previous_response_id": {"previous_response_id": "resp_1"},
     "conversation": {"conversation": "conv_1"},
     "conversation object": {"conversation": {"id": "conv_1"}},
+    # The SDK adds these fields to the body behind the functions that read it.
+    "beside the body": {"extra_body": {"previous_response_id": "resp_1"}},
+    "tools beside the body": {"extra_body": {"conversation": "conv_1", "tools": [TOOL]}},
 }
 
 
@@ -142,10 +180,7 @@ def test_a_read_below_the_program_is_no_turn_of_its_history(
     request: Json = {layer.key: history(layer.shape)} | ({"model": "scripted"} if name == "openai" else {})
     settings = {**SETTINGS, "AGENT_OTEL_TRIM_STEP_TURNS": "1", "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "100000"}
     with layer.server(decide) as server:
-        done = environment(layer.environment).run(
-            PROGRAM, name, server.base_url, json.dumps([request]), env=settings, check=True
-        )
-    report = json.loads(done.stdout.splitlines()[-1])
+        report = sent(environment(layer.environment), name, server.base_url, [request], settings)
     first, second = (each[layer.key] for each in server.requests)
     assert first == history(layer.shape, 5, MARK, report["shown"])
     assert second[: len(first)] == first
@@ -166,6 +201,61 @@ def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
     whole = json.loads(json.dumps(requests).replace('"SHOWN"', json.dumps(report["shown"])))
     assert [request["input"] for request in wire] == [request["input"] for request in whole]
     assert [named(request["tools"]) for request in wire] == [["read", "get_tool_result"]] * len(wire)
+    kept = [
+        {key: request[key] for key in ("previous_response_id", "conversation") if key in request} for request in wire
+    ]
+    first, second, third, beside, last, items_only, *_ = kept
+    assert (first, beside, items_only) == ({"previous_response_id": "resp_1"}, {"previous_response_id": "resp_1"}, {})
+    assert (second, third, last) == (*[{"conversation": value} for value in ("conv_1", {"id": "conv_1"})], second)
+    assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
+
+
+def test_a_conversation_through_litellm_keeps_its_messages(environment: Callable[[str], Environment]) -> None:
+    beside: list[Json] = [{"previous_response_id": "resp_1"}, {"extra_body": {"previous_response_id": "resp_1"}}]
+    requests: list[Json] = [{"input": history("responses", last="the last"), **kept} for kept in beside]
+    report, wire = ran(environment, "litellm", requests)
+    assert [request["input"] for request in wire] == [requests[0]["input"]] * 2
+    assert [request["previous_response_id"] for request in wire] == ["resp_1"] * 2
+    assert VIEWS in report["messages"]
+
+
+@pytest.mark.parametrize("major", ["mistralai-1", "mistralai"])
+def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(
+    environment: Callable[[str], Environment], major: str
+) -> None:
+    entries: list[Json] = []
+    for number in range(7):
+        arguments = json.dumps({"content": LARGE})
+        called = {"tool_call_id": f"call_{number}", "name": "read", "arguments": arguments}
+        result = {"tool_call_id": f"call_{number}", "result": "SHOWN" if number == 6 else LONG}
+        entries += [{"type": "function.call", **called}, {"type": "function.result", **result}]
+    kept = {"conversation_id": "conv_1"}
+    skipped = {"type": "function.result", "tool_call_id": "call_7", "result": LIMITED}
+    requests: list[Json] = [
+        {"model": "scripted", "inputs": entries},
+        {"inputs": entries[-2:], **kept},
+        {"inputs": [skipped], **kept},
+        {"inputs": [skipped], "completion_args": {"temperature": 0.5}, **kept},
+        {"inputs": [skipped, {"type": "message.input", "role": "user", "content": "go on"}], **kept},
+    ]
+    report, wire = ran(environment, "mistral", requests, major)
+    first, second, *ended = wire
+    seen = [{key: entry[key] for key in given} for entry, given in zip(first["inputs"], entries, strict=True)]
+    unnamed = seen[-1].pop("result")
+    assert seen == [*entries[:-1], {key: value for key, value in entries[-1].items() if key != "result"}]
+    assert "get_tool_result" not in unnamed
+    assert "claim:v2:" in unnamed
+    assert second["inputs"][-1]["result"] == unnamed
+    choices = [{"tool_choice": "none"}, {"temperature": 0.5, "tool_choice": "none"}, None]
+    assert [request.get("completion_args") for request in ended] == choices
+    assert [request["inputs"][0]["result"] for request in ended] == [LIMITED] * 3
+    assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="mistral")])
+
+
+def test_a_context_at_ollama_goes_on_as_it_is(environment: Callable[[str], Environment]) -> None:
+    request = {"prompt": LARGE * 3, "context": [1, 2, 3]}
+    report, [wire] = ran(environment, "ollama", [request])
+    assert {key: wire[key] for key in request} == request
     assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
 
 
@@ -193,20 +283,63 @@ def test_a_thread_at_anthropic_has_the_tool_from_its_beginning(environment: Call
     tools = [{"name": "read", "input_schema": {"type": "object"}}]
     go = [{"role": "user", "content": "go"}]
     created = {"messages": go, "tools": tools, "thread": {"type": "create"}}
-    thread = {"thread": {"type": "continue", "previous_message_id": "msg_1"}}
+    thread = {"thread": {"type": "continue", "previous_message_id": "LAST"}}
     items = [*go, *history("anthropic")]
     report, wire = ran(
         environment,
         "anthropic",
-        [created, {"messages": items, **thread}, {"messages": history("anthropic", last=LIMITED)[-1:], **thread}],
+        [
+            created,
+            {"messages": items, **thread},
+            {"messages": items, "extra_body": thread},
+            {"messages": history("anthropic", last=LIMITED)[-1:], **thread},
+        ],
     )
-    first, second, last = wire
+    first, second, beside, last = wire
     assert named(first["tools"]) == ["read", "get_tool_result"]
     assert second["messages"] == json.loads(json.dumps(items).replace('"SHOWN"', json.dumps(report["shown"])))
     assert "tools" not in second
+    assert {**beside, "thread": second["thread"]} == second
     assert last["messages"][0]["content"][-1] == {"type": "text", "text": NOTE}
     assert (last.get("tools"), last.get("system"), last["tool_choice"]) == (None, None, {"type": "none"})
     assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
+
+
+def test_a_thread_that_began_elsewhere_is_not_told_of_the_tool_and_may_call_it(
+    environment: Callable[[str], Environment],
+) -> None:
+    def decide(_: Json) -> Reply:
+        if len(server.requests) > 1:
+            return "done"
+        refs = re.findall(r'ref=\\"(claim:[^"\\]+)', json.dumps(server.requests))
+        return [ToolCall("read_1", "get_tool_result", {"ref": refs[0]})]
+
+    thread = {"thread": {"type": "continue", "previous_message_id": "msg_elsewhere"}}
+    items = history("anthropic")
+    requests: list[Json] = [
+        {"messages": items[-1:], **thread},
+        {"messages": items[-1:], "thread": {**thread["thread"], "previous_message_id": "LAST"}},
+        # A program's own tool: its calls are the program's.
+        {
+            "messages": [{"role": "user", "content": "go"}],
+            "tools": [{"name": "get_tool_result", "input_schema": {"type": "object"}}],
+            "thread": {"type": "create"},
+        },
+        {"messages": items[-1:], "thread": {**thread["thread"], "previous_message_id": "LAST"}},
+    ]
+    with AnthropicServer(decide) as server:
+        report = sent(environment("anthropic"), "anthropic", server.base_url, requests, SETTINGS)
+    first, read, second, created, last = server.requests
+    views = [each["messages"][-1]["content"][0]["content"][0]["text"] for each in (first, second, last)]
+    assert ["get_tool_result" in view for view in views] == [False, False, True]
+    assert all("claim:v2:" in view for view in views)
+    [answer] = read["messages"]
+    assert [block["tool_use_id"] for block in answer["content"]] == ["read_1"]
+    assert "row of a report" in answer["content"][0]["content"]
+    assert read["thread"]["previous_message_id"].startswith("msg_")
+    assert read["thread"] != first["thread"]
+    assert named(created["tools"]) == ["get_tool_result"]
+    assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="anthropic")])
 
 
 def test_all_turns_are_in_a_request_beside_a_container(environment: Callable[[str], Environment]) -> None:
