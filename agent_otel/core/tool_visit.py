@@ -291,7 +291,10 @@ def _show_cut(record: ToolInvocation) -> None:
 
 def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
     """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
-    if not switches.enabled or switches.muted.get():
+    if not switches.enabled:
+        return None
+    if switches.muted.get():
+        _passed_over(reader)
         return None
     try:
         current = _current.get()
@@ -303,6 +306,13 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | N
     except Exception:
         errors.report_error("tool_call.enter")
         return None
+
+
+@errors.guarded("tool_call.muted")
+def _passed_over(reader: ToolReader) -> None:
+    """Warn once that remedies do not act on a call in the code of a durable workflow."""
+    if not reader.is_relayed and result_remedies() is not None:
+        setting_checks.cannot_act_in_workflows(settings.current(), reader.call.__module__)
 
 
 def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:

@@ -175,6 +175,7 @@ class ToolReader(NamedTuple):
     ``replace`` is set where a remedy may act. It puts the replacement back and gets the returned value (None for a
     skipped handler, the exception that ``failure_text`` reads), the replacement and the call. ``is_alone`` is true
     where only an outer function is wrapped. ``is_awaited``: the function is a sync one that returns a coroutine.
+    ``is_relayed``: in the code of a durable workflow it has an activity, which is read, call the handler.
     ``parameters`` returns the names of a tool's parameters. ``inject`` puts arguments into the ``args`` and ``kwargs``
     of the invocation, changes no object of the framework, and returns false where it cannot. ``answer`` returns a
     denied call's answer, or an awaitable of it, where ``replace`` has none.
@@ -197,6 +198,7 @@ class ToolReader(NamedTuple):
     answer: Callable[[Replacement, Invocation], Any] | None = None
     is_alone: bool = False
     is_awaited: bool = False
+    is_relayed: bool = False
 
 
 class RequestPart(NamedTuple):

@@ -145,6 +145,16 @@ def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: st
     )
 
 
+def cannot_act_in_workflows(chosen: DataclassInstance, adapter: str) -> None:
+    """Warn once that remedies do not act on the tool calls that a durable workflow makes in its own code."""
+    framework = adapter.rpartition(".")[2]
+    errors.warn_once(
+        f"remedies in workflows of {adapter}",
+        f"{in_use(chosen, (*ON_ITEMS, 'tool_policy'))}: without effect on tool calls through {framework} in the code "
+        "of a durable workflow, which runs again at each replay; they run, and their results go on whole.",
+    )
+
+
 def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
     """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
     errors.warn_once(

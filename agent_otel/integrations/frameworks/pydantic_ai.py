@@ -4,7 +4,8 @@ Produced is read at ``ToolManager._raw_execute``, handed back at ``execute_tool_
 capabilities. Output tools, with which the model gives its final answer, pass neither.
 
 On Temporal both run in workflow code, which runs again whenever it is replayed and is not measured. The tool itself
-runs in an activity, where the framework calls its toolset without them: produced is read there.
+runs in an activity, where the framework calls its toolset without them: produced is read there. A tool whose activity
+is switched off runs in workflow code.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ENTRY = Integration(
     minimum="2.0",
     tested="2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59",
     uncovered="output functions; calls that are deferred to the program (`ExternalToolset`); on Temporal, what hooks "
-    "of capabilities make of a result: they run in workflow code",
+    "of capabilities make of a result, and tools without an activity: both run in workflow code",
     sites=(
         Candidate(
             "pydantic_ai.tool_manager",
@@ -56,7 +57,8 @@ _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
 # Images and other files, for which no text can stand.
 _FILES = ("BinaryContent", "FileUrl", "UploadedFile")
 
-# Exceptions that carry the message to the model.
+# Exceptions that carry the message to the model: the tool's own, and those that the tool manager makes of them.
+_OWN = ("ModelRetry", "ToolFailed")
 _ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
 
 
@@ -150,6 +152,7 @@ raw_execute = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=_inject,
+    is_relayed=True,
 )
 execute_tool_call = ToolReader(
     HANDED_BACK,
@@ -161,6 +164,7 @@ execute_tool_call = ToolReader(
     failure_text=_told,
     replace=_replace_told,
     parameters=_parameters,
+    is_relayed=True,
 )
 
 
@@ -179,6 +183,18 @@ def _activity_call(invocation: Invocation) -> ToolCall | None:
     )
 
 
+def _activity_told(error: BaseException) -> Any:
+    return error.message if is_named(error, *_OWN) else None  # type: ignore[attr-defined]
+
+
+def _activity_replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Return a replacement; of an exception the framework sends the message to the workflow."""
+    if not is_named(value, *_OWN):
+        return _replace(value, replacement, invocation)
+    value.message = replacement.text
+    return value
+
+
 def _activity_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     invocation.put(1, "tool_args", {**invocation.arg(1, "tool_args"), **values})
     return True
@@ -193,7 +209,8 @@ activity = ToolReader(
     _activity_call,
     _result,
     is_control_flow=_is_control_flow,
-    replace=_replace,
+    failure_text=_activity_told,
+    replace=_activity_replace,
     parameters=_activity_parameters,
     inject=_activity_inject,
 )

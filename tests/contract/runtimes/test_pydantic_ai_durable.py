@@ -109,7 +109,7 @@ def test_temporal_carries_an_agent_and_each_number_is_right_once(
             check=True,
         )
         sent, wire = len(model.requests), model.tool_results()
-    said, sizes, case, matched, errors = json.loads(child.stdout.splitlines()[-1])
+    said, sizes, case, matched, errors, _ = json.loads(child.stdout.splitlines()[-1])
 
     assert ("done", 2, {}) == (said, sent, errors)
     assert set(integrations["pydantic-ai"]) <= set(matched["pydantic-ai"])
