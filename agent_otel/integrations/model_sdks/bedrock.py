@@ -12,7 +12,7 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import bedrock_invoke
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ ENTRY = Integration(
     "bedrock",
     distribution="botocore",
     minimum="1.35",
-    tested="1.44, Converse and InvokeModel",
+    tested="1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`",
     uncovered="agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
     "(`StartAsyncInvoke`)",
     sites=(
         Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),
         Candidate("botocore.endpoint", Wrap("Endpoint._needs_retry", "retrying")),
+        Site(Candidate("botocore.client", Wrap("BaseClient._make_request", "called")), adapter="runtimes.agentcore"),
     ),
 )
 

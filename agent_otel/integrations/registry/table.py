@@ -170,9 +170,10 @@ INTEGRATIONS = (
         Site(Candidate('azure.ai.inference._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
         Site(Candidate('azure.ai.inference.aio._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
     )),
-    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel', packages=('botocore',), sites=(
+    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', packages=('botocore',), sites=(
         Site(Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
         Site(Candidate('botocore.endpoint', Wrap('Endpoint._needs_retry', 'retrying')), adapter='model_sdks.bedrock'),
+        Site(Candidate('botocore.client', Wrap('BaseClient._make_request', 'called')), adapter='runtimes.agentcore'),
     )),
     Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', packages=('cohere',), sites=(
         Site(Candidate('cohere.v2.raw_client', Wrap('RawV2Client.chat', 'request'), Wrap('AsyncRawV2Client.chat', 'request'), Wrap('RawV2Client.chat_stream', 'streamed'), Wrap('AsyncRawV2Client.chat_stream', 'astreamed')), adapter='model_sdks.cohere'),

@@ -3,11 +3,15 @@
 The service posts the payload of ``InvokeAgentRuntime`` to the process, and returns its answer. Both are read where the
 SDK's application has handled the request: the bytes of its body and of the response. A response that is streamed is
 read when its stream has ended.
+
+At the caller both are read in botocore's client: the body that it sends, and the answer while the program reads it. The
+workflow there is the runtime of the ARN, so that no payload counts twice for one workflow.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from agent_otel._internal import errors
 from agent_otel.core import handler, step_handler
@@ -25,11 +29,12 @@ ENTRY = Integration(
     distribution="bedrock-agentcore",
     minimum="1.25",
     tested="1.25, its application, called over HTTP as the service calls it",
-    uncovered="WebSockets; the payload at the caller of `InvokeAgentRuntime`; memory",
+    uncovered="WebSockets; the caller of `InvokeAgentRuntime` but boto3 (see `bedrock`); memory",
     sites=(Candidate("bedrock_agentcore.runtime.app", Wrap("BedrockAgentCoreApp._handle_invocation", "invoked")),),
 )
 
 _RUNTIME = "agentcore"
+_INVOKE = "InvokeAgentRuntime"
 _SESSION = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
@@ -82,4 +87,70 @@ def _invoked(invocation: Invocation, response: Any, _: BaseException | None) -> 
         response.body_iterator = _Counted(chunks, step)
 
 
+class _Read:
+    """The raw stream of an answer, which is reported when the program has read or closed it."""
+
+    def __init__(self, stream: Any, step: Step) -> None:
+        self._stream = stream
+        self._step = step
+        self._bytes = 0
+
+    def read(self, amount: int | None = None, *args: Any, **kwargs: Any) -> bytes:
+        data: bytes = self._stream.read(amount, *args, **kwargs)
+        self._add(len(data), is_last=amount is None or (amount != 0 and not data))
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._stream.readinto(buffer)
+        self._add(size, is_last=size == 0 and len(buffer) > 0)
+        return size
+
+    def readlines(self) -> list[bytes]:
+        lines: list[bytes] = self._stream.readlines()
+        self._add(sum(map(len, lines)), is_last=True)
+        return lines
+
+    def close(self) -> None:
+        self._add(0, is_last=True)
+        self._stream.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @errors.guarded("agentcore.read")
+    def _add(self, size: int, *, is_last: bool) -> None:
+        self._bytes += size
+        if is_last and self._bytes:
+            sent, self._bytes = self._bytes, 0
+            step_handler.payload(self._step, Payload(OUTPUT, sent))
+
+
+def _called(invocation: Invocation, answered: Any, _: BaseException | None) -> None:
+    operation = invocation.arg(0, "operation_model")
+    if operation.name != _INVOKE or operation.service_model.service_name != "bedrock-agentcore":
+        return
+    request = fields(invocation.arg(1, "request_dict"))
+    headers = fields(request.get("headers"))
+    sessions = (value for name, value in headers.items() if name.lower() == _SESSION)
+    step = Step(_RUNTIME, workflow=_runtime_of(text(request.get("url_path"))), execution=text(next(sessions, None)))
+    body = request.get("body")
+    if type(body) is bytes and body:
+        step_handler.payload(step, Payload(INPUT, len(body), body))
+    if type(answered) is not tuple:
+        return
+    http, parsed = answered
+    stream: Any = fields(parsed).get("response")
+    if hasattr(stream, "_raw_stream"):
+        stream._raw_stream = _Read(stream._raw_stream, step)
+    elif http.content:
+        step_handler.payload(step, Payload(OUTPUT, len(http.content), http.content))
+
+
+def _runtime_of(path: str | None) -> str | None:
+    """Return the runtime's id: the last part of the ARN in ``/runtimes/{ARN}/invocations``."""
+    arn, is_found, _ = unquote(path or "").rpartition("/invocations")
+    return arn.rpartition("/")[2] if is_found else None
+
+
 invoked = Hook(after=_invoked)
+called = Hook(after=_called)
