@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.environments import ROOT
 from tests.patience import communicate
 from tests.servers.otlp import OtlpReceiver
 from tests.system.coexistence.conftest import BYTES, HASH, OURS, report
@@ -65,15 +66,16 @@ def test_langchain(environment: Callable[[str], Environment], name: str, instrum
 def test_a_remedy_acts_on_a_result_that_is_read_before_its_function_returns(
     environment: Callable[[str], Environment], name: str, instrumentor: str
 ) -> None:
-    """Its span ends before ``BaseTool.run`` returns, so that the result is measured earlier."""
+    """Its span ends before ``BaseTool.run`` returns: the result is measured earlier, and a child span has the cut."""
     module, _, attribute = instrumentor.partition(":")
     program = f"""
+        import json, sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from tests.contract.child import Telemetry
+        telemetry = Telemetry()
         from langchain_core.tools import tool
-        from opentelemetry import trace
-        from opentelemetry.sdk.trace import TracerProvider
         from {module} import {attribute}
 
-        trace.set_tracer_provider(TracerProvider())
         {attribute}().instrument()
 
         @tool
@@ -81,13 +83,29 @@ def test_a_remedy_acts_on_a_result_that_is_read_before_its_function_returns(
             "Return so many letters."
             return "x" * n
 
-        print(big.invoke({{"n": 5000}}))
+        said = big.invoke({{"n": 5000}})
+        print(json.dumps([said, telemetry.spans(), telemetry.metrics()]))
     """
     done = environment(name).run(
         program, env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "1000"}, check=True
     )
 
-    assert json.loads(done.stdout)["error"] == "result_too_large"
+    said, spans, metrics = json.loads(done.stdout)
+    assert json.loads(said)["error"] == "result_too_large"
+    (call,) = (span["attributes"] for span in spans if HASH in span["attributes"])
+    assert 5000 == call[BYTES]
+    (cut,) = (span for span in spans if span["name"] == "tool_result_truncated big")
+    assert cut["parent"] == next(span["name"] for span in spans if HASH in span["attributes"])
+    assert cut["attributes"] == {
+        "tool.name": "big",
+        BYTES: 5000,
+        "tool.result.handed_back_bytes": len(said),
+        "tool.result.truncated": True,
+        "tool.result.truncation.layer": "remedy",
+        "tool.result.truncation.reason": "ceiling",
+    }
+    counted = [metric for metric in metrics if metric["name"] == "agent_otel.tool.results.truncated" and metric["sum"]]
+    assert [("ceiling", 1)] == [(metric["attributes"]["reason"], metric["sum"]) for metric in counted]
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
