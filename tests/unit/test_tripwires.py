@@ -228,6 +228,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "autogen.run": lambda value: value,
     "openai_agents_live.invoke": lambda value: value,
     "openai_runner.execute": lambda value: {"output": value},
+    "mistral_runs.called": lambda value: {"result": value},
     "agno._execute": lambda value: _space(status="success", result=value),
     "anthropic._call": lambda value: value,
     "anthropic.member": lambda value: {"content": value, "is_error": value},
@@ -317,6 +318,11 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             "function_tool": _space(name=value),
             "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
         },
+    ),
+    "mistral_runs.called": lambda value: (
+        None,
+        (_space(name=value, arguments=value, tool_call_id=value), value),
+        {},
     ),
     "openai_runner.execute": lambda value: (
         None,
@@ -665,6 +671,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "autogen.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
     "autogen.team_run": lambda value: [Invocation(_space(name=value), (), {})],
     "openai_runner.runner_run": lambda _: [Invocation(None, (), {})],
+    "mistral_runs.conversation_run": lambda value: [Invocation(None, (), {"inputs": value})],
     "agno_runs.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],

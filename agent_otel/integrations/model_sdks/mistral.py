@@ -14,6 +14,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
+from agent_otel.integrations.frameworks.mistral_runs import LOOP
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
 _CHATS = tuple(
     Wrap(f"Chat.{function}", "chatting") for function in ("complete", "complete_async", "stream", "stream_async")
 )
-
 ENTRY = Integration(
     "mistralai",
     distribution="mistralai",
     minimum="1.0",
     tested="1.12 and 3.7",
-    uncovered="completions with a suffix (`fim`), embeddings and batches",
+    uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async`, not their calls",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
     sites=(
         Site(
@@ -57,11 +57,9 @@ ENTRY = Integration(
             ),
             minimum="1.12",
         ),
-        # The calls that contain these requests.
-        Site(
-            Candidate("mistralai.client.chat", *_CHATS),  # 2.0 and later
-            Candidate("mistralai.chat", *_CHATS),
-        ),
+        # The calls that contain these requests, in 2.0 and later, and before.
+        Site(Candidate("mistralai.client.chat", *_CHATS), Candidate("mistralai.chat", *_CHATS)),
+        *LOOP,
     ),
 )
 

@@ -209,6 +209,8 @@ INTEGRATIONS = (
         Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),
         Site(Candidate('mistralai.client.utils.retries', Wrap('_get_sleep_interval', 'delay')), Candidate('mistralai.utils.retries', Wrap('_get_sleep_interval', 'delay')), adapter='model_sdks.mistral', minimum='1.12'),
         Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
+        Site(Candidate('mistralai.extra.run.context', Wrap('create_function_result', 'called')), adapter='frameworks.mistral_runs', minimum='1.12'),
+        Site(Candidate('mistralai.client.conversations', Wrap('Conversations.run_async', 'conversation_run')), Candidate('mistralai.conversations', Wrap('Conversations.run_async', 'conversation_run')), adapter='frameworks.mistral_runs', minimum='1.12'),
     )),
     Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), sites=(
         Site(Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')), adapter='model_sdks.ollama'),

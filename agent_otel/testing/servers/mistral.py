@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_otel.testing.servers.openai_chat import chat_answer, chat_completion
 from agent_otel.testing.servers.scripted import ScriptedServer, result
@@ -28,11 +28,25 @@ class MistralServer(ScriptedServer):
         }
 
     def messages(self, request: Json) -> list[Json]:
-        """Return a request's messages, which have OpenAI's shape; of a conversation the results that it appends."""
-        messages: list[Json] = request.get("messages", [])
-        entries = request.get("inputs")
-        new = entries if isinstance(entries, list) else []
-        return [*messages, *(result(entry["tool_call_id"], entry["result"]) for entry in new if "result" in entry)]
+        """Return a request's messages, which have OpenAI's shape; of a conversation those since it began."""
+        if "inputs" not in request:
+            messages: list[Json] = request["messages"]
+            return messages
+        place = next((at for at, sent in enumerate(self.requests) if sent is request), -1)
+        until = [*self.requests[: place + 1]] if place >= 0 else [request]
+        began = max((at for at, sent in enumerate(until) if "model" in sent), default=len(until) - 1)
+        return [message for sent in until[began:] for message in _entries(sent.get("inputs", ()))]
+
+
+def _entries(inputs: Any) -> Iterator[Json]:
+    if isinstance(inputs, str):
+        yield {"role": "user", "content": inputs}
+        return
+    for entry in inputs:
+        if "result" in entry:
+            yield result(entry["tool_call_id"], entry["result"])
+        elif "content" in entry:
+            yield {"role": entry.get("role", "user"), "content": entry["content"]}
 
 
 def _answer(request: Json, reply: Reply) -> Answer:
@@ -61,7 +75,7 @@ def _conversation(request: Json, reply: Reply) -> Answer:
                 "type": "function.call",
                 "tool_call_id": call.id,
                 "name": call.name,
-                "arguments": json.dumps(call.arguments),
+                "arguments": call.arguments_text,
             }
             for call in reply
         ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
+from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.contract import script
 from tests.contract.remedies.test_last_request import Carrier
@@ -31,7 +33,7 @@ require = { key = "one" }
 inject = { token = { env = "CANARY_TOKEN" } }
 
 [[rules]]
-tools = "final_answer"
+tools = ["wide", "final_answer"]
 """
 CARRIERS = {
     "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer),
@@ -57,11 +59,19 @@ CARRIERS = {
     "agno, sync": Carrier("agno", "agno", mode="sync"),
     "agno 2.3": Carrier("agno", "agno-oldest"),
     "deepagents": Carrier("deepagents", "deepagents"),
+    "mistral": Carrier("mistral_runs", "mistralai", MistralServer),
+    "mistral 1": Carrier("mistral_runs", "mistralai-1", MistralServer),
 }
 CALLS: tuple[tuple[str, Json], ...] = (
     ("fetch_as", {"key": "one", "token": "the model's"}),
     ("big", {"n": 10}),
     ("fetch_as", {"key": "two", "token": "the model's"}),
+    ("wide", {"n": 60_000}),
+)
+#: A conversation of Mistral's keeps the tools that it began with.
+UNNAMED = (
+    "AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in a request through mistral; the result's view has the "
+    "reference and names no tool."
 )
 
 
@@ -69,7 +79,7 @@ def run(
     carrier: Carrier,
     environment: Environment,
     folder: Path,
-    tools: tuple[str, ...] = ("fetch_as", "big"),
+    tools: tuple[str, ...] = ("fetch_as", "big", "wide"),
     calls: tuple[tuple[str, Json], ...] = CALLS,
 ) -> tuple[list[Json], Json, str]:
     """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
@@ -89,6 +99,7 @@ def run(
     case = {"tools": tools, "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
     plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
     settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "CANARY_TOKEN": CANARY}
+    settings["AGENT_OTEL_CLAIM_CHECK"] = "memory:"
     capture = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
     kind: type[Any] = carrier.server or OpenAIServer
     with kind(decide) as server:
@@ -104,7 +115,7 @@ def run(
 
 
 @pytest.mark.parametrize("name", CARRIERS)
-def test_a_call_is_denied_and_a_secret_shows_nowhere(
+def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
     environment: Callable[[str], Environment], tmp_path: Path, name: str
 ) -> None:
     carrier = CARRIERS[name]
@@ -122,6 +133,23 @@ def test_a_call_is_denied_and_a_secret_shows_nowhere(
         {"rule": "require", "mode": "enforce", "argument": "key"},
     ]
     assert report["errors"] == {}
+    # 60,000 times two bytes; the model gets the beginning and the reference.
+    shown = server_texts(requests)
+    assert "ß" * 15_000 in shown
+    assert "ß" * 16_384 not in shown
+    assert re.search(r"of 120000 bytes of wide.s result shown; the whole is stored: .{0,40}ref=\W*claim:v2:", shown)
+    is_mistral = name.startswith("mistral")
+    assert ("get_tool_result" in sent) is not is_mistral
+    assert case["messages"] == ([UNNAMED] if is_mistral else [])
+    spans = [span["attributes"] for span in case["spans"] if "tool.result.bytes" in span["attributes"]]
+    assert len(spans) >= 2
+    assert all({"tool.result.budget_bytes", "tool.result.budget_layer"} <= span.keys() for span in spans)
+
+
+def server_texts(requests: list[Json]) -> str:
+    """Return the requests as text, in which JSON inside of JSON has no escapes."""
+    written = json.dumps(requests, ensure_ascii=False)
+    return re.sub(r"\\+u00df", "ß", written)
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
