@@ -21,6 +21,8 @@ _DEEPEST: Final = 3
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
 
 _seen: dict[str, None] = {}
+#: Names of tools that model requests have offered, where limits count calls.
+_offered: dict[str, None] = {}
 #: Names of tools that adapters have called; read for each call, so without a function.
 called: dict[str, None] = {}
 _definitions: dict[int, None] = {}
@@ -30,7 +32,7 @@ descriptions: dict[str, str] = {}
 
 def reset() -> None:
     """Forget all names."""
-    for names in (_seen, called, _definitions, descriptions):
+    for names in (_seen, _offered, called, _definitions, descriptions):
         names.clear()
 
 
@@ -58,6 +60,18 @@ def is_called(name: str) -> bool:
 def is_tool(name: str) -> bool:
     """Return whether a tool of this name was seen."""
     return name in _seen
+
+
+def note_offered(name: str) -> None:
+    """Remember the name of a tool that a model request offers."""
+    _offered[name] = None
+    if len(_offered) > _MOST:
+        _drop_first(_offered)
+
+
+def is_offered(name: str) -> bool:
+    """Return whether `note_offered` has this name."""
+    return name in _offered
 
 
 def note_definitions(definitions: object, fingerprint: int) -> None:

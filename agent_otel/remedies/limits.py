@@ -5,21 +5,28 @@ A call above a limit does not run. Its answer names the limit and asks the model
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel import semconv
-from agent_otel._internal import errors
+from agent_otel import semconv, settings
+from agent_otel._internal import errors, fork
 from agent_otel.core.types import LimitReached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from agent_otel.settings import Settings
 
 _MAX_EXECUTIONS: Final = 10_000
+_MAX_CALLS: Final = 1_000
 _ANSWER_NOW: Final = "This call was not run. Answer now with what you have; do not call any more tools."
+
+_WITHOUT_EXECUTION: Final = (
+    "The limits of tool calls and tokens do not hold for a call that belongs to no execution, such as one that an MCP "
+    "server answers. Set them for the agent, or name the execution with agent_otel.execution."
+)
 
 _count_tokens: Callable[[str], int] | None = None
 
@@ -62,15 +69,27 @@ def answer(reached: LimitReached) -> dict[str, Any]:
     return {"error": semconv.LIMIT_REACHED, **limit, "message": _ANSWER_NOW}
 
 
-class _Spent:
-    """The calls, bytes and tokens that an execution has used."""
+def without_execution() -> None:
+    """Warn once that the limits do not hold for a call without an execution."""
+    errors.warn_once("limits_without_execution", _WITHOUT_EXECUTION)
 
-    __slots__ = ("bytes", "calls", "tokens")
+
+class _Spent:
+    """The calls, bytes and tokens that an execution has used.
+
+    ``ids`` and ``names`` are those of the counted calls that adapters have recorded; ``shown`` has the calls that model
+    requests alone have shown, with the limit that each one was above.
+    """
+
+    __slots__ = ("bytes", "calls", "ids", "names", "shown", "tokens")
 
     def __init__(self) -> None:
         self.calls = 0
         self.bytes = 0
         self.tokens = 0
+        self.ids: dict[str, None] = {}
+        self.names: dict[str, None] = {}
+        self.shown: dict[int, LimitReached | None] = {}
 
 
 class Limits:
@@ -105,6 +124,38 @@ class Limits:
                     all_spent.calls += 1
             return reached
 
+    def recorded(self, execution: str, call_id: str | None, name: str) -> None:
+        """Note a call that an adapter has recorded and `enter` has counted."""
+        with self._lock:
+            spent = _of(self._spent, execution)
+            if call_id is not None:
+                _keep(spent.ids, call_id, None)
+            _keep(spent.names, name, None)
+
+    def is_recorded(self, execution: str, call_id: str | None, name: str | None, *, by_name: bool) -> bool:
+        """Return True for a counted call that an adapter has recorded: by its id, or by the tool's name.
+
+        A call without both may be any that an adapter has recorded.
+        """
+        with self._lock:
+            spent = self._spent.get(execution)
+            if spent is None:
+                return False
+            if call_id is None and name is None:
+                return bool(spent.names)
+            return call_id in spent.ids or (by_name and name in spent.names)
+
+    def shown(self, execution: str) -> Mapping[int, LimitReached | None]:
+        """Return the calls of an execution that `show` has recorded, with the limit that each one was above."""
+        with self._lock:
+            spent = self._spent.get(execution)
+            return {} if spent is None else spent.shown
+
+    def show(self, execution: str, call: int, reached: LimitReached | None) -> None:
+        """Record that a call which a model request alone has shown is counted; ``call`` is its fingerprint."""
+        with self._lock:
+            _keep(_of(self._spent, execution).shown, call, reached)
+
     def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
         """Add the size of a result that goes on to the model."""
         with self._lock:
@@ -130,6 +181,13 @@ class Limits:
         return None
 
 
+def _keep(calls: dict[Any, Any], key: object, value: object) -> None:
+    """Record a call; above the maximum, drop the oldest."""
+    calls[key] = value
+    if len(calls) > _MAX_CALLS:
+        del calls[next(iter(calls))]
+
+
 def _of(usage: OrderedDict[str, _Spent], key: str) -> _Spent:
     """Return the usage of an execution or a conversation; above the maximum, drop the one that was idle longest."""
     spent = usage.get(key)
@@ -140,3 +198,14 @@ def _of(usage: OrderedDict[str, _Spent], key: str) -> _Spent:
     else:
         usage.move_to_end(key)
     return spent
+
+
+@functools.lru_cache(maxsize=1)
+def current() -> Limits | None:
+    """Return the limits of this process, which calls and requests share; None where none is set."""
+    chosen = settings.current()
+    if not chosen.limits:
+        return None
+    limits = Limits(chosen)
+    fork.after_fork(limits.reset)
+    return limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel._internal import errors, fork
+from agent_otel._internal import errors
 from agent_otel.core.executions import executions
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -15,7 +15,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
-from agent_otel.remedies.limits import Limits, tokens, tokens_of
+from agent_otel.remedies.limits import tokens, tokens_of
 from agent_otel.remedies.sizes import arefine, read_size, refine
 from agent_otel.settings import checks as setting_checks
 from agent_otel.settings.kinds import AUTO
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
 
 #: The exact size of a structured result is read up to this multiple of the highest threshold.
 _MARGIN: Final = 2
-_NOT_LIMITED: Final = (
-    "The limits of tool calls and tokens do not hold for a call that belongs to no execution, such as one that an MCP "
-    "server answers. Set them for the agent, or name the execution with agent_otel.execution."
-)
 
 
 class Remedies:
@@ -46,15 +42,13 @@ class Remedies:
         self._ceiling_bytes = chosen.result_ceiling_bytes
         self._claim_check = policy.current()
         self._claim_bytes = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
-        self._limits = Limits(chosen) if chosen.limits else None
+        self._limits = limits.current()
         parallel = chosen.max_parallel_tool_calls
         self._queue = CallQueue(parallel) if parallel is not None else None
         self._backpressure = backpressure.current()
         self._gate = _gate()
         self._retried = _retried(chosen, self._claim_check)
         self._untouched_bytes = self._smallest_threshold()
-        if self._limits is not None:
-            fork.after_fork(self._limits.reset)
 
     def _smallest_threshold(self) -> int:
         """Return the bytes up to which a result passes by all remedies; -1 where one of them takes note of each."""
@@ -120,6 +114,7 @@ class Remedies:
         used_tokens = 0 if totals is None else totals.used_tokens
         conversation = record.call.execution or thread or record.place or ""
         reached = self._limits.enter(record.execution, conversation, used_tokens)
+        self._limits.recorded(record.execution, record.call.call_id, record.call.name)
         if reached is None:
             record.is_counted = True
             return LEFT_ALONE
@@ -249,7 +244,7 @@ class Remedies:
         size = read_size(record)
         record.counted = True
         if record.execution is None and self._limits is not None:
-            errors.warn_once("limits_without_execution", _NOT_LIMITED)
+            limits.without_execution()
         if size is None or record.execution is None or record.state is None:
             return
         size_bytes = size.bytes if record.remedied is None else record.remedied.bytes

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.removed_bytes import removed
-from agent_otel.remedies.history import final_answer
+from agent_otel.remedies import limits
+from agent_otel.remedies.history import final_answer, shown_calls
 from agent_otel.remedies.history.announced_ids import aligned
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.argument_copies import LargeArguments
@@ -31,6 +32,7 @@ class Requests:
 
     def __init__(self, chosen: Settings) -> None:
         self._maxima = chosen.limits
+        self._limits = limits.current()
         self._views = _views(chosen) if chosen.views else None
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 
@@ -47,20 +49,24 @@ class Requests:
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged.
 
-        When a call of the run was above a limit, the request becomes the run's last one. Messages that follow earlier
+        When a call of the run was above a limit, the request becomes the run's last one; calls that only the messages
+        show are counted here. Messages that follow earlier
         ones which the provider has (``kept``) have no view: their turns cannot be counted.
         """
         if reader.rewrite is None:
             return
         is_last = False
+        request = None if self._limits is None else reader.request(invocation)
 
         def view(messages: Any, *, cached: bool = True, kept: bool = False) -> Any:
             nonlocal is_last
             is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
-            if self._views is None or kept:
-                return messages
             count = len(messages) - added_messages.get()
             own, added = messages[:count], messages[count:]
+            if self._limits is not None and request is not None:
+                is_last = shown_calls.count(out, self._limits, request, own) or is_last
+            if self._views is None or kept:
+                return messages
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)

@@ -254,6 +254,89 @@ def test_one_more_request_follows_the_limit_and_it_is_the_last(
     assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}] * 2
 
 
+#: Frameworks that answer the call of a tool which they do not have, and go on. The others end the run themselves:
+#: openai-agents at once, Pydantic AI after a retry, smolagents after `max_steps`, Agent Framework after three errors.
+ANSWERING = (
+    *("langgraph", "anthropic's tool runner", "anthropic's tool runner, streamed", "google-adk", "strands"),
+    *("strands, bedrock", "agentscope", "agno", "camel", "haystack", "llama-index", "semantic-kernel", "ag2"),
+    *("autogen", "deepagents", "crewai"),
+)
+
+
+@pytest.mark.parametrize("name", ANSWERING)
+@pytest.mark.shows("002.max_tool_calls")
+def test_calls_of_a_tool_that_the_framework_does_not_have_count_in_the_limit(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    carrier = CARRIERS[name]
+
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(server.requests[-1]) or number > 3 * MOST:
+            return "done"
+        # The first call runs; the framework answers the others, the last of which is above the limit.
+        tool = "fetch" if number == 1 else "imagined"
+        return [ToolCall(f"call_{number}", tool, json.dumps({"key": f"k{number}"}))]
+
+    with carrier.server(decide) as server:
+        report = _ran(carrier, environment(carrier.environment), tmp_path, server.base_url)
+    case: Any = report["cases"]["it"]
+    assert [usable(request) for request in server.requests] == [True] * (MOST + 1) + [False]
+    assert [NOTE in json.dumps(request) for request in server.requests] == [False] * (MOST + 1) + [True]
+    assert "done" in case["said"]
+    assert len(case["ran"]) == 1
+    hits = [point for point in case["metrics"] if point["name"] == "agent_otel.limits.hit" and point["sum"]]
+    assert [(point["attributes"]["limit"], point["sum"]) for point in hits] == [("tool_calls", 1)]
+    assert (report["errors"], case["messages"]) == ({}, [])
+
+
+#: Loops of the program's own, in which nothing but the requests shows the calls.
+_OWN_LOOP = """
+import contextlib, json, sys
+import agent_otel
+from openai import OpenAI
+
+tools = [{"type": "function", "function": {"name": "fetch", "parameters": {"type": "object", "properties": {}}}}]
+client = OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+ran = 0
+with agent_otel.execution("run-1") if sys.argv[2] == "named" else contextlib.nullcontext():
+    for question in ("first", "second"):
+        messages = [{"role": "user", "content": question}]
+        while True:
+            said = client.chat.completions.create(model="scripted", messages=messages, tools=tools).choices[0].message
+            messages.append(said)
+            if not said.tool_calls:
+                break
+            for call in said.tool_calls:
+                ran += 1
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": "found"})
+        print(question, ran, said.content)
+"""
+
+
+@pytest.mark.parametrize("named", ["named", "without a name"])
+def test_a_loop_of_the_programs_own_ends_at_the_limit_of_a_named_execution(
+    environment: Callable[[str], Environment], named: str
+) -> None:
+    def decide(request: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(request) or (number > 5 and named != "named"):
+            return "done"
+        return [ToolCall(f"call_{number}", "fetch", "{}")]
+
+    with OpenAIServer(decide) as server:
+        done = environment("openai-agents").run(
+            _OWN_LOOP, server.base_url, named, env={"AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": "3"}, check=True
+        )
+    said = "do not hold for a call that belongs to no execution" in done.stderr
+    if named == "named":  # the fourth call has run before its result is seen; so has the first of the next question
+        assert done.stdout.splitlines() == ["first 4 done", "second 5 done"]
+        assert [usable(request) for request in server.requests] == [True] * 4 + [False, True, False]
+    else:
+        assert done.stdout.splitlines() == ["first 5 done", "second 5 done"]
+    assert said is (named != "named")
+
+
 #: What the model calls in the first turn of an agent whose tool `delegate` is another agent.
 FIRST = {"one": ["delegate"], "both": ["delegate", "delegate", "fetch"]}
 NESTED = {

@@ -26,7 +26,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
     cached = (
         *(settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer),
-        *(source.current, backpressure.current, core_backpressure.backpressure),
+        *(source.current, backpressure.current, core_backpressure.backpressure, limits.current),
     )
 
     def forget() -> None:

@@ -120,3 +120,26 @@ def test_a_call_that_is_tried_again_is_one_call(set_variables: Callable[..., Non
             with visit:
                 tries = [visit.skipped(Invocation(None, (), {})) for _ in range(3)]
             assert not any(isinstance(each, Replacement) for each in tries)
+
+
+def test_a_call_that_an_adapter_has_counted_is_known_by_its_id_and_where_that_has_none_by_its_name() -> None:
+    found = chosen(max_tool_calls=2)
+    found.recorded("a", "call_1", "fetch")
+    found.recorded("a", None, "wide")
+    known = [("call_1", "fetch"), ("call_2", "fetch"), ("call_3", "wide")]
+    assert [found.is_recorded("a", *call, by_name=False) for call in known] == [True, False, False]
+    assert [found.is_recorded("a", *call, by_name=True) for call in known] == [True, True, True]
+    assert not found.is_recorded("b", "call_1", "fetch", by_name=True)
+    assert [found.is_recorded(each, None, None, by_name=True) for each in ("a", "b")] == [True, False]
+
+
+def test_calls_that_requests_show_are_kept_with_the_limit_that_they_were_above() -> None:
+    found, reached = chosen(max_tool_calls=2), LimitReached("tool_calls", 2)
+    found.show("a", 1, None)
+    found.show("a", 2, reached)
+    assert (found.shown("a"), found.shown("b")) == ({1: None, 2: reached}, {})
+    for number in range(3, 1_003):
+        found.show("a", number, None)
+    assert list(found.shown("a")) == [*range(3, 1_003)]
+    found.finish("a")
+    assert found.shown("a") == {}
