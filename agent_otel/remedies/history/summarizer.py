@@ -176,7 +176,11 @@ def _text(made: object) -> str:
 
 
 async def _awaited(made: Awaitable[str]) -> str:
-    return await made
+    """Await a function of the program in a thread; its cancellation ends the summary."""
+    try:
+        return await made
+    except asyncio.CancelledError:
+        raise NoSummaryError("the function was cancelled") from None
 
 
 class NoSummaryError(Exception):

@@ -380,7 +380,7 @@ async def _cancelled(_: str) -> str:
         (lambda _: None, "the function returned NoneType, not a text"),
         (lambda _: SimpleNamespace(content="All alike."), "the function returned SimpleNamespace, not a text"),
         (_ending, "RuntimeError"),
-        (_cancelled, ""),
+        (_cancelled, "cancelled"),
     ],
     ids=["nothing", "a message", "ends the program", "cancelled"],
 )
