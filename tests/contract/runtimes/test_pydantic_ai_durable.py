@@ -7,14 +7,14 @@ import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+import pytest
+
+from agent_otel.testing.servers.openai import Json, OpenAIServer, ToolCall, call_once
 from tests.contract.runtimes.test_prefect import TestPrefect as Prefect
 from tests.system.engines import starting, temporal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
+    from collections.abc import Callable, Iterator
 
     from tests.environments import Environment
 
@@ -27,26 +27,36 @@ integrations = {
 }
 LETTERS = 50_000
 FLAKY, FETCHED = 700, 300
-_PROGRAM = """
+_ON_DBOS = """
 import asyncio, contextlib, json, sqlite3, sys, tempfile
 sys.path.insert(0, {root!r})
 from tests.contract.child import Telemetry
 from tests.contract.runtimes.child import settle
 telemetry, case = Telemetry(), {{}}
 from dbos import DBOS
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url={base_url!r}, api_key="scripted"))
-agent = Agent(model, name="clerk", capabilities=[DBOSDurability()])
+seen = []
+async def watch(context, events):
+    async for event in events:
+        seen.append(type(event).__name__)
+
+agent = Agent(model, name="clerk", capabilities=[DBOSDurability(event_stream_handler=watch if {streamed} else None)])
 
 @agent.tool_plain
 @DBOS.step()
 async def search(n: int) -> str:
     "Find so many letters."
     return "x" * n
+
+@agent.tool_plain
+def ask_again(n: int) -> str:
+    "Ask the model for another call."
+    raise ModelRetry("r" * n)
 
 @DBOS.workflow()
 async def talk(question: str) -> str:
@@ -62,7 +72,7 @@ with contextlib.closing(sqlite3.connect(file)) as connection:
     query = "SELECT function_name, length(output) FROM operation_outputs ORDER BY function_id"
     steps = connection.execute(query).fetchall()
 from agent_otel._internal import errors
-print(json.dumps([said, steps, case, dict(errors.errors)]))
+print(json.dumps([said, steps, case, dict(errors.errors), seen]))
 """
 
 
@@ -70,10 +80,10 @@ def test_dbos_carries_an_agent_and_each_number_is_right_once(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest
 ) -> None:
     with OpenAIServer(call_once((ToolCall("call_1", "search", {"n": LETTERS}),))) as server:
-        code = _PROGRAM.format(root=str(request.config.rootpath), base_url=server.base_url)
+        code = _ON_DBOS.format(root=str(request.config.rootpath), base_url=server.base_url, streamed=False)
         child = environment("pydantic-ai-dbos").run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
         sent = len(server.requests)
-    said, steps, case, errors = json.loads(child.stdout.splitlines()[-1])
+    said, steps, case, errors, _ = json.loads(child.stdout.splitlines()[-1])
     calls = [span["attributes"] for span in case["spans"] if span["attributes"].get("tool.name") == "search"]
 
     assert ("done", 2, {}) == (said, sent, errors)
@@ -156,7 +166,20 @@ def _assert_delivered(case: dict[str, Any], size: int) -> None:
     assert 0 == _sum(case["metrics"], "agent_otel.tool.results.unmatched")
 
 
-_FLOW = """
+class Engine(Prefect):
+    """Prefect's server, in an environment with Pydantic AI."""
+
+    environment = "pydantic-ai-prefect"
+
+
+@pytest.fixture(scope="module")
+def prefect(environment: Callable[[str], Environment]) -> Iterator[str]:
+    """Return the address of the server."""
+    with Engine.engine(environment) as server:
+        yield server["url"]
+
+
+_ON_PREFECT = """
 import asyncio, json, os, sys
 sys.path.insert(0, {root!r})
 from tests.contract.child import Telemetry
@@ -165,15 +188,21 @@ telemetry, case = Telemetry(), {{}}
 import tests.contract.runtimes.programs.prefect as program
 from prefect import flow
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.durable_exec.prefect import PrefectDurability, TaskConfig
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 model = OpenAIChatModel("scripted", provider=OpenAIProvider(base_url={base_url!r}, api_key="scripted"))
 again = TaskConfig(retries=1, retry_delay_seconds=0.0)
-agent = Agent(model, name="clerk", capabilities=[PrefectDurability(tool_task_config=again)])
-attempts = []
+attempts, seen = [], []
+async def watch(context, events):
+    async for event in events:
+        seen.append(type(event).__name__)
+
+watching = watch if {streamed} else None
+durability = PrefectDurability(tool_task_config=again, event_stream_handler=watching)
+agent = Agent(model, name="clerk", capabilities=[durability])
 
 @agent.tool_plain
 async def search(n: int) -> str:
@@ -188,6 +217,11 @@ def flaky(n: int) -> str:
         raise RuntimeError("not yet")
     return "y" * n
 
+@agent.tool_plain
+def ask_again(n: int) -> str:
+    "Ask the model for another call."
+    raise ModelRetry("r" * n)
+
 @flow
 async def talk(question: str) -> str:
     return (await agent.run(question)).output
@@ -199,24 +233,22 @@ stored = []
 for folder, _, names in os.walk(program.HOME + "/storage"):
     stored += [os.path.getsize(os.path.join(folder, name)) for name in names]
 from agent_otel._internal import errors
-print(json.dumps([said, stored, case, dict(errors.errors)]))
+print(json.dumps([said, stored, case, dict(errors.errors), seen]))
 """
 
 
 def test_prefect_carries_an_agent_and_each_number_is_right_once(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, prefect: str
 ) -> None:
     """The agent runs in the flow's own code; its tools and its requests to the model are tasks."""
     asked = (ToolCall("call_1", "search", {"n": LETTERS}), ToolCall("call_2", "flaky", {"n": FLAKY}))
 
-    class Engine(Prefect):
-        environment = "pydantic-ai-prefect"
-
-    with OpenAIServer(call_once(asked)) as model, Engine.engine(environment) as server:
-        code = _FLOW.format(root=str(request.config.rootpath), base_url=model.base_url, url=server["url"])
+    with OpenAIServer(call_once(asked)) as model:
+        root = str(request.config.rootpath)
+        code = _ON_PREFECT.format(root=root, base_url=model.base_url, url=prefect, streamed=False)
         child = environment(Engine.environment).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
         sent, wire = len(model.requests), model.tool_results()
-    said, stored, case, errors = json.loads(child.stdout.splitlines()[-1])
+    said, stored, case, errors, _ = json.loads(child.stdout.splitlines()[-1])
 
     assert ("done", 2, {}) == (said, sent, errors)
     assert {"call_1": LETTERS, "call_2": FLAKY} == {key: len(text) for key, text in wire.items()}
@@ -243,3 +275,48 @@ def _sum(metrics: list[dict[str, Any]], name: str, label: str | None = None, **a
             and (label is None or label in metric["attributes"])
         )
     )
+
+
+_CALLED = (ToolCall("call_1", "search", {"n": 50_000}), ToolCall("call_2", "ask_again", {"n": 3_000}))
+
+
+def _assert_withheld(said: str, case: Json, errors: Json, seen: list[str], model: OpenAIServer) -> None:
+    """Assert that the ceiling withheld a result and a retry's message, each once, on a run that was streamed."""
+    wire = model.tool_results()
+    assert ("done", 2, {}) == (said, len(model.requests), errors)
+    assert ("result_too_large", 50_000) == tuple(json.loads(wire["call_1"])[key] for key in ("error", "size_bytes"))
+    assert "result_too_large" in wire["call_2"]
+    assert "rrr" not in wire["call_2"]
+    spans = [span["attributes"] for span in case["spans"] if "tool.args_hash" in span["attributes"]]
+    assert ["call_1", "call_2"] == sorted(span["gen_ai.tool.call.id"] for span in spans)
+    assert {"ceiling"} == {span["tool.result.truncation.reason"] for span in spans}
+    assert 2 == seen.count("FunctionToolCallEvent") == seen.count("FunctionToolResultEvent")
+
+
+def test_the_ceiling_acts_on_dbos_outside_of_a_step(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    """A tool that is a step of its own has its result stored whole."""
+    with OpenAIServer(call_once(_CALLED)) as model:
+        code = _ON_DBOS.format(root=str(request.config.rootpath), base_url=model.base_url, streamed=True)
+        child = environment("pydantic-ai-dbos").run(
+            code, env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "2000"}, timeout=240, check=True
+        )
+    said, steps, case, errors, seen = json.loads(child.stdout.splitlines()[-1])
+    _assert_withheld(said, case, errors, seen, model)
+    assert [len(base64.b64encode(pickle.dumps("x" * 50_000)))] == [size for name, size in steps if name == "search"]
+
+
+def test_the_ceiling_acts_on_prefect_outside_of_a_task(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest, prefect: str
+) -> None:
+    """A tool's call is a task, whose result is stored whole."""
+    with OpenAIServer(call_once(_CALLED)) as model:
+        root = str(request.config.rootpath)
+        code = _ON_PREFECT.format(root=root, base_url=model.base_url, url=prefect, streamed=True)
+        child = environment(Engine.environment).run(
+            code, env={"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "2000"}, timeout=240, check=True
+        )
+    said, stored, case, errors, seen = json.loads(child.stdout.splitlines()[-1])
+    _assert_withheld(said, case, errors, seen, model)
+    assert [True] == [size > 50_000 for size in stored if size > 10_000]
