@@ -321,7 +321,8 @@ class ModelReader(NamedTuple):
     ``rewrite`` applies a function to the list of messages and puts the returned list in its place, as objects of the
     SDK. The function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only``
     changes the request so that the model calls no tool and reads a text in its system message. ``hosted`` reads from a
-    response, or an item of a stream, the calls of tools that the provider has run, with their results.
+    response, or an item of a stream, the calls of tools that the provider has run, with their results. ``passes``
+    returns true for an item of a stream that has neither tokens nor such calls.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
@@ -335,6 +336,7 @@ class ModelReader(NamedTuple):
     exchange: Exchange | None = None
     adds_usage: bool = False
     hosted: Callable[[Any], Iterable[tuple[RequestPart, RequestPart]]] | None = None
+    passes: Callable[[Any], bool] | None = None
 
 
 class Step(NamedTuple):

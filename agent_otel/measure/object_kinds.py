@@ -290,8 +290,9 @@ def attributes(value: Any) -> dict[str, Any]:
     """Return the fields of an object as `fields` does, in less time; they are not the caller's to keep."""
     cls = type(value)
     alive, shape = _known.get(id(cls), _UNKNOWN)
-    if alive() is cls and shape.kind is RECORD and shape.namespace is not None:
-        found = shape.namespace(value)
+    namespace = shape.namespace
+    if namespace is not None and alive() is cls:
+        found = namespace(value)
         # A dictionary whose keys are all texts refers to its values only.
         if type(found) is dict and len(get_referents(found)) == len(found):
             return found

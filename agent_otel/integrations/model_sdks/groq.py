@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields
-from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks import openai, openai_answers
 from agent_otel.integrations.model_sdks.stainless import base_client
 from agent_otel.integrations.registry.entries import Integration
 
@@ -27,5 +27,10 @@ def _usage(response: Any) -> Usage | None:
     return openai.usage(response) or openai.usage(fields(response).get("x_groq"))
 
 
-request = openai.request._replace(usage=_usage)
+def _passes(item: Any) -> bool:
+    """Return true for a chunk with neither tokens nor a call that the provider has made."""
+    return fields(item).get("x_groq") is None and openai_answers.passes(item)
+
+
+request = openai.request._replace(usage=_usage, passes=_passes)
 refused, delay = openai.refused, openai.delay

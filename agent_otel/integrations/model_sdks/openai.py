@@ -14,7 +14,7 @@ from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_pa
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted
+from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted, passes
 from agent_otel.integrations.model_sdks.openai_realtime import REALTIME
 from agent_otel.integrations.model_sdks.stainless import (
     base_client,
@@ -236,5 +236,6 @@ request = ModelReader(
     answer_only=_answer_only,
     exchange=exchange,
     hosted=hosted,
+    passes=passes,
 )
 refused, delay = stainless.refused, stainless.delay

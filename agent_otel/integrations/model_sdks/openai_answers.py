@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 ENDED = ("response.completed", "response.incomplete")
+_DONE = "response.output_item.done"
 #: Items of a response by which the program, and not the provider, is asked to act.
 _ASKING = (
     *("function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call"),
@@ -58,8 +59,16 @@ def ends(item: Any) -> bool:
 def hosted(response: Any) -> Iterable[tuple[RequestPart, RequestPart]]:
     """Read the calls of MCP tools that OpenAI has made, in a response or in the event at the end of such a call."""
     known = attributes(response)
-    is_event = "type" in known and text(known["type"]) == "response.output_item.done"
+    is_event = "type" in known and text(known["type"]) == _DONE
     return _hosted(known, is_event=is_event) if is_event or "output" in known else ()
+
+
+def passes(item: Any) -> bool:
+    """Return true for a chunk or event of a stream with neither tokens nor a call that OpenAI has made."""
+    known = attributes(item)
+    if known.get("usage") is not None or "response" in known or "output" in known:
+        return False
+    return "type" not in known or text(known["type"]) != _DONE
 
 
 def _hosted(known: Mapping[str, Any], *, is_event: bool) -> Iterator[tuple[RequestPart, RequestPart]]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_otel.core.usage import Usage, answered_by, read
+from agent_otel.integrations.model_sdks import openai, openai_answers
 
 CHAT = {
     "prompt_tokens": 1000,
@@ -123,3 +124,24 @@ def test_a_response_names_its_model() -> None:
     assert [answered_by(value) for value in ({"model": ""}, {"model": 7, "message": "x"}, {}, None, "gpt-4o")] == [
         None
     ] * 5
+
+
+@pytest.mark.parametrize(
+    ("item", "passes"),
+    [
+        ({"object": "chat.completion.chunk", "choices": [{"delta": {"content": "word"}}]}, True),
+        ({"choices": [], "usage": None}, True),
+        ({"choices": [], "usage": CHAT}, False),
+        ({"type": "response.output_text.delta", "delta": "word"}, True),
+        ({"type": "response.output_item.done", "item": {"type": "mcp_call", "output": "5"}}, False),
+        ({"type": "response.completed", "response": {"usage": RESPONSES}}, False),
+        ({"output": [{"type": "mcp_call", "output": "5"}]}, False),
+    ],
+)
+def test_an_item_of_a_stream_passes_only_without_tokens_and_without_calls_of_the_provider(
+    item: dict[str, Any], *, passes: bool
+) -> None:
+    for each in (item, SimpleNamespace(**item)):
+        assert passes is openai_answers.passes(each)
+        has_something = openai.usage(each) is not None or bool(list(openai_answers.hosted(each)))
+        assert has_something is not passes
