@@ -339,24 +339,24 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 ) -> None:
     """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
     series = call.series
-    produced_bytes = None if call.produced is None else call.produced.bytes
     read, layer = call.produced or call.failed, None
     if read is not None:
         limit_bytes, limiting = call.known_budget or call.budget()
         layer = limiting if (read.bytes if call.remedied is None else call.remedied.bytes) > limit_bytes else None
+    is_large = read is not None and read.bytes > call.out.settings.large_result_bytes
     duration = series.duration if call.error_type is None else series.failed_duration(call.error_type)
     with recording.held:
         if duration is not None:
             duration.add(seconds, exemplar)
         series.args_size.add(call.args_bytes, exemplar)
-        if produced_bytes is not None:
-            series.size.add(produced_bytes, exemplar)
+        if call.produced is not None:
+            series.size.add(call.produced.bytes, exemplar)
         if layer is not None:
             series.over_budget[layer].add(1, exemplar)
-    if read is not None and read.bytes > call.out.settings.large_result_bytes:
-        if call.out.settings.log_large_results:
-            large_results.log(series.tool, read.bytes, call.budget(), call.args_hash, exemplar)
-        series.large.record(1, exemplar)
+        if is_large:
+            series.large.add(1, exemplar)
+    if read is not None and is_large and call.out.settings.log_large_results and large_results.is_due(series.tool):
+        large_results.log(series.tool, read.bytes, call.budget(), call.args_hash, exemplar)
     if call.remedied is not None and read is not None:
         call.out.metrics.remedied(call.name, call.remedied.reason, read.bytes - call.remedied.bytes)
     for layer, reason in call.cuts:

@@ -13,25 +13,32 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.spans import Exemplar
 
 _SECONDS: Final = 3600.0
+_UNCONFIGURED_SECONDS: Final = 1.0
 
 _log = logging.getLogger("agent_otel")
 #: Time of the next record of each tool, in the seconds of the monotonic clock; tools are label values, so few.
 _next: dict[str, float] = {}
 
 
+def is_due(tool: str) -> bool:
+    """Return False within the hour after a record of this tool."""
+    return time.monotonic() >= _next.get(tool, 0.0)
+
+
 @errors.guarded("large_result")
 def log(
     tool: str, result_bytes: int, budget: tuple[int, str], args_hash: str | None, exemplar: Exemplar | None
 ) -> None:
-    """Log a large result, unless one of the same tool was logged within the hour.
+    """Log a large result that is due.
 
     The record has the span's attributes as fields, for structured logging, and the same as ``key=value`` in its text.
-    A program that has not configured `logging` gets none: Python would write it to the standard error of a command.
+    A program that has not configured `logging` gets none: Python would write it to the standard error of a command. It
+    is looked up again a second later.
     """
-    now = time.monotonic()
-    if now < _next.get(tool, now) or not _log.hasHandlers():
+    is_configured = _log.hasHandlers()
+    _next[tool] = time.monotonic() + (_SECONDS if is_configured else _UNCONFIGURED_SECONDS)
+    if not is_configured:
         return
-    _next[tool] = now + _SECONDS
     found: dict[str, str | int] = {
         semconv.TOOL_NAME: tool,
         semconv.RESULT_BYTES: result_bytes,
