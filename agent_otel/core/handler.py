@@ -247,7 +247,7 @@ async def aremedied(reader: ToolReader, value: Any, invocation: Invocation) -> A
     record = _running()
     if record is None:
         return value
-    return await Visit(record, reader, is_outermost=False, opens_span=False).aremedied(value, invocation)
+    return await Visit(record, reader, False, False).aremedied(value, invocation)
 
 
 @errors.guarded("tool.described")

@@ -64,7 +64,8 @@ class Visit:
 
     __slots__ = ("__weakref__", "is_outermost", "opens_span", "reader", "record", "slot", "token")
 
-    def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool, opens_span: bool) -> None:
+    # Keywords would double the cost.
+    def __init__(self, record: ToolInvocation, reader: ToolReader, is_outermost: bool, opens_span: bool) -> None:  # noqa: FBT001
         self.record = record
         self.reader = reader
         self.slot: Slot | None = None
@@ -167,29 +168,30 @@ class Visit:
         self.record.raise_(error, self.reader)
         return text
 
-    def __exit__(
+    def __exit__(  # noqa: C901 - on every call
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            token = self.token
+            record, token, is_outermost = self.record, self.token, self.is_outermost
             if self.slot is not None:
                 self.slot.release()
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
-            if self.is_outermost and self.record.span is not None and (self.record.span.token or error is not None):
-                self.record.span.leave(self.record.within, is_torn_off=error is not None)
+            if is_outermost and (opened := record.span) is not None and (opened.token or error is not None):
+                opened.leave(record.within, is_torn_off=error is not None)
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every call
                     _current.reset(token)
                 except ValueError:
                     pass  # the call ends in another context than it began in; that context is no longer used
             if error is not None:
-                self.record.raise_(error, self.reader)
+                record.raise_(error, self.reader)
             if self.reader.station == PRODUCED:
-                leave_handler(self.record)
-                if not self.is_outermost:
-                    self.record.awaits = self.reader
-            if self.is_outermost:
-                finish(self.record)
+                if record.span is not None:
+                    leave_handler(record)
+                if not is_outermost:
+                    record.awaits = self.reader
+            if is_outermost:
+                finish(record)
         except Exception:
             errors.report_error("tool_call.finish")
 
@@ -235,23 +237,30 @@ def finish(record: ToolInvocation) -> None:
     record.finished = True
     if record.unasked and record.span is None and record.produced is None:
         return  # the framework has deferred the call, for example for an approval
-    if record.tracing and record.span is None:
-        open_span(record, attach=False)
     exemplar = None
-    if record.span is not None:
-        if not (record.span.foreign and record.written):
-            _write(record)
-        if record.cuts:
-            _show_cut(record)
-        exemplar = spans.exemplar_of(record.span.span)
-        record.span.end()
-    elif record.tracing:
-        exemplar = spans.exemplar_of(trace.get_current_span())
+    if record.tracing:
+        if record.span is None:
+            open_span(record, attach=False)
+        exemplar = _end_span(record)
     record_metrics(record, seconds, exemplar)
     if record.state is not None or record.call.call_id is not None:
         keep(record)
     if record.out.settings.compact_arguments:
         completed(record)
+
+
+def _end_span(record: ToolInvocation) -> spans.Exemplar | None:
+    """Write and end the span of a call; return its exemplar, or that of the current span where the call has none."""
+    opened = record.span
+    if opened is None:
+        return spans.exemplar_of(trace.get_current_span())
+    if not (opened.foreign and record.written):
+        _write(record)
+    if record.cuts:
+        _show_cut(record)
+    exemplar = spans.exemplar_of(opened.span)
+    opened.end()
+    return exemplar
 
 
 def _write(record: ToolInvocation) -> None:
@@ -331,7 +340,7 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
         out = setup.telemetry()
     record = ToolInvocation(call, out, (reader.awaits or reader).also_timed_by, reader.awaits)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
-    return Visit(record, reader, is_outermost=True, opens_span=opens_span)
+    return Visit(record, reader, True, opens_span)
 
 
 def is_suppressed() -> bool:
@@ -348,7 +357,7 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
         current.awaits = None
         if current.raised or current.produced is not None:
             current.forget_attempt()
-        return Visit(current, reader, is_outermost=False, opens_span=reader.opened_by not in switches.hooked)
+        return Visit(current, reader, False, reader.opened_by not in switches.hooked)
     call = _plain_call(reader.call(invocation))
     if call is None or _is_of_another_agent(call, current.call):
         return _begin(reader, call)
@@ -367,7 +376,7 @@ def _plain_call(call: ToolCall | None) -> ToolCall | None:
     """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
     if call is None:
         return None
-    name, _, call_id, agent, execution, kind, *_ = call
+    name, _, call_id, agent, execution, kind, _, _, _, _, _ = call  # a third of the cost of a star
     if (
         type(name) is str
         and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))

@@ -34,6 +34,8 @@ _WINDOW: Final = _HEAD + _MIDDLE + _TAIL
 _SHAPED: Final = too_large.STARTS | frozenset(head_and_tail.STARTS) | frozenset("{[(")
 _HALF: Final = "\ud800"
 _STEMS: Final = markers.STEMS
+_COMMON: Final = markers.COMMON
+_RARER_STEMS: Final = markers.RARER_STEMS
 _KNOWN_CAPS: Final = markers.KNOWN_CAPS
 
 _AROUND: Final = 128  # characters by which a marker may reach out of them
@@ -105,7 +107,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     else:
         middle = (length - _MIDDLE) // 2
         window = "".join((text[:_HEAD], text[middle : middle + _MIDDLE], text[-_TAIL:]))
-    for stem in _STEMS:
+    for stem in _STEMS if _COMMON in window else _RARER_STEMS:
         if stem in window:
             cut = _confirmed(text, length)
             if cut is not None:

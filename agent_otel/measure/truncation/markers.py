@@ -46,6 +46,9 @@ STEMS: Final = (
     "ceeds ma",  # the x of "exceeds maximum" would make Python look again and again in digits and base64
 )
 """Every template contains one of these. Looking for them costs less than any regular expression."""
+COMMON: Final = "ed"
+RARER_STEMS: Final = tuple(stem for stem in STEMS if COMMON not in stem)
+"""The stems that a text without these two letters may contain: a third of them."""
 
 # Offloaded first: such a result is complete elsewhere, even if the text contains another marker.
 MARKERS: Final = (

@@ -6,6 +6,7 @@ which is a fifth of a call without a span and 4 % of one with a span.
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_left
 from operator import add
 from typing import TYPE_CHECKING
@@ -25,20 +26,27 @@ if TYPE_CHECKING:
     Kept = tuple[Exemplar, float]
 
 
+@functools.lru_cache(maxsize=64)  # of metrics
+def _edges(bounds: tuple[float, ...]) -> tuple[float, ...]:
+    """Return whole numbers as integers: Python compares a size with one in half the time."""
+    return tuple(map(int, bounds)) if all(bound == int(bound) for bound in bounds) else bounds
+
+
 class HistogramCell(LockedSeries):
     """Buckets and sum of one series."""
 
-    __slots__ = ("_counts", "_exemplars", "_sum", "bounds")
+    __slots__ = ("_counts", "_edges", "_exemplars", "_sum", "bounds")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self.bounds = bounds
+        self._edges = _edges(bounds)
         self._counts = [0] * (len(bounds) + 1)
         self._exemplars: dict[int, Kept] = {}
         self._sum = 0.0
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         """Observe a value."""
-        index = bisect_left(self.bounds, value)
+        index = bisect_left(self._edges, value)
         self._counts[index] += 1
         self._sum += value
         if exemplar is not None:
