@@ -189,7 +189,7 @@ class ToolInvocation:
         if (value is not None if text is None else text[:1] in BEGINNINGS) or structured is not None:
             self.change = None if error_type else drift.note(self.name, value, structured)
         left = 0
-        if self.execution is not None or self.call.call_id is not None:  # somebody follows the call
+        if self.execution is not None or self.call.call_id is not None:
             if text is None or text.startswith(PAGE_OPENINGS) or PAGE_ENDING in text[-PAGE_TAIL:]:
                 left = further(value, self.call.arguments)
                 self.invites = fragments.cursors_of(value) if left else None
