@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel.remedies import starved_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,14 +99,15 @@ class CallQueue:
     def take(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
         """Return a slot; block the thread until there is one.
 
-        Return None in the thread of an event loop, which must not block: there the call runs at once.
+        Return None in the thread of an event loop, which must not block, and where all threads of a pool wait: there
+        the call runs at once.
         """
         slots = self._of(call, enclosing)
         waiter = slots.ask()
         if not waiter.done() and is_in_asyncio() and waiter.cancel():
             return None
         with _waiting(call, waiter):
-            return waiter.result()
+            return starved_threads.wait(waiter)
 
     async def atake(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
         """Return a slot; None where another event loop than asyncio's runs the call, which then runs at once."""

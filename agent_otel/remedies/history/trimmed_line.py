@@ -24,7 +24,7 @@ _MOST_NAME: Final = 64
 _MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 ms
 _TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]*")
 _NOT: Final = r"(?<!no )(?<!not )(?<!non-)(?<!zero )(?<!without )(?<!\b0 )(?<!un)"
-_NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:0\b|null|none|false|\[\]|\{\}|[\"']))"
+_NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}(?:[\"']?(?:0\b|null|none|false|\[\]|\{\})|\"\"|''))"
 _STATUS: Final = r"status(?<=\bstatus)[_ ]?(?:code)?[\"']?"
 # By a word that each match has: the patterns of an error, and of success.
 _SIGNS: Final = {
@@ -32,7 +32,7 @@ _SIGNS: Final = {
     for word, error, success in (
         (
             "http",
-            r"http(?<=\bhttp)(?:/[\d.]{1,3})?[ \w]{0,20}[:= ]{0,3}[45]\d\d\b",
+            r"http(?<=\bhttp)(?:/[\d.]{1,3})?[ \w]{0,20}[\"']?[:= ]{0,3}[\"']?[45]\d\d\b",
             r"http(?<=\bhttp)(?:/[\d.]{1,3})? 2\d\d\b",
         ),
         (
@@ -43,7 +43,7 @@ _SIGNS: Final = {
         (
             "success",
             r"success[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b",
-            r"success(?<!unsuccess)(?:ful|fully|_)?\b",
+            r"success(?<!unsuccess)(?<!not success)(?<!no success)(?<!without success)(?:ful|fully|_)?\b",
         ),
         (
             "ok",

@@ -286,3 +286,27 @@ def test_many_threads_and_cancelled_coroutines_leave_all_slots_free() -> None:
     assert running.most <= 3
     slots = [queue._of(call, None).ask() for _ in range(4)]
     assert [each.done() for each in slots] == [True, True, True, False]
+
+
+@pytest.mark.usefixtures("one_at_a_time")
+def test_a_running_call_that_needs_a_thread_gets_one_where_all_of_the_pool_wait(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fetch(_: int) -> str:
+        await all_wait.wait()
+        return await asyncio.to_thread(lambda: "fetched")
+
+    fetching_tool, reading_tool = tool(fetch), tool(lambda number: number)
+    all_wait = asyncio.Event()
+
+    async def main() -> list[object]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(3))
+        fetching = asyncio.ensure_future(fetching_tool(100))
+        await asyncio.sleep(0)
+        reading = [asyncio.ensure_future(asyncio.to_thread(reading_tool, number)) for number in range(4)]
+        await asyncio.sleep(0)
+        all_wait.set()
+        return list(await asyncio.gather(fetching, *reading))
+
+    assert within("run-1", main) == ["fetched", *range(4)]
+    assert caplog.text.count("all threads of its pool wait") == 1
