@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -135,6 +136,18 @@ def _cases(classes: tuple[str, ...]) -> str:
     return f"{total - failed - skipped} passed" + (f", {failed} failed" if failed else "")
 
 
+def added(lines: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[str, str, str, str, str]]:
+    """Return one line for each version: a distribution that several environments have gets the sum of their cases."""
+    sums: dict[tuple[str, str, str, str], Counter[str]] = {}
+    for *version, cases in lines:
+        found = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed)", cases)}
+        sums.setdefault((version[0], version[1], version[2], version[3]), Counter()).update(found or {cases: 0})
+    return [
+        (*version, ", ".join(f"{count} {kind}" if count else kind for kind, count in counts.items()))
+        for version, counts in sums.items()
+    ]
+
+
 def page(before: str, lines: Sequence[tuple[str, str, str, str, str]]) -> str:
     """Return the page with these lines, and those of other versions that it had."""
     table = {found[:3]: found for found in _ROW.findall(before)} | {line[:3]: line for line in lines}
@@ -161,6 +174,7 @@ def main() -> int:
         if not named or named.keys() & row.pins.keys():
             print(f"scripts/matrix: {row.name}", flush=True)
             lines += run(row, changed(row, versions, options.python, unpinned=options.newest))
+    lines = added(lines)
     text = page(PAGE.read_text() if PAGE.exists() else "", lines)
     if options.write:
         PAGE.write_text(text)

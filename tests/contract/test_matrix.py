@@ -36,3 +36,17 @@ def test_results_of_other_versions_stay() -> None:
         "| `dbos` | 3.4.0 | 3.11 | 2026-02-01 | 9 passed |",
     ] == lines[-2:]
     assert lines == matrix.page("\n".join(lines), []).splitlines()
+
+
+def test_a_version_in_several_environments_has_the_sum_of_their_cases() -> None:
+    openai = ("openai", "3.54.0", "3.11", "2026-01-01")
+    lines = [(*openai, "247 passed"), ("dbos", "3.4.0", "-", "x", "not installed"), (*openai, "2 passed, 25 failed")]
+
+    assert [(*openai, "249 passed, 25 failed"), lines[1]] == matrix.added(lines)
+
+
+def test_a_pin_of_what_a_framework_cannot_do_without_stays() -> None:
+    row = Row("camel-ai", {"requirements": ["camel-ai==0.2.90", "mcp<2,==1.30.0"]}, ())
+
+    assert {"camel-ai": "0.2.90"} == row.pins
+    assert {"requirements": ["camel-ai", "mcp<2,==1.30.0"]} == matrix.changed(row, {}, "", unpinned=True)
