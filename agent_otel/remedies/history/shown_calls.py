@@ -47,9 +47,9 @@ class _Place(NamedTuple):
 
 
 def count(out: Telemetry, counting: Limits, request: ModelRequest, messages: Sequence[Any]) -> bool:
-    """Count the calls since the user's last message that only the messages show, each once.
+    """Count the calls of the last turn that only the messages show, each once.
 
-    Return True when one of them was above a limit.
+    Return True when one since the user's last message was above a limit.
     """
     offered, since = _offered(request), _since_user(messages)
     if since is None or not (offered or request.continued):
@@ -60,7 +60,7 @@ def count(out: Telemetry, counting: Limits, request: ModelRequest, messages: Seq
     for key, result in _keys(since):
         if key in shown:
             reached = reached or shown[key]
-        else:
+        elif result.turn == since.turns - 1:  # this request delivers it
             new[key] = result
     for key, result in new.items():
         if not _counts(counting, place, result, offered):
