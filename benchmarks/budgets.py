@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import subprocess
 import sys
 import tracemalloc
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from agent_otel.core.executions import Executions
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
 from agent_otel.measure.truncation.detect import find_cut
-from benchmarks import carrying, clock, framework_imports, remedies, startup
+from benchmarks import carrying, clock, durable_runtimes, framework_imports, remedies, startup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,6 +131,13 @@ def record_spans() -> None:
     provider = TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(Nowhere()))
     trace.set_tracer_provider(provider)
+
+
+def otel_metrics() -> list[Row]:
+    """A call with OpenTelemetry's metrics beside one with the cells, in a process whose metrics are nobody else's."""
+    command = (sys.executable, "-m", "benchmarks.sinks", "ratio")
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [Row("the same with the OTel metric sink, to the Prometheus sink", 1.5, float(done.stdout), "x")]
 
 
 def measuring() -> list[Row]:
@@ -381,12 +389,13 @@ def main() -> int:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
     imports = [Row(what, budget, took, spread=spread) for what, budget, took, spread in framework_imports.rows()]
-    beside = [Row(*row) for row in (*carrying.rows(), *remedies.rows())]
+    beside = [Row(*row) for row in (*carrying.rows(), *remedies.rows(), *durable_runtimes.rows())]
     return show(
         [
             *starts,
             *imports,
             *hot_path(),
+            *otel_metrics(),
             *measuring(),
             *payloads(),
             *breakdowns(),

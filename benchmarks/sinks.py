@@ -1,7 +1,8 @@
-"""The worth of our own cells beside the Prometheus client's metrics, in a whole tool call and alone.
+"""The worth of our own cells beside the metrics of the Prometheus client and of OpenTelemetry, in a call and alone.
 
 ``python -m benchmarks.sinks`` from the root of the repository, in an environment that has the package and rich
-(``scripts/benchmark sinks``). The two are interleaved in one process; times are minima, in U.
+(``scripts/benchmark sinks``). They are interleaved in one process; times are minima, in U. ``… ratio`` is the child of
+the budget: it prints a call with OpenTelemetry's metrics as a multiple of one with the cells.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.table import Table
@@ -17,6 +20,7 @@ import agent_otel
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.sinks.exposition import ClientMetric
+from agent_otel.telemetry.sinks.otel import OTelSink
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 from agent_otel.telemetry.tool_metrics import Metrics
 from benchmarks import budgets, clock
@@ -62,12 +66,27 @@ def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
     return {name: took[name] - (0 if "alone" in name else took["bare"]) for name in cases if name != "bare"}
 
 
+def _metrics() -> dict[str, Metrics]:
+    meter = MeterProvider([InMemoryMetricReader()]).get_meter("benchmark")
+    sinks = (PrometheusSink(CollectorRegistry()), ClientSink(CollectorRegistry()), OTelSink(meter))
+    return {name: Metrics([sink], 10**6) for name, sink in zip(("cells", "client", "otel"), sinks, strict=True)}
+
+
+def ratio() -> float:
+    """Return a call with a recorded span and OpenTelemetry's metrics, as a multiple of one with the cells."""
+    metrics = _metrics()
+    del metrics["client"]
+    budgets.record_spans()
+    took = measured(metrics)
+    return took["otel"] / took["cells"]
+
+
 def main() -> int:
     """Measure without a recorded span, then with one."""
-    metrics = {
-        name: Metrics([sink(CollectorRegistry())], 10**6)
-        for name, sink in (("cells", PrometheusSink), ("client", ClientSink))
-    }
+    if sys.argv[1:] == ["ratio"]:
+        print(ratio())
+        return 0
+    metrics = _metrics()
     silent = measured(metrics)
     budgets.record_spans()
     spanned = measured(metrics)
