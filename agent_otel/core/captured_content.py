@@ -96,6 +96,9 @@ redactor = functools.lru_cache(maxsize=1)(function_named)
 #: Shorter values, such as a tenant's name, are words that a result may have by itself.
 _SHORTEST_HIDDEN = 8
 _HIDDEN = "[injected]"
+_MOST_CAUSES = 10
+#: Reads the arguments of an exception without code of its class.
+_ARGS: Any = BaseException.__dict__["args"]
 
 
 def without(text: str, injected: dict[str, Any]) -> str:
@@ -109,3 +112,19 @@ def without(text: str, injected: dict[str, Any]) -> str:
 def hidden(captured: dict[str, Any], injected: dict[str, Any]) -> dict[str, Any]:
     """Return copies of content without injected values."""
     return {name: without(value, injected) if type(value) is str else value for name, value in captured.items()}
+
+
+def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
+    """Take injected values out of the texts of an exception and of those that it comes from.
+
+    Frameworks log these texts, show them on spans of their own, and send them to the model.
+    """
+    within: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if within is None:
+            return
+        texts: tuple[Any, ...] = _ARGS.__get__(within)
+        shown = tuple(without(text, injected) if type(text) is str else text for text in texts)
+        if any(new is not old for new, old in zip(shown, texts, strict=True)):
+            _ARGS.__set__(within, shown)
+        within = within.__cause__ or within.__context__

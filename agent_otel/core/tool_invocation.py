@@ -15,7 +15,7 @@ from opentelemetry.trace import INVALID_SPAN
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type
 from agent_otel.core import execution_context, fragments, tool_names
-from agent_otel.core.captured_content import capture, failure_text, hidden, without
+from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of, of_process
@@ -249,6 +249,8 @@ class ToolInvocation:
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
         self.raised = True
+        if self.injected:
+            hide_in(error, self.injected)
         if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
             return
         self.is_refused |= reader is not None and reader.is_refusal is not None and reader.is_refusal(error)
@@ -256,11 +258,9 @@ class ToolInvocation:
             own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
             self.failure = failure_text(own, self.out.settings, self.name) if self.out.captures else None
-            if self.failure is not None and self.injected:
-                self.failure = without(self.failure, self.injected)
-        if self.failed is not None:  # read when the exception was raised, before a remedy
-            return
-        if reader is not None and reader.failure_text is not None:
+            self.failure = self.failure and without(self.failure, self.injected or {})
+        # A text that is there was read when the exception was raised, before a remedy.
+        if self.failed is None and reader is not None and reader.failure_text is not None:
             text = reader.failure_text(error)
             if text is not None:
                 self.failed = size(text)

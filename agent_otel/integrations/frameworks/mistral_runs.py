@@ -7,15 +7,18 @@ Produced is read at ``create_function_result``, which returns the entry that the
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import handler
+from agent_otel.core.captured_content import hide_in, without
 from agent_otel.core.plain import context_of, fields, is_named, text
 from agent_otel.core.types import PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -74,7 +77,30 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _with(function: Callable[..., Any], values: dict[str, Any]) -> Callable[..., Any]:
-    return lambda **arguments: function(**{**arguments, **values})
+    """Return a function that gets the values, and shows them in neither its result nor its exception."""
+    injected = handler.injected() or {}
+
+    def call(**arguments: Any) -> Any:
+        try:
+            result = function(**{**arguments, **values})
+        except Exception as error:
+            hide_in(error, injected)
+            raise
+        return _awaited(result, injected) if inspect.isawaitable(result) else _shown(result, injected)
+
+    return call
+
+
+async def _awaited(result: Awaitable[Any], injected: dict[str, Any]) -> Any:
+    try:
+        return _shown(await result, injected)
+    except Exception as error:
+        hide_in(error, injected)
+        raise
+
+
+def _shown(result: Any, injected: dict[str, Any]) -> Any:
+    return without(result, injected) if type(result) is str else result
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

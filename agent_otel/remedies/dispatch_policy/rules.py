@@ -6,13 +6,14 @@ matches is denied.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.remedies.dispatch_policy.values import Value, pattern
+from agent_otel.remedies.dispatch_policy.values import Glob, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -43,9 +44,9 @@ class Rule:
     A condition has the name of an argument, and those of the members inside it where its table has further ones.
     """
 
-    workflow: re.Pattern[str]
-    agent: re.Pattern[str]
-    tools: tuple[re.Pattern[str], ...]
+    workflow: Glob
+    agent: Glob
+    tools: tuple[Glob, ...]
     require: Mapping[tuple[str, ...], tuple[Value, ...]]
     forbid: Mapping[tuple[str, ...], tuple[Value, ...]]
     inject: Mapping[str, Source]
@@ -54,9 +55,9 @@ class Rule:
     def matches(self, workflow: str | None, agent: str | None, tool: str) -> bool:
         """Return true when the rule decides on a call; a missing workflow or agent matches ``*`` only."""
         return (
-            self.workflow.fullmatch(workflow or "") is not None
-            and self.agent.fullmatch(agent or "") is not None
-            and any(name.fullmatch(tool) for name in self.tools)
+            self.workflow.matches(workflow or "")
+            and self.agent.matches(agent or "")
+            and any(name.matches(tool) for name in self.tools)
         )
 
 
@@ -123,10 +124,10 @@ def _list(given: object) -> list[Any]:
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def _one_pattern(given: object, place: str) -> re.Pattern[str]:
+def _one_pattern(given: object, place: str) -> Glob:
     if not isinstance(given, str) or not given:
         raise PolicyError(f"{place} is not a text, in which * stands for any characters")
-    return pattern(given)
+    return Glob(given)
 
 
 def _conditions(given: object, place: str) -> dict[tuple[str, ...], tuple[Value, ...]]:
@@ -141,8 +142,10 @@ def _conditions(given: object, place: str) -> dict[tuple[str, ...], tuple[Value,
 
 def _value(given: object, place: str) -> Value:
     if isinstance(given, str):
-        return pattern(given)
+        return Glob(given)
     if isinstance(given, bool | int | float):
+        if isinstance(given, float) and not math.isfinite(given):
+            raise PolicyError(f"{place} is a number that equals no other")
         return given
     raise PolicyError(f"{place} is not a text, a number or a truth value, a list of them, or a table of such")
 

@@ -14,7 +14,6 @@ import stat
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
@@ -28,6 +27,10 @@ if TYPE_CHECKING:
 #: The value of the setting with which the program gives the policy.
 CODE: Final = "code"
 _RECHECK_SECONDS: Final = 5.0
+#: An edited file is read when it has not changed for this long: half of a policy may allow more than the whole.
+_SETTLED_SECONDS: Final = 1.0
+#: Checks of a file that changes all the time, before it is read as it is.
+_MOST_CHECKS: Final = 10
 _LARGEST_BYTES: Final = 1024 * 1024
 
 
@@ -37,6 +40,7 @@ class PolicySource:
     def __init__(self, place: str) -> None:
         self._place = place
         self._version: tuple[int, ...] = ()
+        self._checks = 0
         self.policy: ToolPolicy | None = None
         self._due = float("inf")
         self._renew()
@@ -70,11 +74,14 @@ class PolicySource:
         version: tuple[int, ...] = ()
         try:
             found = os.stat(self._place)  # noqa: PTH116 - a setting's text
-            version = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if version == self._version:
+            version = _version_of(found)
+            if version == self._version or self._waits(found):
                 return
-            self.policy = _policy_of(self._place, found)
-            self._version = version
+            content, found = _contents(self._place)
+            version = _version_of(found)
+            self.policy = read_policy(_parsed(content))
+            # A later change within the same tick of the clock would show the same version.
+            self._version = version if _is_settled(found) else ()
         except Exception as error:  # of the file system, of the parser
             self._report(error, version)
             return
@@ -82,6 +89,15 @@ class PolicySource:
             errors.warn_once(
                 "policy empty", f"AGENT_OTEL_TOOL_POLICY={self._place} has no rules: no tool may be called."
             )
+
+    def _waits(self, found: os.stat_result) -> bool:
+        """Return true for an edited file that may be half-written, and have it checked again soon."""
+        self._checks = 0 if self.policy is None or _is_settled(found) else self._checks + 1
+        if 0 < self._checks < _MOST_CHECKS:
+            self._due = time.monotonic() + _SETTLED_SECONDS
+            return True
+        self._checks = 0
+        return False
 
     def _report(self, error: Exception, version: tuple[int, ...]) -> None:
         effect = "every tool call is denied" if self.policy is None else "the last policy that could be read stays"
@@ -92,10 +108,31 @@ class PolicySource:
         )
 
 
-def _policy_of(place: str, found: os.stat_result) -> ToolPolicy:
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BYTES:
+def _version_of(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+
+
+def _is_settled(found: os.stat_result) -> bool:
+    return not 0 <= time.time() - found.st_mtime < _SETTLED_SECONDS
+
+
+def _contents(place: str) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a file and what describes these: in its place another one may stand by now.
+
+    Without blocking, because a pipe that no program writes to would hold the call for ever.
+    """
+    descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        found = os.fstat(descriptor)
+        content = b""
+        if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BYTES:
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(_LARGEST_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BYTES or len(content) > _LARGEST_BYTES:
         raise PolicyError("it is no file of at most 1 MiB")
-    return read_policy(_parsed(Path(place).read_bytes()))
+    return content, found
 
 
 def _parsed(content: bytes) -> dict[str, Any]:

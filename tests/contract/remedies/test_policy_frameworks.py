@@ -33,6 +33,10 @@ require = { key = "one" }
 inject = { token = { env = "CANARY_TOKEN" } }
 
 [[rules]]
+tools = "echo_as"
+inject = { token = { env = "CANARY_TOKEN" } }
+
+[[rules]]
 tools = ["wide", "final_answer"]
 """
 CARRIERS = {
@@ -67,6 +71,18 @@ CALLS: tuple[tuple[str, Json], ...] = (
     ("big", {"n": 10}),
     ("fetch_as", {"key": "two", "token": "the model's"}),
     ("wide", {"n": 60_000}),
+    ("echo_as", {"key": "plain", "token": "the model's"}),
+)
+_LAST_TURN = 4
+RAISES: tuple[str, Json] = ("echo_as", {"key": "raise", "token": "the model's"})
+#: Frameworks that end the run or drop the turn when a tool raises, or that log the exception first.
+WITHOUT_EXCEPTIONS = (
+    "openai's tool runner",
+    "google-adk",
+    "deepagents",
+    "anthropic's tool runner",
+    "agno",
+    "smolagents",
 )
 #: A conversation of Mistral's keeps the tools that it began with.
 UNNAMED = (
@@ -79,18 +95,19 @@ def run(
     carrier: Carrier,
     environment: Environment,
     folder: Path,
-    tools: tuple[str, ...] = ("fetch_as", "big", "wide"),
+    tools: tuple[str, ...] = ("fetch_as", "big", "wide", "echo_as"),
     calls: tuple[tuple[str, Json], ...] = CALLS,
 ) -> tuple[list[Json], Json, str]:
     """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
 
     def decide(_: Json) -> Reply:
         number = len(server.requests)
-        if number > len(calls):
+        # All from the fourth on in one turn: some frameworks end a run after few.
+        asked = list(enumerate(calls, 1))[number - 1 : number if number < _LAST_TURN else None]
+        if number > _LAST_TURN or not asked:
             is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
             return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
-        name, arguments = calls[number - 1]
-        return [ToolCall(f"call_{number}", name, json.dumps(arguments))]
+        return [ToolCall(f"call_{place}", name, json.dumps(arguments)) for place, (name, arguments) in asked]
 
     server: Any
     plan, policy = folder / "plan.json", folder / "policy.toml"
@@ -119,11 +136,13 @@ def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
     environment: Callable[[str], Environment], tmp_path: Path, name: str
 ) -> None:
     carrier = CARRIERS[name]
-    requests, report, written = run(carrier, environment(carrier.environment), tmp_path)
+    raises = () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
+    requests, report, written = run(carrier, environment(carrier.environment), tmp_path, calls=(*CALLS, *raises))
     case: Any = report["cases"]["it"]
     sent = json.dumps(requests)
-    assert case["ran"] == ["fetch_as"], case["messages"]
+    assert case["ran"] == ["fetch_as", "echo_as", *("echo_as" for _ in raises)], case["messages"]
     assert "one: let in" in sent
+    assert "plain: [injected]" in sent
     assert sent.count("tool_denied") >= 2
     assert CANARY not in sent
     assert CANARY not in written

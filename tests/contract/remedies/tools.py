@@ -60,4 +60,12 @@ async def approve(call: Any) -> bool:
     return bool(call.arguments["key"] != "three")
 
 
-FUNCTIONS: list[Any] = [big, table, fetch, fetch_as, fetch_later, wide, search]
+def echo_as(key: str, token: str = "") -> str:
+    """Repeat a token, in the result or in an exception."""
+    ran.append("echo_as")
+    if key == "raise":
+        raise ValueError(f"bad token {token!r} or {token}")
+    return f"{key}: {token} {[token]!r}"
+
+
+FUNCTIONS: list[Any] = [big, table, fetch, fetch_as, fetch_later, wide, search, echo_as]

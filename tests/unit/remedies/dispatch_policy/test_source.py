@@ -12,12 +12,14 @@ import agent_otel
 from agent_otel._internal import errors
 from agent_otel.remedies.dispatch_policy import source
 from agent_otel.remedies.dispatch_policy.source import PolicySource
+from agent_otel.remedies.dispatch_policy.values import has_forbidden
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 KEYS = "workflow, agent, tools, require, forbid, inject, approve"
+KINDS = "is not a text, a number or a truth value, a list of them, or a table of such"
 ALLOWS = '[[rules]]\ntools = "{}"\n'
 
 
@@ -38,6 +40,17 @@ def allows(policy: PolicySource, tool: str) -> bool:
         (b"\xff\xfe", "it is not UTF-8"),
         (b"[[rules]]\nfoo = 1", f"rules[0] has unknown keys: foo; possible are {KEYS}"),
         (b"#" * (1024 * 1024 + 1), "it is no file of at most 1 MiB"),
+        (b"[[rules]]\ntools = 1979-05-27", "rules[0].tools is not a text, in which * stands for any characters"),
+        (b"[rules]\ntools = 'a'", "rules is not a list of tables"),
+        (b"rules = [1]", "rules[0] is not a table"),
+        (b"mode = true", "mode is not one of enforce, monitor"),
+        (b"[[rules]]\ntools = 'a'\nforbid = { n = nan }", "rules[0].forbid.n is a number that equals no other"),
+        (b"[[rules]]\ntools = 'a'\nforbid = { n = [inf] }", "rules[0].forbid.n is a number that equals no other"),
+        (b"[[rules]]\ntools = 'a'\nforbid = { n = 07:32:00 }", f"rules[0].forbid.n {KINDS}"),
+        (b"[[rules]]\ntools = 'a'\nforbid = { n = [[1]] }", f"rules[0].forbid.n {KINDS}"),
+        (b"[[rules]]\ntools = 'a'\nforbid = { n = {} }", f"rules[0].forbid.n {KINDS}"),
+        (b"[[rules]]\ntools = 'a'\ninject = { t = 'secret' }", "rules[0].inject.t is not a table"),
+        (b"[[rules]]\ntools = 'a'\ntools = 'b'", "it is not TOML: at end of document"),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_denies_and_says_why(
@@ -101,11 +114,83 @@ def test_an_edit_is_read_and_a_broken_one_keeps_the_last(
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 
+def test_a_file_is_read_when_it_is_written_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, clock = [100.0], [1_000_000.0]
+    monkeypatch.setattr("agent_otel.remedies.dispatch_policy.source.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("agent_otel.remedies.dispatch_policy.source.time.time", lambda: clock[0])
+    file = tmp_path / "policy.toml"
+
+    def write(content: str, seconds: float = 0.0) -> None:
+        file.write_text(content)
+        os.utime(file, (clock[0] - seconds, clock[0] - seconds))
+
+    write(ALLOWS.format("read") + 'forbid = { path = "/etc/*" }\n', 60)
+    found = PolicySource(str(file))
+
+    def forbids() -> bool:
+        rule = None if found.policy is None else found.policy.rule_for(None, None, "read")
+        return rule is not None and bool(rule.forbid)
+
+    write(ALLOWS.format("read"))  # the first half
+    now[0] += 5.0
+    found.refresh()
+    assert forbids()
+    write(ALLOWS.format("read") + 'forbid = { path = "/root/*" }\n')
+    now[0], clock[0] = now[0] + 1.0, clock[0] + 1.0
+    assert found.is_due
+    found.refresh()
+    assert found.policy is not None
+    assert has_forbidden("/root/a", found.policy.rules[0].forbid[("path",)])
+    # A file that changes all the time is read in the end.
+    for _ in range(10):
+        write(ALLOWS.format("another"))
+        assert not allows(found, "another")
+        now[0] += 5.0
+        found.refresh()
+    assert allows(found, "another")
+
+
+def test_an_edit_of_the_same_size_and_time_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(ALLOWS.format("read"))
+    os.utime(file, (1, 1))
+    found = PolicySource(str(file))
+    file.write_text(ALLOWS.format("edit"))
+    os.utime(file, (1, 1))
+    found.refresh()
+    assert (allows(found, "read"), allows(found, "edit")) == (False, True)
+
+
+def test_a_link_to_another_policy_is_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for tool in ("read", "edit"):
+        (tmp_path / f"{tool}.toml").write_text(ALLOWS.format(tool))
+        os.utime(tmp_path / f"{tool}.toml", (1, 1))
+    link, other = tmp_path / "policy.toml", tmp_path / "other"
+    link.symlink_to("read.toml")
+    found = PolicySource(str(link))
+    other.symlink_to("edit.toml")
+    other.replace(link)
+    found.refresh()
+    assert (allows(found, "read"), allows(found, "edit")) == (False, True)
+    link.unlink()
+    link.symlink_to("policy.toml")  # to itself
+    found.refresh()
+    assert allows(found, "edit")
+    assert "the last policy that could be read stays: OSError: Too many levels of symbolic links" in caplog.text
+
+
+def test_a_pipe_holds_no_call(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    os.mkfifo(tmp_path / "policy.toml")
+    assert PolicySource(str(tmp_path / "policy.toml")).policy is None
+    assert "every tool call is denied: it is no file of at most 1 MiB" in caplog.text
+
+
 def test_a_thread_does_not_wait_for_another_that_reads(tmp_path: Path) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(ALLOWS.format("read"))
     found = PolicySource(str(file))
     file.write_text(ALLOWS.format("another"))
+    os.utime(file, (1, 1))
     with found._lock:  # as held by a thread that reads
         found.refresh()
     assert allows(found, "read")
