@@ -20,6 +20,7 @@ _REFUSALS = (
     ("DataError", "too big"),  # sqlite3
     ("ClientError", "Item size has exceeded the maximum allowed size"),  # DynamoDB
     ("DocumentTooLarge", ""),  # pymongo
+    ("DaprInternalError", "larger than max"),
 )
 
 
@@ -46,11 +47,12 @@ def begin_reading(_: Invocation) -> Transfer | None:
     return Transfer(is_read=True) if open_transfer.get() is None else None
 
 
-def add(serialized: Any, *, is_read: bool = False) -> None:
-    """Add a serialised value, a text or bytes, to the open transfer of its direction."""
+def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> None:
+    """Add a serialised value, a text or bytes, to the open transfer of its direction, or make it all of that."""
     transfer = open_transfer.get()
     if transfer is not None and transfer.is_read == is_read:
-        transfer.bytes += handler.text_bytes(serialized) if is_text(serialized) else len(serialized)
+        size = handler.text_bytes(serialized) if is_text(serialized) else len(serialized)
+        transfer.bytes = size if is_whole else transfer.bytes + size
 
 
 def is_reading() -> bool:

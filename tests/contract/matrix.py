@@ -141,9 +141,10 @@ def added(lines: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[str, st
     sums: dict[tuple[str, str, str, str], Counter[str]] = {}
     for *version, cases in lines:
         found = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed)", cases)}
-        sums.setdefault((version[0], version[1], version[2], version[3]), Counter()).update(found or {cases: 0})
+        sums.setdefault((version[0], version[1], version[2], version[3]), Counter()).update(found)
+    untested = dict(zip((line[:4] for line in lines), (line[4] for line in lines), strict=True))
     return [
-        (*version, ", ".join(f"{count} {kind}" if count else kind for kind, count in counts.items()))
+        (*version, ", ".join(f"{count} {kind}" for kind, count in counts.items()) or untested[version])
         for version, counts in sums.items()
     ]
 

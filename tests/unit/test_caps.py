@@ -51,6 +51,7 @@ RUNTIMES = {
     "langgraph",
     "mistral-workflows",
     "prefect",
+    "openai-agents",
     "restate",
     "temporal",
     "trigger-dev",

@@ -233,7 +233,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
 #: Those that get texts, bytes, numbers and objects of the runtime alone, by adapter.
 SERIALISED = {
     "agno_sessions": {"encoded", "rows", "runs"},
-    "agentcore": {"invoked"},
+    "agentcore": {"called", "invoked"},
     "aws_durable": {"checkpoint", "collected", "invocation"},
     "azure_durable": {"awaited", "in_thread", "invoked"},
     "celery": {"published", "starting", "tracer"},
@@ -250,7 +250,7 @@ SERIALISED = {
     "langgraph": {"savers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
     "llama_index_contexts": {"restored", "saved"},  # JSON that the context's serializer has made
-    "openai_agents_sessions": {"deserialized", "inserting", "serialized"},
+    "openai_agents_sessions": {"deserialized", "inserting", "loaded", "rewritten", "saving", "serialized"},
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "strands_sessions": {"appended", "loaded", "messages", "put", "read", "written"},

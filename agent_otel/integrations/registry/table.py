@@ -131,6 +131,7 @@ INTEGRATIONS = (
         Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
         Site(Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
         Site(Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
+        Site(Candidate('agents.extensions.memory.dapr_session', Wrap('DaprSession.add_items', 'rewritten'), Wrap('DaprSession.get_items', 'read'), Wrap('DaprSession._decode_messages', 'loaded')), adapter='runtimes.openai_agents_sessions'),
     )),
     Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', packages=('pipecat',), sites=(
         Site(Candidate('pipecat.services.llm_service', Wrap('LLMService._run_function_call', 'call')), adapter='frameworks.pipecat'),
@@ -243,6 +244,7 @@ INTEGRATIONS = (
     )),
     Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), sites=(
         Site(Candidate('dapr.ext.workflow._durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_ActivityExecutor.execute_async', 'activity'), Wrap('_OrchestrationExecutor.execute', 'workflow'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub')), adapter='runtimes.dapr'),
+        Site(Candidate('dapr.aio.clients.grpc.client', Wrap('DaprGrpcClientAsync.save_state', 'saving')), adapter='runtimes.openai_agents_sessions'),
     )),
     Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), sites=(
         Site(Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), adapter='runtimes.dbos'),

@@ -6,6 +6,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import StepReader
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes.openai_agents_sessions import DAPR_SAVES
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 # Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
@@ -24,6 +25,7 @@ ENTRY = Integration(
             Wrap("_OrchestrationExecutor.execute", "workflow"),
             Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
         ),
+        DAPR_SAVES,
     ),
 )
 

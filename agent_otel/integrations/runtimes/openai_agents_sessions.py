@@ -3,6 +3,8 @@
 A session appends the items of each turn, and a run begins with all items of the session. Each append is a payload of
 the direction ``state``, and what a run begins with one of the direction ``history``. The bytes are those of the items'
 texts, as the database has them. The entry is in ``frameworks/openai_agents.py``.
+
+On Dapr a session is one value, which each append writes whole.
 """
 
 from __future__ import annotations
@@ -50,6 +52,19 @@ SESSIONS = (
     ),
     _encoding("sqlalchemy_session", "SQLAlchemySession"),
     _encoding("redis_session", "RedisSession"),
+    Site(
+        Candidate(
+            "agents.extensions.memory.dapr_session",
+            Wrap("DaprSession.add_items", "rewritten"),
+            Wrap("DaprSession.get_items", "read"),
+            Wrap("DaprSession._decode_messages", "loaded"),
+        ),
+        adapter=_ADAPTER,
+    ),
+)
+#: Of Dapr's client, which an entry of Dapr's names.
+DAPR_SAVES = Site(
+    Candidate("dapr.aio.clients.grpc.client", Wrap("DaprGrpcClientAsync.save_state", "saving")), adapter=_ADAPTER
 )
 _RUNTIME = "openai-agents"
 
@@ -155,3 +170,28 @@ added = Hook(stores.begin, _encoded, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _decoded, within=stores.open_transfer)
 serialized = Hook(after=_serialized)
 deserialized = Hook(lambda invocation: stores.add(invocation.arg(0, "item"), is_read=True))
+
+# --- Dapr ------------------------------------------------------------------------------------------------------------
+
+
+def _rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    size, session = invocation.state.bytes, text(invocation.instance.session_id)
+    if size:
+        stores.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
+
+
+def _saving(invocation: Invocation) -> None:
+    """Take the size of a session's value, again when it is written again; another value has its metadata."""
+    if (text(invocation.arg(1, "key")) or "").endswith(":messages"):
+        stores.add(invocation.arg(2, "value"), is_whole=True)
+
+
+def _loaded(invocation: Invocation) -> None:
+    data = invocation.arg(0, "data")
+    if data:
+        stores.add(data, is_read=True)
+
+
+rewritten = Hook(stores.begin, _rewritten, within=stores.open_transfer)
+saving = Hook(_saving)
+loaded = Hook(_loaded)

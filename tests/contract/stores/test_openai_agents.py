@@ -1,4 +1,4 @@
-"""Sessions of OpenAI's Agents SDK: SQLite, SQLAlchemy, a real Redis."""
+"""Sessions of OpenAI's Agents SDK: SQLite, SQLAlchemy, a real Redis, Dapr beside a stand-in for its sidecar."""
 
 # ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
@@ -68,6 +68,39 @@ class TestOpenAIAgentsSessions(StoreContract):
         assert self.total(runs, "limited", "rejected") == 2
         refused = [said for said in self.told(runs, "limited") if said.get("workflow.payload.rejected")]
         assert len(refused) == 2
+
+
+class TestDaprSessions(StoreContract):
+    """openai-agents 0.24 and dapr 1.19; the stand-in has daprd's limit on what it receives."""
+
+    program = "openai_agents_dapr"
+    environment = "openai-agents-sessions"
+    runtime = "openai-agents"
+    integrations: ClassVar[dict[str, list[str]]] = {
+        "openai-agents": ["agents.extensions.memory.dapr_session:DaprSession.add_items"],
+        "dapr": ["dapr.aio.clients.grpc.client:DaprGrpcClientAsync.save_state"],
+    }
+    cases: ClassVar[dict[str, Any]] = {
+        "dapr": {"letters": LETTERS},
+        "large": {"letters": [MIB, MIB, 10]},
+        "limited": {"letters": [3 * MIB, 2 * MIB], "refused": 1},
+    }
+    writes = 3
+    is_whole = True
+
+    def test_the_growth_is_that_of_the_session(self, runs: Runs) -> None:
+        """Each write is a turn: from the first, with the question alone, to the last."""
+        said = runs.on["cases"]["large"]["said"]
+        assert self.total(runs, "large", "growth") == said["sizes"][-1] - said["first"]
+
+    def test_a_run_begins_with_the_whole_value(self, runs: Runs) -> None:
+        sizes = runs.on["cases"]["dapr"]["said"]["sizes"]
+        assert self.sizes(runs, "dapr", "history") == (len(sizes) - 1, sum(sizes[:-1]))
+
+    def test_a_refused_write_is_counted(self, runs: Runs) -> None:
+        assert self.total(runs, "limited", "rejected") == 1
+        (refused,) = (said for said in self.told(runs, "limited") if said.get("workflow.payload.rejected"))
+        assert refused["workflow.payload.cap_bytes"] == 4 * MIB
 
 
 del StoreContract
