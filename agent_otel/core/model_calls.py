@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, request_history, tool_names
+from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions, new_call
@@ -120,6 +120,8 @@ def record(
     agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
     name, reason = call.name, call.reason
+    if seen_at == semconv.LAYER_MODEL_REQUEST:
+        remedy_hooks.shown(name)
     layer = semconv.LAYER_MODEL_REQUEST if seen_at == semconv.LAYER_MODEL_REQUEST else semconv.LAYER_TOOL
     shown_at = {semconv.RESULT_SEEN_AT: seen_at, semconv.TRUNCATION_LAYER: layer}
     exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id), shown_at)

@@ -9,8 +9,9 @@ import functools
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from agent_otel import settings
+from agent_otel import semconv, settings
 from agent_otel._internal import errors
+from agent_otel.core.execution_context import outermost
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 from agent_otel.settings import checks as setting_checks
 
@@ -169,6 +170,12 @@ def cannot_rewrite(
         setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
     if chosen.limits and not ends_runs:
         setting_checks.cannot_finish(chosen, adapter)
+
+
+def shown(tool: str) -> None:
+    """Warn once that remedies do not act on a tool's calls, which only the requests of the program's own loop show."""
+    if outermost.get() is None and tool != semconv.GET_TOOL_RESULT and not added_messages.get():
+        setting_checks.cannot_act_around(settings.current(), tool)
 
 
 def last_note(results: Sequence[object]) -> str | None:

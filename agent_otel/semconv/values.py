@@ -77,6 +77,8 @@ ANSWERED: Final = "answered"  # with the result of an earlier attempt
 TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
 SUMMARIZE: Final = "summarize"
 CONTEXT_SUMMARIZE: Final = "context_summarize"
+#: The tool that reads on in a stored result.
+GET_TOOL_RESULT: Final = "get_tool_result"
 REMOVED_BYTES: Final = "removed.bytes"
 REMOVED_MESSAGES: Final = "removed.messages"
 TOKENS_BEFORE: Final = "tokens.before"

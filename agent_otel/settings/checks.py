@@ -25,6 +25,8 @@ ON_RESULTS: Final = (
 #: The same, and of the queue, which has no effect on generators alone.
 ON_ITEMS: Final = (*ON_RESULTS, "max_parallel_tool_calls", "tokens_per_minute")
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
+#: Fields of remedies that act around a handler only.
+ON_HANDLERS: Final = ("result_ceiling_bytes", "claim_check", "max_parallel_tool_calls", "tool_policy")
 #: Fields of limits that end a run.
 OF_RUNS: Final = (
     *("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens"),
@@ -181,6 +183,18 @@ def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
         f"last request in {adapter}",
         f"{in_use(chosen, OF_RUNS)}: calls above the limit are not run, but requests through {framework} cannot be "
         "rewritten and keep their tools; the run ends when the model or the framework ends it.",
+    )
+
+
+def cannot_act_around(chosen: DataclassInstance, tool: str) -> None:
+    """Warn once that remedies do not act on the calls of a loop of the program's own; ``tool`` is one of its tools."""
+    names = in_use(chosen, ON_HANDLERS)
+    if not names:
+        return
+    errors.warn_once(
+        "remedies around handlers",
+        f"{names}: without effect on calls of {tool}, which only the requests to the model show. Decorate its function "
+        "with agent_otel.tool, or call it within agent_otel.tool_call.",
     )
 
 

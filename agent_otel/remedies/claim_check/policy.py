@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PREVIEW_BYTES: Final = 4 * 1024
 """Bytes of the preview in a row of a user interface: 400 KiB for 20 calls in each of 5 turns."""
 
-GET_TOOL_RESULT: Final = "get_tool_result"
+GET_TOOL_RESULT: Final = semconv.GET_TOOL_RESULT
 """The tool with which a model reads a stored result; its own results are never stored."""
 
 _NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)')

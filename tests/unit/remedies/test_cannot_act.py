@@ -108,6 +108,35 @@ def test_results_of_a_framework_that_takes_no_replacement(
     ] == warnings
 
 
+_LOOP = """
+import openai
+from agent_otel.testing.servers.openai import OpenAIServer
+
+call = {"id": "call_1", "type": "function", "function": {"name": "fetch", "arguments": "{}"}}
+messages = [
+    {"role": "user", "content": "go"},
+    {"role": "assistant", "tool_calls": [call]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "found" * 100},
+]
+with OpenAIServer(lambda _: "done") as server:
+    client = openai.OpenAI(base_url=server.base_url, api_key="scripted", max_retries=0)
+    for _ in range(2):
+        client.chat.completions.create(model="scripted", messages=messages)
+"""
+
+
+def test_calls_of_a_loop_that_only_its_requests_show(environment: Callable[[str], Environment]) -> None:
+    settings = _CEILING | {"AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS": "1"}
+    child = environment("openai-agents").run(_LOOP, env=settings, check=True)
+    assert [
+        (
+            "AGENT_OTEL_RESULT_CEILING_BYTES, AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS: without effect on calls of fetch, "
+            "which only the requests to the model show. Decorate its function with agent_otel.tool, or call it within "
+            "agent_otel.tool_call."
+        )
+    ] == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
+
+
 def test_items_of_a_generator(environment: Callable[[str], Environment]) -> None:
     child = environment("bare").run(_GENERATORS, env=_CEILING, check=True)
     expected = "AGENT_OTEL_RESULT_CEILING_BYTES: without effect on {}, which is a generator; its items go on whole and "
