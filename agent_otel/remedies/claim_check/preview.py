@@ -29,6 +29,16 @@ _LEVELS: Final = 8
 _DELIMITERS: Final = (",", ";", "\t")
 #: A quoted field of CSV, with its last quotation mark if the text has it.
 _QUOTED: Final = re.compile(r'(?:\A|[,;\t\n])"(?:[^"]+|"")*("?)')
+#: The first tag of a document of XML or HTML, behind its declarations.
+_MARKUP: Final = re.compile(r"\s*<(?:[?!a-zA-Z_])")
+#: A comment, raw text, or a tag: whether it closes, its name, and whether it is empty.
+_TAG: Final = re.compile(
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)([a-zA-Z_][^\s<>/]*)[^<>]*?(/?)>", re.DOTALL
+)
+#: Elements, one inside of the other, that are distinguished.
+_DEEPEST: Final = 64
+#: The beginning of an item of YAML or of a list.
+_ITEM: Final = re.compile(r"^( *)- ", re.MULTILINE)
 #: Boundaries in the first eighth are ignored: they would lose more than a value that is split.
 _LATEST: Final = 8
 
@@ -36,8 +46,9 @@ _LATEST: Final = 8
 def head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
 
-    JSON ends after a whole element, and not inside a row: a row without its last field reads like another row. Lines
-    end after a whole line, rows of CSV behind their quoted fields, other text between two characters. The boundary is
+    JSON, XML and HTML end after a whole element, and not inside a row: a row without its last field reads like another
+    row. Lines end after a whole line, rows of CSV behind their quoted fields, items of YAML and paragraphs where the
+    next begins, other text between two characters. The boundary is
     searched in the last seven eighths of the limit. Where a single element takes more than that, the search goes on
     among the elements inside of it; without any boundary, the text ends at the limit.
     """
@@ -47,6 +58,8 @@ def head(text: str, limit_bytes: int) -> str:
     kept = encoded[:limit_bytes].decode("utf-8", "ignore")
     earliest = max(len(kept) // _LATEST, 1)
     end = _element_end(kept, earliest) if _DOCUMENT.match(kept) else -1
+    if end < earliest and _MARKUP.match(kept):
+        end = _markup_end(kept, earliest)
     if end < earliest:
         end = _line_end(kept, earliest)
     if end < earliest:  # a document behind a sentence, in one line
@@ -60,10 +73,45 @@ def _line_end(kept: str, earliest: int) -> int:
     last = kept.rfind("\n") + 1
     first = kept[: kept.find("\n") + 1]
     if '"' not in kept or not any(each in first for each in _DELIMITERS):
-        return last
+        block = _block_end(kept, last)
+        return last if block < 0 else block
     begins = next((match.start() for match in _QUOTED.finditer(kept, 0, last) if not match[1]), None)
     end = last if begins is None else kept.rfind("\n", 0, begins + 1) + 1
     return end if end >= earliest else last
+
+
+def _block_end(kept: str, last: int) -> int:
+    """Return the end of the last whole item or paragraph, where little stands behind it; -1 without."""
+    latest = last - last // _LATEST
+    items = list(_ITEM.finditer(kept, latest, last))
+    outermost = min((len(item[1]) for item in items), default=0)
+    item = max((item.start() for item in items if len(item[1]) == outermost), default=-1)
+    paragraph = kept.rfind("\n\n", latest, last)
+    return max(item, paragraph + 2 if paragraph >= 0 else -1)
+
+
+def _markup_end(kept: str, earliest: int) -> int:
+    """Return the end of the last element of the outermost one that has one from ``earliest`` on; -1 without.
+
+    Tags that a page leaves open end with the element around them.
+    """
+    names: list[str] = []
+    ends = [-1] * (_DEEPEST + 1)
+    for tag in _TAG.finditer(kept):
+        closes, name, is_empty = tag.groups()
+        if name is None:
+            continue
+        if closes and name in names:
+            while names.pop() != name:
+                pass
+        elif not (closes or is_empty):
+            if len(names) < _DEEPEST:
+                names.append(name)
+            continue
+        elif closes:
+            continue
+        ends[len(names)] = tag.end()
+    return next((end for end in ends if end >= earliest), -1)
 
 
 def _element_end(kept: str, earliest: int, start: int = 0) -> int:

@@ -51,6 +51,12 @@ from agent_otel.remedies.claim_check.preview import head
         ('[["a"], nothing, ["b"], ["c", "d"]]', 28, '[["a"], nothing, ["b"]'),  # no JSON
         ("[1.5, -2, 3e4, 5]", 14, "[1.5, -2, 3e4"),
         ("[1]\n[2]\n[3]", 9, "[1]\n[2]"),
+        ("<r><a>1</a><a>2</a><a>3</a></r>", 24, "<r><a>1</a><a>2</a>"),
+        ("<r><a x='1'/><a x='2'/><a x='3'/></r>", 30, "<r><a x='1'/><a x='2'/>"),
+        ("<ul><li>a<br>b</li><li>c<br>d</li></ul>", 32, "<ul><li>a<br>b</li>"),  # a tag that stays open
+        ("<r><!-- <a> --><a>1</a><a>2</a></r>", 29, "<r><!-- <a> --><a>1</a>"),
+        ("<r><a><![CDATA[</a>]]></a><a>2</a></r>", 32, "<r><a><![CDATA[</a>]]></a>"),
+        ("<" * 50, 20, "<" * 20),
     ],
 )
 def test_a_text_ends_where_a_reader_would_end_it(text: str, limit_bytes: int, kept: str) -> None:
@@ -78,6 +84,31 @@ def test_rows_of_a_table_are_whole_at_every_length(limit_bytes: int, delimiter: 
     kept = list(csv.reader(io.StringIO(head(written.getvalue(), limit_bytes)), delimiter=delimiter))
     assert kept == rows[: len(kept)]
     assert len(kept) > 1
+
+
+ROWS = {
+    "XML in one line": ("<rows>{}</rows>", '<row id="{}"><late>true</late></row>', "<row ", "</row>"),
+    "XML": ("<?xml version='1.0'?>\n<rows>\n{}</rows>\n", "  <row>\n    <id>{}</id>\n  </row>\n", "<row>", "</row>"),
+    "HTML": ("<table>\n{}</table>", "<tr><td>{}</td>\n<td>late</td></tr>\n", "<tr>", "</tr>"),
+    "YAML": ("rows:\n{}", "- id: {}\n  tags:\n    - a\n    - b\n  late: true\n", "- id", "late: true\n"),
+    "paragraphs": ("{}", "Id: {}\nName: ß\nLate: true\n\n", "Id:", "Late: true\n"),
+}
+
+
+@pytest.mark.parametrize("limit_bytes", range(500, 1_500, 13))
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_several_lines_are_whole_at_every_length(limit_bytes: int, name: str) -> None:
+    around, row, begins, ends = ROWS[name]
+    text = around.format("".join(row.format(number) for number in range(60)))
+    kept = head(text, limit_bytes)
+    assert text.startswith(kept)
+    assert len(kept.encode()) <= limit_bytes
+    assert kept.count(begins) == kept.count(ends) > 5
+
+
+def test_a_log_behind_an_item_or_a_paragraph_is_not_cut_back_to_it() -> None:
+    text = "- one\n\nlog\n" + "started\n" * 100
+    assert head(text, 404) == "- one\n\nlog\n" + "started\n" * 49
 
 
 def test_half_a_surrogate_is_no_reason_to_fail() -> None:
