@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.backpressure import attempt_refused, retry_delay
-from agent_otel.core.plain import dictionaries, fields, is_dict, is_text, listed, text
+from agent_otel.core.plain import dictionaries, fields, is_dict, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
@@ -70,10 +70,21 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body) or not path.partition("?")[0].endswith(_PATHS):
         return None
     model = _MODEL.search(path)
-    is_continued = is_text(fields(body).get("cachedContent"))
+    is_continued = _cache(invocation) is not None
     calling = fields(fields(fields(body).get("toolConfig")).get("functionCallingConfig"))
     must_call = text(calling.get("mode")) == "ANY"
     return ModelRequest(_parts(body), continued=is_continued, model=model and model.group(1), must_call=must_call)
+
+
+def _cache(invocation: Invocation) -> str | None:
+    """Return the name of the request's cache, also one that the program passes in ``extra_body``."""
+    client = getattr(invocation.instance, "_http_options", None)
+    beside = (fields(fields(options).get("extra_body")) for options in (invocation.arg(3, "http_options"), client))
+    for body in (*beside, fields(invocation.arg(2, "request_dict"))):
+        found = text(body.get("cachedContent")) or text(body.get("cached_content"))
+        if found:
+            return found
+    return None
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -141,7 +152,7 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     body: Any = invocation.arg(2, "request_dict")
-    if is_text(body.get("cachedContent")):  # a request cannot change the system instruction and the tools of the cache
+    if _cache(invocation) is not None:  # a request cannot change the system instruction and the tools of the cache
         last = fields(body["contents"][-1])
         body["contents"][-1] = {**last, "parts": [*listed(last.get("parts")), {"text": note}]}
         return
@@ -167,7 +178,11 @@ def _asks(response: Any) -> bool | None:
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    return None if _request(invocation) is None else ("gemini", dict(invocation.arg(2, "request_dict")))
+    if _request(invocation) is None:
+        return None
+    cache = _cache(invocation)
+    body = dict(invocation.arg(2, "request_dict"))
+    return "gemini", body if cache is None else {**body, "cachedContent": cache}
 
 
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:

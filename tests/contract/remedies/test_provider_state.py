@@ -358,11 +358,14 @@ def test_all_turns_are_in_a_request_beside_a_container(environment: Callable[[st
 def test_a_cache_at_google_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
     go = {"role": "user", "parts": [{"text": "go"}]}
     config = {"cached_content": "cachedContents/1"}
+    beside = {"cachedContent": "cachedContents/1"}
     requests = [
         {"contents": [go, *history("gemini")], "config": config},
         {"contents": [go, *history("gemini", last=LIMITED)], "config": config},
+        {"contents": [go, *history("gemini")], "config": {"http_options": {"extra_body": beside}}},
     ]
-    report, [first, last] = ran(environment, "google_genai", requests)
+    report, [first, last, third] = ran(environment, "google_genai", requests)
+    assert third == first
     for request in (first, last):
         assert {"tools", "toolConfig", "systemInstruction"}.isdisjoint(request)
     unnamed = first["contents"][-1]["parts"][0]["functionResponse"]["response"]["result"]
