@@ -123,7 +123,7 @@ def _levels_of(messages: Messages) -> list[Level] | None:
             others: list[Any] = []
             other = others.append
             texts = [
-                (value if len(value) <= _LONG else _ends(value))
+                (value if len(value) <= _LONG else (len(value), value[:_ENDS], value[-_ENDS:]))
                 if type(value) is str
                 else None
                 if value is None
@@ -140,10 +140,6 @@ def _levels_of(messages: Messages) -> list[Level] | None:
         if len(values) != sum(lengths):
             return None
     return found
-
-
-def _ends(text: str) -> tuple[int, str, str]:
-    return len(text), text[:_ENDS], text[-_ENDS:]
 
 
 def _open(others: list[Any], inner: list[Any], numbers: list[Any]) -> bool:
