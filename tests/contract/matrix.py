@@ -73,9 +73,11 @@ def rows() -> list[Row]:
 
 
 def _classes() -> Iterator[tuple[str, str]]:
-    """Yield the environment of each contract class, and the class as pytest names it."""
+    """Yield the environment of each contract class, or of a module of functions, and its name for pytest."""
     for path in sorted(_CONTRACT.glob("*/test_*.py")):
         module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        if hasattr(module, "ENVIRONMENT"):
+            yield module.ENVIRONMENT, str(path.relative_to(ROOT))
         for name, value in vars(module).items():
             if name.startswith("Test") and isinstance(getattr(value, "environment", None), str):
                 yield value.environment, f"{path.relative_to(ROOT)}::{name}"

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from agent_otel.integrations.registry.table import INTEGRATIONS
 from tests.contract import matrix
 from tests.contract.matrix import Row
 
 _NEW = Row("strands", {"requirements": ["strands-agents[openai]==1.62.0", "openai==3.52.0", "httpx==0.28.1"]}, ())
 _OLD = Row("strands-1.9", {"requirements": ["strands-agents[openai]==1.9.0"]}, ())
+
+
+def test_each_distribution_has_a_row() -> None:
+    pinned = {distribution for row in matrix.rows() for distribution in row.pins}
+
+    assert {integration.distribution for integration in INTEGRATIONS} == pinned
 
 
 def test_versions_are_compared_as_such() -> None:

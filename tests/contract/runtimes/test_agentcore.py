@@ -18,6 +18,8 @@ integrations = {
     "bedrock": ["botocore.client:BaseClient._make_request"],
 }
 
+ENVIRONMENT = "bedrock-agentcore"
+
 _PROGRAM = """
 import json, logging, sys
 sys.path.insert(0, {root!r})
@@ -63,7 +65,7 @@ def test_requests_and_answers_are_payloads(
 ) -> None:
     """An answer with an error has a size, too, and a streamed one that of all its chunks."""
     code = _PROGRAM.format(root=str(request.config.rootpath))
-    done = environment("bedrock-agentcore").run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
+    done = environment(ENVIRONMENT).run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
     seen, matched, errors = json.loads(done.stdout.splitlines()[-1])
     assert {} == errors
     assert integrations["bedrock-agentcore"] == matched["bedrock-agentcore"]
@@ -157,7 +159,7 @@ def test_a_callers_requests_and_answers_are_payloads(
 ) -> None:
     """An answer has the bytes that the program has read of it, whole, in chunks or in part; an error all of them."""
     code = _CALLER.format(root=str(request.config.rootpath))
-    done = environment("bedrock-agentcore").run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
+    done = environment(ENVIRONMENT).run(code, env={"AGENT_OTEL": "1"}, timeout=110, check=True)
     received, seen, matched, errors = json.loads(done.stdout.splitlines()[-1])
     assert {} == errors
     assert set(integrations["bedrock"]) <= set(matched["bedrock"])

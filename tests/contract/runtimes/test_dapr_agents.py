@@ -33,6 +33,7 @@ integrations = {
         "dapr_agents.tool.executor:AgentToolExecutor.run_tool",
     ],
 }
+ENVIRONMENT = "dapr-agents"
 LARGE = 300_000
 
 #: Tool calls by turn: call id, tool and letters.
@@ -58,7 +59,7 @@ def runs(
     with interpreters.lock(folder / "lock"):
         kept = folder / "runs.json"
         if not kept.exists():
-            agents = environment("dapr-agents")
+            agents = environment(ENVIRONMENT)
             kept.write_text(json.dumps({mode: _run(agents, mode, folder) for mode in ("off", "on")}))
         found: dict[str, Json] = json.loads(kept.read_text())
         return found
@@ -220,7 +221,7 @@ print(json.dumps([said, requests, messages.take()]))
 
 @pytest.mark.shows("002.final_answer")
 def test_one_more_request_follows_the_limit_and_it_is_the_last(environment: Callable[[str], Environment]) -> None:
-    done = environment("dapr-agents").run(
+    done = environment(ENVIRONMENT).run(
         _LIMITED, env={"AGENT_OTEL": "1", "AGENT_OTEL_MAX_TOOL_CALLS": "3"}, timeout=110, check=True
     )
     said, requests, messages = json.loads(done.stdout.splitlines()[-1])
@@ -267,7 +268,7 @@ def test_views_summaries_and_reading_on_work_as_in_openais_sdk(environment: Call
         "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "9000",
         "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS": "4000",
     }
-    done = environment("dapr-agents").run(_SHORT, env={"AGENT_OTEL": "1", **remedies}, timeout=110, check=True)
+    done = environment(ENVIRONMENT).run(_SHORT, env={"AGENT_OTEL": "1", **remedies}, timeout=110, check=True)
     said, requests, messages, errors = json.loads(done.stdout.splitlines()[-1])
     assert (said, errors) == ("done", {})
     # Of the framework's own summary, which it makes of one text at the end.
