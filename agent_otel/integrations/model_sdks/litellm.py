@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, is_dict, is_named, listed, text
+from agent_otel.core.plain import fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
@@ -106,6 +106,18 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.kwargs = {**invocation.kwargs, **body}
 
 
+def _no_body(_: Invocation) -> None:
+    """Return no body: a request to the Responses API is not sent again."""
+
+
+def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    """Reword the results in a request without functions of the program that read on."""
+    items = invocation.arg(0, "input")
+    names = [text(fields(tool).get("name")) for tool in listed(invocation.kwargs.get("tools"))]
+    if type(items) is list and "get_tool_result" not in names:
+        invocation.put(0, "input", reworded(items, reword))
+
+
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
     args = invocation.args[:1]
@@ -133,7 +145,9 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 
 announced = Hook(_announced)
-responding = ModelReader(_entered, _usage, asks, outermost=True, rewrite=_rewrite_input)
+responding = ModelReader(
+    _entered, _usage, asks, outermost=True, rewrite=_rewrite_input, exchange=Exchange(_no_body, _put, reword=_reword)
+)
 exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items, apart=_apart)
 completing = ModelReader(
     _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange

@@ -216,11 +216,17 @@ def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
 
 def test_a_conversation_through_litellm_keeps_its_messages(environment: Callable[[str], Environment]) -> None:
     beside: list[Json] = [{"previous_response_id": "resp_1"}, {"extra_body": {"previous_response_id": "resp_1"}}]
-    requests: list[Json] = [{"input": history("responses", last="the last"), **kept} for kept in beside]
-    report, wire = ran(environment, "litellm", requests)
-    assert [request["input"] for request in wire] == [requests[0]["input"]] * 2
-    assert [request["previous_response_id"] for request in wire] == ["resp_1"] * 2
-    assert VIEWS in report["messages"]
+    requests: list[Json] = [{"input": history("responses"), **kept} for kept in beside]
+    own = {**TOOL, "name": "get_tool_result"}
+    report, wire = ran(environment, "litellm", [*requests, {**requests[0], "tools": [own]}])
+    *unnamed, named_by_hand = [request["input"][-1].pop("output") for request in wire]
+    assert ["get_tool_result" in view for view in (*unnamed, named_by_hand)] == [False, False, True]
+    assert named_by_hand == report["shown"]
+    assert all("claim:v2:" in view for view in unnamed)
+    del requests[0]["input"][-1]["output"]
+    assert [request["input"] for request in wire] == [requests[0]["input"]] * 3
+    assert [request["previous_response_id"] for request in wire] == ["resp_1"] * 3
+    assert {VIEWS, UNNAMED.format(layer="litellm")} <= set(report["messages"])
 
 
 @pytest.mark.parametrize("major", ["mistralai-1", "mistralai"])
