@@ -74,7 +74,7 @@ _ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body = body_of(options)
+    body = options.json_data if options.extra_json is None else body_of(options)
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     body = fields(body)

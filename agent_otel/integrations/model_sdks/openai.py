@@ -67,7 +67,8 @@ _OWN_IDS = ("msg_", "fc_", "ctc_")
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body, path = body_of(options), options.url.partition("?")[0]
+    body = options.json_data if options.extra_json is None else body_of(options)
+    path = options.url.partition("?")[0]
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
