@@ -166,6 +166,15 @@ def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
     )
 
 
+def cannot_trim_texts() -> None:
+    """Warn once that results which an agent writes into texts are not trimmed."""
+    errors.warn_once(
+        "trimming of texts",
+        "AGENT_OTEL_TRIM_RESULTS: without effect on results that an agent writes into the texts of its messages "
+        "(Observation: ...), such as those of smolagents; they go on whole.",
+    )
+
+
 def cannot_summarize(adapter: str) -> None:
     """Warn once that long requests of a framework in use are not summarised."""
     framework = adapter.rpartition(".")[2]

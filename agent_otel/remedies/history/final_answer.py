@@ -55,6 +55,12 @@ def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
     return False
 
 
+def is_observed(message: Any) -> bool:
+    """Return True for a message that begins with a result which the agent has written into its text."""
+    text = text_of(fields(message).get("content"))
+    return text is not None and text.startswith(_OBSERVED) and not transcript(message).answered
+
+
 def _is_written_by_model(message: Any) -> bool:
     return fields(message).get("role") == "assistant"
 

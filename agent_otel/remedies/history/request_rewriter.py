@@ -18,6 +18,7 @@ from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import FREE, parsed
 from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.views import Views
+from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ class Requests:
 
     def __init__(self, chosen: Settings) -> None:
         self._maxima = chosen.limits
+        self._trims = chosen.trim_results
         self._limits = limits.current()
         self._views = _views(chosen) if chosen.views else None
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
@@ -67,6 +69,8 @@ class Requests:
                 is_last = shown_calls.count(out, self._limits, request, own) or is_last
             if self._views is None or kept:
                 return messages
+            if self._trims and own and final_answer.is_observed(own[-1]):
+                setting_checks.cannot_trim_texts()
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)

@@ -90,6 +90,7 @@ class History:
         """
         answering = True
         waiting: dict[tuple[str, str | None], list[Call]] = {}
+        nameless: dict[int, list[Result]] = {}
         for at, seen in enumerate(self.seen):
             if seen.asked:
                 if answering:
@@ -104,8 +105,24 @@ class History:
                 result.call = _answered(waiting, answered)
                 if result.call is not None:
                     result.call.answer = result
+                elif answered.id is None and answered.name is None:
+                    nameless.setdefault(result.turn, []).append(result)
                 self.results.append(result)
             answering = answering or bool(seen.answered) or seen.by_user
+        if nameless:
+            self._match_in_order(nameless)
+
+    def _match_in_order(self, nameless: dict[int, list[Result]]) -> None:
+        """Match results without id and name to the calls of their turn, where these are as many."""
+        open_calls: dict[int, list[Call]] = {}
+        for call in self.calls:
+            if call.answer is None:
+                open_calls.setdefault(call.turn, []).append(call)
+        for turn, results in nameless.items():
+            calls = open_calls.get(turn, [])
+            if len(calls) == len(results):
+                for call, result in zip(calls, results, strict=True):
+                    call.answer, result.call = result, call
 
 
 def _wait(waiting: dict[tuple[str, str | None], list[Call]], call: Call) -> None:

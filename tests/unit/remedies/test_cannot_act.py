@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_otel.testing.servers.openai import Json, Reply
     from tests.environments import Environment
 
 _SMOLAGENTS = """
@@ -106,6 +109,32 @@ def test_results_of_a_framework_that_takes_no_replacement(
             "whole and unlimited."
         )
     ] == warnings
+
+
+_OBSERVED = """
+import sys
+from tests.contract.agents import smolagents
+from tests.contract.remedies.tools import fetch
+
+print(smolagents.run(sys.argv[1], [fetch], "go", ""))
+"""
+
+
+def test_results_that_an_agent_writes_into_texts(environment: Callable[[str], Environment]) -> None:
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        last = ToolCall("call_last", "final_answer", '{"answer": "done"}')
+        return [ToolCall(f"call_{number}", "fetch", '{"key": "k"}') if number < 3 else last]
+
+    settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TRIM_RESULTS": "1"}
+    with OpenAIServer(decide) as server:
+        child = environment("smolagents").run(_OBSERVED, server.base_url, env=settings, check=True)
+    assert [
+        (
+            "AGENT_OTEL_TRIM_RESULTS: without effect on results that an agent writes into the texts of its messages "
+            "(Observation: ...), such as those of smolagents; they go on whole."
+        )
+    ] == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
 
 
 _LOOP = """

@@ -504,3 +504,15 @@ def test_what_cannot_be_compared_stays() -> None:
 
     messages = [{"id": "m", "role": "user", "content": [Awkward()]} for _ in range(2)]
     assert [0, 1] == [next(at for at, one in enumerate(messages) if one is each) for each in deduplicate(messages)]
+
+
+def test_results_without_id_and_name_are_of_the_calls_of_their_turn_where_these_are_as_many() -> None:
+    calls: list[dict[str, Any]] = [{"function": {"name": name, "arguments": {}}} for name in ("read", "list")]
+    turn = [{"role": "assistant", "tool_calls": calls}, *({"role": "tool", "content": LONG} for _ in calls)]
+    made = trim(turn * 3, keep_turns=1, step_turns=1)
+    heads = [message["content"].partition(": ")[0] for message in made if message["role"] == "tool"]
+    size = len(LONG)
+    assert heads[:4] == [f"[trimmed {size} bytes] read", f"[trimmed {size} bytes] list"] * 2
+    assert made[6:] == turn
+    fewer = turn[:2] + turn * 2
+    assert trim(fewer, keep_turns=1, step_turns=1)[:2] == turn[:2]
