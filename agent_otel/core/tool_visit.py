@@ -241,26 +241,21 @@ def finish(record: ToolInvocation) -> None:
     if record.tracing:
         if record.span is None:
             open_span(record, attach=False)
-        exemplar = _end_span(record)
+        opened = record.span
+        if opened is None:
+            exemplar = spans.exemplar_of(trace.get_current_span())
+        else:
+            if not (opened.foreign and record.written):
+                _write(record)
+            if record.cuts:
+                _show_cut(record)
+            exemplar = spans.exemplar_of(opened.span)
+            opened.end()
     record_metrics(record, seconds, exemplar)
     if record.state is not None or record.call.call_id is not None:
         keep(record)
     if record.out.settings.compact_arguments:
         completed(record)
-
-
-def _end_span(record: ToolInvocation) -> spans.Exemplar | None:
-    """Write and end the span of a call; return its exemplar, or that of the current span where the call has none."""
-    opened = record.span
-    if opened is None:
-        return spans.exemplar_of(trace.get_current_span())
-    if not (opened.foreign and record.written):
-        _write(record)
-    if record.cuts:
-        _show_cut(record)
-    exemplar = spans.exemplar_of(opened.span)
-    opened.end()
-    return exemplar
 
 
 def _write(record: ToolInvocation) -> None:

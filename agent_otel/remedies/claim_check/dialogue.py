@@ -135,7 +135,7 @@ def mentions(value: Any, text: str = PREFIX) -> bool:
     """Return True when a message, or a list of them, holds this text; the last ones are searched first."""
     cls = type(value)
     if cls is str:
-        return str.rfind(value, text) >= 0  # a third of the time of a search from the beginning
+        return str.rfind(value, text) >= 0  # half the time of a search from the beginning, until Python 3.14
     if is_list(value):
         return any(mentions(each, text) for each in reversed(value))
     if cls in (int, float, bool, bytes, type(None)):
