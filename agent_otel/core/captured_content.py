@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel._internal.failures import text_of
+from agent_otel._internal.failures import cause_of, context_of, text_of
 from agent_otel._internal.named_functions import function_named
 from agent_otel.measure.preview import preview
 
@@ -114,6 +114,7 @@ def hidden(captured: dict[str, Any], injected: dict[str, Any]) -> dict[str, Any]
     return {name: without(value, injected) if type(value) is str else value for name, value in captured.items()}
 
 
+@errors.guarded("tool_call.injected")
 def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
     """Take injected values out of the texts of an exception and of those that it comes from.
 
@@ -127,4 +128,5 @@ def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
         shown = tuple(without(text, injected) if type(text) is str else text for text in texts)
         if any(new is not old for new, old in zip(shown, texts, strict=True)):
             _ARGS.__set__(within, shown)
-        within = within.__cause__ or within.__context__
+        cause = cause_of(within)
+        within = context_of(within) if cause is None else cause
