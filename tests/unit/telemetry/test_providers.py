@@ -215,11 +215,11 @@ def test_strange_requests_are_no_failure_and_no_cut(
         (
             "anthropic",
             """
-            first = client.beta.messages.create(model="scripted", max_tokens=9, messages=[user("one")],
-                                                thread={"type": "create"})
+            last = client.beta.messages.create(model="scripted", max_tokens=9, messages=[user("one")],
+                                               thread={"type": "create"})
             for text in ("two", "three"):
-                client.beta.messages.create(model="scripted", max_tokens=9, messages=[user(text)],
-                                            thread={"type": "continue", "previous_message_id": first.id})
+                last = client.beta.messages.create(model="scripted", max_tokens=9, messages=[user(text)],
+                                                   thread={"type": "continue", "previous_message_id": last.id})
             """,
         ),
         (
