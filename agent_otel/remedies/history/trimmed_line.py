@@ -112,12 +112,20 @@ def _only(content: Any) -> str | None:
 
 
 def _block(block: Any) -> Weight | None:
-    """Return the weight of a block; None for an image, a document, or another block without text."""
+    """Return the weight of a block; None for an image, a file, or another block without text."""
     text = block if type(block) is str else block_text(block)
-    if text is not None:
-        return Weight(len(text), text_bytes(text))
-    inner = fields(block)
-    return _structured(inner["json"]) if inner.keys() == {"json"} else None
+    value = _value(block) if text is None else text
+    if type(value) is str:
+        return Weight(len(value), text_bytes(value))
+    return None if value is None else _structured(value)
+
+
+def _value(block: Any) -> Any:
+    """Return the value of a block of Bedrock's JSON or of a document of Cohere's; None for any other block."""
+    known = fields(block)
+    if known.keys() == {"json"}:
+        return known["json"]
+    return fields(known.get("document")).get("data") if known.get("type") == "document" else None
 
 
 def _structured(value: Any) -> Weight:
@@ -149,7 +157,9 @@ def replaced(content: Any, line: str) -> Any:
 def _with_text(block: Any, line: str) -> Any:
     if type(block) is str:
         return line
-    return {"text": line} if block_text(block) is None else changed(block, {("text",): line})
+    if block_text(block) is not None:
+        return changed(block, {("text",): line})
+    return {"type": "text", "text": line} if "type" in fields(block) else {"text": line}
 
 
 def text_of(content: Any) -> str | None:
@@ -163,7 +173,9 @@ def text_of(content: Any) -> str | None:
                 return text
         return None
     only = _only(content)
-    return block_text(content) if only is None else only
+    text = block_text(content) if only is None else only
+    value = _value(content) if text is None else text
+    return value if type(value) is str else None
 
 
 def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what the message says of itself
@@ -226,9 +238,9 @@ def line(
 
 
 def _structure(content: Any) -> Any:
-    """Return the value of the first JSON block of a content, or the content itself."""
-    blocks = map(fields, content) if is_list(content) else ()
-    return next((block["json"] for block in blocks if block.keys() == {"json"}), content)
+    """Return the value of the first structured block of a content, or the content itself."""
+    values = map(_value, content) if is_list(content) else ()
+    return next((value for value in values if value is not None), content)
 
 
 def _printable(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.cohere import CohereServer
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.suite import QUIET
@@ -242,3 +243,28 @@ def test_a_store_that_is_not_there_is_counted_and_the_results_go_on() -> None:
     variables = {"AGENT_OTEL": "1", "AGENT_OTEL_CLAIM_CHECK": url, "AGENT_OTEL_CLAIM_CHECK_BUDGET": "10"}
     done = subprocess.run((sys.executable, "-c", HANGING), env=variables, capture_output=True, check=True, text=True)
     assert json.loads(done.stdout.splitlines()[-1]) == [100_003, 100_003, ["error"], 2]
+
+
+DOCUMENTS = """
+import agent_otel.auto, cohere
+
+def turn(number):
+    function = {"name": "read", "arguments": "{}"}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    document = {"data": "x" * 3000}
+    yield {"role": "assistant", "tool_calls": [call]}
+    yield {"role": "tool", "tool_call_id": call["id"], "content": [{"type": "document", "document": document}]}
+
+messages = [{"role": "user", "content": "read all"}, *(one for number in range(7) for one in turn(number))]
+cohere.ClientV2("scripted").chat(model="scripted", messages=messages)
+"""
+
+
+def test_a_result_of_documents_is_trimmed_on_coheres_wire(environment: Callable[[str], Environment]) -> None:
+    with CohereServer(lambda _: "done") as server:
+        env = {**QUIET, "AGENT_OTEL": "1", "AGENT_OTEL_TRIM_RESULTS": "1", **server.environment}
+        environment("cohere").run(DOCUMENTS, env=env, check=True)
+    results = [one["content"] for one in server.requests[-1]["messages"] if one["role"] == "tool"]
+    line = {"type": "text", "text": f"[trimmed 3000 bytes] read: {'x' * 150}…"}
+    whole = {"type": "document", "document": {"data": "x" * 3000}}
+    assert results == [[line]] * 5 + [[whole]] * 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from typing import Any
 
@@ -113,6 +114,17 @@ def test_json_blocks_and_structured_responses_are_text_to_the_model() -> None:
     expected = {"result": f'[trimmed 427 bytes] read: {{"rows":[{head}{{… ref_id=art_7'}
     assert expected == view[1]["parts"][0]["functionResponse"]["response"]
     assert trim(view) == view
+
+
+def test_documents_of_cohere_are_trimmed() -> None:
+    rows = [{"n": number} for number in range(100, 140)]
+    for data in ({"rows": rows}, json.dumps({"rows": rows}, separators=(",", ":"))):
+        messages = history(7)
+        messages[1]["content"] = [{"type": "document", "document": {"id": "0", "data": data}}]
+        head = ",".join(f'{{"n":{number}}}' for number in range(100, 114)) + ","
+        view = trim(messages)
+        assert [{"type": "text", "text": f'[trimmed 410 bytes] read: {{"rows":[{head}{{…'}] == view[1]["content"]
+        assert trim(view) == view
 
 
 @pytest.mark.parametrize(
