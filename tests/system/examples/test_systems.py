@@ -145,6 +145,26 @@ def test_a_state_with_lean_records_stays_below_the_cap(environment: Callable[[st
     assert len(last["truncated_preview"]) <= 4096
 
 
+LEAN_ACTIVITY = """
+import asyncio, importlib, json
+script = importlib.import_module("examples.systems.000_lean_temporal")
+found = asyncio.run(script.main())
+print(json.dumps([len(found["content"].encode()), found["record"]]))
+"""
+
+
+@pytest.mark.shows("000.lean_record")
+def test_a_lean_record_of_a_temporal_activity_keeps_no_result(environment: Callable[[str], Environment]) -> None:
+    variables = {"AGENT_OTEL": "1", "AGENT_OTEL_CLAIM_CHECK": "memory:", "PYTHONPATH": str(ROOT)}
+    done = environment("temporal").run(LEAN_ACTIVITY, env=variables, timeout=SLOW, check=True)
+    content_bytes, record = json.loads(done.stdout.splitlines()[-1])
+    # 14,285 lines of "pull requests" and a line end.
+    assert (record["result_bytes"], record["args"], record["success"]) == (199_990, {"query": "pull requests"}, True)
+    assert record["result_ref"].startswith("claim:v2:tool-result/=/run-1/agent/call_1:199990:")
+    assert content_bytes <= 32 * 1024
+    assert len(record["truncated_preview"]) <= 4096
+
+
 @pytest.mark.shows("004.first_resend")
 def test_a_report_is_sent_to_the_model_once(environment: Callable[[str], Environment]) -> None:
     table, before, after = _run(
