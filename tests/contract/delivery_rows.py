@@ -25,6 +25,7 @@ from tests.contract.frameworks import (
     test_livekit_agents,
     test_llama_index,
     test_mcp,
+    test_mistral_runs,
     test_openai_agents,
     test_openai_runner,
     test_pipecat,
@@ -137,6 +138,7 @@ ROWS = (
     Row("google-genai, automatic function calling", test_google.TestFunctions, ("google-genai",)),
     Row("OpenAI's tool runner", test_openai_runner.TestOpenAIRunner, ("openai",)),
     Row("Anthropic's tool runner", test_anthropic.TestRunner, ("anthropic",)),
+    Row("Mistral's conversations, `run_async`", test_mistral_runs.TestMistralRuns, ("mistralai",)),
     Row(
         "Claude Agent SDK",
         test_claude_agent_sdk.TestClaudeAgentSDK,
