@@ -34,7 +34,7 @@ _TOOLS: Final = (semconv.TOOLS, "")
 def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage, shown: dict[str, Any]) -> Divided:
     """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
     shares = sent.shares
-    total, cached, _, _, media, *_ = usage  # a third of the cost of the names
+    total, cached, _, _, media, _, _, _, _ = usage  # a third of the cost of the names
     sizes = shares.bytes
     keys, text_tokens = list(sizes), max(total - media, 0)
     tokens = portions(text_tokens, list(sizes.values()))
@@ -115,7 +115,7 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
     pays what is left of the total.
     """
-    in_all, cached, _, _, _, written, *_ = usage
+    in_all, cached, _, _, _, written, _, _, _ = usage
     sizes = shares.bytes.values()
     others = tokens[len(sizes) :]
     of_others = sum(others) if others else 0

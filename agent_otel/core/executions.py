@@ -268,7 +268,8 @@ class Executions:
         """Record a payload; it adds no turn when ``again`` is true or when it retries a rejected payload."""
         with self._lock:
             execution = self._touch(execution_id)
-            execution.payload_bytes = max(execution.payload_bytes, payload_bytes)
+            if payload_bytes > execution.payload_bytes:  # noqa: PLR1730 - a call of max() takes longer
+                execution.payload_bytes = payload_bytes
             track = execution.tracks.get(kind) if execution.tracks else None
             if track is None:
                 track = self._track(execution_id, execution, kind)

@@ -104,23 +104,24 @@ def placed(step: Step) -> Step:
 
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
-    direction = carried.direction
+    direction, size_bytes, data, value, more, again, is_appended = carried  # a third of the cost of the names
+    runtime, activity, workflow, execution, _, _, _ = step
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
-    series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
-    if not carried.again:
-        series.payload(carried.bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
-    utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
+    series = out.payloads.series(runtime, workflow, activity, direction)
+    if not again:
+        series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
+    utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
-    if step.execution is not None and not carried.is_appended:
+    if execution is not None and not is_appended:
         run = execution_context.outermost.get()
-        if run is not None and run.conversation == step.execution:
-            run.totals.payload_bytes = max(run.totals.payload_bytes, carried.bytes)
-        kind = kind_of(step, direction, carried.kind)
-        small = carried.bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
-        if not (small and (carried.again or executions.small(step.execution, kind, carried.bytes))):
-            turns_left = _remember(step.execution, kind, carried, cap_bytes, series)
-    is_large = carried.bytes >= payload_analysis.LARGE_BYTES and (carried.data is not None or carried.value is not None)
+        if run is not None and run.conversation == execution:
+            run.totals.payload_bytes = max(run.totals.payload_bytes, size_bytes)
+        kind = kind_of(step, direction, more)
+        small = size_bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
+        if not (small and (again or executions.small(execution, kind, size_bytes))):
+            turns_left = _remember(execution, kind, carried, cap_bytes, series)
+    is_large = size_bytes >= payload_analysis.LARGE_BYTES and (data is not None or value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio
     return _new(MeasuredPayload, (carried, cap, turns_left, notable))
 
@@ -129,18 +130,19 @@ def _remember(
     execution_id: str, kind: str, carried: Payload, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
-    execution, track = executions.carried(execution_id, kind, carried.bytes, again=carried.again)
+    direction, size_bytes, _, _, _, again, _ = carried
+    execution, track = executions.carried(execution_id, kind, size_bytes, again=again)
     sizes = track.sizes[:]
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
     if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
         series.few_turns.record(1)
-    track.utilization = utilization = carried.bytes / cap_bytes if cap_bytes else 0.0
+    track.utilization = utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     tracks = execution.tracks
     if tracks is None or len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
-        if carried.direction != semconv.OUTPUT:  # an output holds the results of its own step only
+        if direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
-        execution.carries = (carried.bytes, cap_bytes, turns_left)
-        if not carried.again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
+        execution.carries = (size_bytes, cap_bytes, turns_left)
+        if not again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return turns_left
 

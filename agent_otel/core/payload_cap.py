@@ -54,8 +54,8 @@ _discovered: dict[tuple[str, str, str | None], int] = {}
 
 def cap_of(step: Step, direction: str) -> EffectiveCap | None:
     """Return the cap on a step's payload in a direction; None without one."""
-    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
-    return cap_for(step.runtime, boundary, step.version, step.variant)
+    runtime, activity, _, _, _, version, variant = step
+    return cap_for(runtime, (_ACTIVITY if activity else _WORKFLOW).get(direction, direction), version, variant)
 
 
 def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> EffectiveCap | None:
