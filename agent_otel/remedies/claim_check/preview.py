@@ -31,9 +31,10 @@ _DELIMITERS: Final = (",", ";", "\t")
 _QUOTED: Final = re.compile(r'(?:\A|[,;\t\n])"(?:[^"]+|"")*("?)')
 #: The first tag of a document of XML or HTML, behind its declarations.
 _MARKUP: Final = re.compile(r"\s*<(?:[?!a-zA-Z_])")
-#: A comment, raw text, or a tag: whether it closes, its name, and whether it is empty.
+#: A comment, raw text, or a tag: whether it closes, its name, and whether it is empty. Behind the name stands another
+#: character than those of a name, or a tag without its end would take minutes.
 _TAG: Final = re.compile(
-    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)([a-zA-Z_][^\s<>/]*)[^<>]*?(/?)>", re.DOTALL
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)([a-zA-Z_][^\s<>/]*)(?:[\s/][^<>]*?)??(/?)>", re.DOTALL
 )
 #: Elements, one inside of the other, that are distinguished.
 _DEEPEST: Final = 64

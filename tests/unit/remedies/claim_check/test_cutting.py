@@ -111,5 +111,10 @@ def test_a_log_behind_an_item_or_a_paragraph_is_not_cut_back_to_it() -> None:
     assert head(text, 404) == "- one\n\nlog\n" + "started\n" * 49
 
 
+def test_a_tag_without_its_end_takes_no_minutes() -> None:
+    text = "<p><a" + "x" * 400_000
+    assert head(text, 300_000) == text[:300_000]
+
+
 def test_half_a_surrogate_is_no_reason_to_fail() -> None:
     assert head("a\ud800b", 2) == "a?"
