@@ -33,8 +33,7 @@ PAGE_BYTES: Final = 16 * 1024
 #: A page plus the longest UTF-8 character, to detect whether the text goes on after the page.
 _READ_BYTES: Final = PAGE_BYTES + 4
 _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
-#: Text that models leave around an executionId.
-_ID: Final = re.compile(r"^\s*(?:SUMMARIZED\s+)?(?:executionId:)?\s*'?|'?\s*$")
+_SUMMARIZED: Final = "SUMMARIZED"
 #: Characters that are split into lines in one step; other threads run between the steps.
 _SPLIT: Final = 64 * 1024
 
@@ -142,7 +141,18 @@ def _check(ref: object, *others: object) -> None:
 
 def _place(ref: str) -> str | Place:
     """Return the reference itself, or the place of a summarised result of the caller's with this id."""
-    return ref if ref.startswith(PREFIX) else Place(_caller() or "", semconv.CONTEXT_SUMMARIZE, _ID.sub("", ref))
+    return ref if ref.startswith(PREFIX) else Place(_caller() or "", semconv.CONTEXT_SUMMARIZE, _bare_id(ref))
+
+
+def _bare_id(text: str) -> str:
+    """Return an execution's id without what models leave around it: ``SUMMARIZED executionId:'…'``.
+
+    Not by a pattern: a model that repeats blanks would hold the process.
+    """
+    text = text.strip()
+    if text.startswith(_SUMMARIZED) and text[len(_SUMMARIZED) :][:1].isspace():
+        text = text[len(_SUMMARIZED) :].lstrip()
+    return text.removeprefix("executionId:").lstrip().removeprefix("'").removesuffix("'")
 
 
 def _reader() -> ClaimReader | None:

@@ -129,7 +129,12 @@ def test_a_model_that_reads_for_ever_is_stopped() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", ["", "{", "[]", '"x"', "null", '{"ref": 5}', '{"ref": {"a": 1}}', '{"nothing": 1}', '{"ref": ""}']
+    "arguments",
+    [
+        *("", "{", "[]", '"x"', "null", '{"ref": 5}', '{"ref": {"a": 1}}', '{"nothing": 1}', '{"ref": ""}'),
+        # A model that repeats itself: a pattern that goes back over the blanks takes minutes.
+        pytest.param(json.dumps({"ref": "x" + "\n" * 500_000 + "x"}), id="blanks"),
+    ],
 )
 def test_nonsense_gets_an_answer(arguments: str) -> None:
     with agent_otel.execution("run-1"):
