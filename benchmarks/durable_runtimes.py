@@ -16,15 +16,13 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import clock
+from benchmarks import children, clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_ROOT = Path(__file__).resolve().parent.parent
 _US = 1 / 3.1  # in U, on the server where the budgets were set
 _TURNS = 3  # of LangGraph's children
 _BATCHES, _AT_ONCE = 10, 20  # of 200 workflows
@@ -86,8 +84,9 @@ def _batch(worker: Any) -> float:
 @contextlib.contextmanager
 def _worker(python: str, address: str, *, is_on: bool) -> Iterator[Any]:
     command = (python, "-c", _TEMPORAL, address, "on" if is_on else "off")
+    env = children.environment(**_variables(is_on=is_on))
     with subprocess.Popen(
-        command, env=_variables(is_on=is_on), cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, env=env, cwd=children.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as started:
         worker: Any = started
         yield worker
@@ -104,22 +103,12 @@ def _langgraph() -> Iterator[Row]:
     for _ in range(_TURNS):
         for is_on in least:
             arguments = ("-m", "benchmarks.durable_runtimes", "checkpoints")
-            least[is_on] = min(least[is_on], _child(python, *arguments, is_on=is_on))
+            least[is_on] = min(least[is_on], float(children.last_line(python, *arguments, **_variables(is_on=is_on))))
     yield "LangGraph: a checkpoint, with its writes", _CHECKPOINT, (least[True] - least[False]) / _SAVED, "U", ""
 
 
-def _child(python: str, *arguments: str, is_on: bool) -> float:
-    command = (python, *arguments)
-    done = subprocess.run(command, env=_variables(is_on=is_on), cwd=_ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{arguments} failed:\n{done.stderr[-2000:]}")
-    return float(done.stdout.splitlines()[-1])
-
-
 def _variables(*, is_on: bool) -> dict[str, str]:
-    variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    variables |= {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"} if is_on else {}
-    return {**variables, "PYTHONPATH": str(_ROOT)}
+    return {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"} if is_on else {}
 
 
 def checkpoints() -> float:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
 import sys
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import children
 from tests.environments import environment
 
-ROOT = Path(__file__).resolve().parent.parent
 PEERS = {
     "agent_otel": "langchain",
     "span": "langchain",
@@ -66,15 +64,8 @@ with 1 where one is exceeded by 1.3 times. `scripts/benchmark peers` measures th
 
 def added(peer: str, environment_name: str) -> dict[str, float]:
     """Run one peer and return what it adds, by case, in U."""
-    python = environment(environment_name).python
-    variables = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", ""), "PYTHONPATH": str(ROOT)}
-    variables["ROUNDS"] = os.environ.get("ROUNDS", "15")
-    run = subprocess.run(
-        [python, "-m", "benchmarks.peer", peer], env=variables, cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    if run.returncode:
-        raise SystemExit(f"{peer} failed:\n{run.stderr[-2000:]}")
-    measured: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    python, rounds = str(environment(environment_name).python), os.environ.get("ROUNDS", "15")
+    measured: dict[str, float] = json.loads(children.last_line(python, "-m", "benchmarks.peer", peer, ROUNDS=rounds))
     return measured
 
 
@@ -108,7 +99,7 @@ def main() -> int:
         table.add_row(*line)
     Console(width=110).print(table)
     if "--write" in sys.argv:
-        (ROOT / "docs" / "overhead.md").write_text(page(results, lines))
+        (children.ROOT / "docs" / "overhead.md").write_text(page(results, lines))
     others = results.keys() - {"agent_otel", *FLOORS}
     cheapest = min(results[peer]["text 200 B"] for peer in others)
     return 0 if ours["text 200 B"] <= cheapest * TOLERANCE else 1

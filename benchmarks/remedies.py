@@ -11,21 +11,19 @@ import contextlib
 import gc
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import clock
+from benchmarks import children, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from agent_otel.remedies.history.views import Views
 
-_ROOT = Path(__file__).resolve().parent.parent
 _MS = 1000 / 3.1  # in U, on the server where the budgets were set
 _VIEWS = 5 * _MS
 _STORED = {"file": 15 * _MS, "Redis": 25 * _MS}
@@ -86,18 +84,7 @@ def _stored(store: str, url: str) -> Iterator[Row]:
 
 
 def _child(python: str, *arguments: str) -> dict[str, float]:
-    variables = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    done = subprocess.run(
-        (python, "-m", "benchmarks.remedies", *arguments),
-        env={**variables, "PYTHONPATH": str(_ROOT)},
-        cwd=_ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
-    measured: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    measured: dict[str, float] = json.loads(children.last_line(python, "-m", "benchmarks.remedies", *arguments))
     return measured
 
 
@@ -303,5 +290,5 @@ async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    children = {"views": views, "first": first, "alone": alone, "requests": requests, "claim-check": claim_check}
-    print(json.dumps(children[what](*arguments)))
+    parts = {"views": views, "first": first, "alone": alone, "requests": requests, "claim-check": claim_check}
+    print(json.dumps(parts[what](*arguments)))
