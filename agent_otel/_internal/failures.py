@@ -13,7 +13,8 @@ _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
 _members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
 class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 # An exception's class may have properties of these names.
-_arguments: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
+arguments_of: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
+put_arguments: Callable[[BaseException, tuple[Any, ...]], None] = vars(BaseException)["args"].__set__
 cause_of: Callable[[BaseException], BaseException | None] = vars(BaseException)["__cause__"].__get__
 context_of: Callable[[BaseException], BaseException | None] = vars(BaseException)["__context__"].__get__
 traceback_of: Callable[[BaseException], TracebackType | None] = vars(BaseException)["__traceback__"].__get__
@@ -43,7 +44,7 @@ def text_of(error: BaseException, limit: int) -> str:
 
     Where its class has a ``__str__`` of its own, the texts among its arguments stand for it.
     """
-    arguments = _arguments(error)
+    arguments = arguments_of(error)
     made = next(own for cls in _mro(type(error)) if (own := _members(cls).get("__str__")) is not None)
     parts = arguments
     if issubclass(type(error), OSError):

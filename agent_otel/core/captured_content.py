@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel._internal.failures import cause_of, context_of, text_of
+from agent_otel._internal.failures import arguments_of, cause_of, context_of, put_arguments, text_of
 from agent_otel._internal.named_functions import function_named
 from agent_otel.measure.preview import preview
 
@@ -97,8 +97,6 @@ redactor = functools.lru_cache(maxsize=1)(function_named)
 _SHORTEST_HIDDEN = 8
 _HIDDEN = "[injected]"
 _MOST_CAUSES = 10
-#: Reads the arguments of an exception without code of its class.
-_ARGS: Any = BaseException.__dict__["args"]
 
 
 def without(text: str, injected: dict[str, Any]) -> str:
@@ -124,9 +122,9 @@ def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
     for _ in range(_MOST_CAUSES):
         if within is None:
             return
-        texts: tuple[Any, ...] = _ARGS.__get__(within)
+        texts = arguments_of(within)
         shown = tuple(without(text, injected) if type(text) is str else text for text in texts)
         if any(new is not old for new, old in zip(shown, texts, strict=True)):
-            _ARGS.__set__(within, shown)
+            put_arguments(within, shown)
         cause = cause_of(within)
         within = context_of(within) if cause is None else cause
