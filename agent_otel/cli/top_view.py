@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual import on, work
@@ -15,6 +15,7 @@ from textual.coordinate import Coordinate
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Markdown, Static
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.cli import shipped
 from agent_otel.cli.live import Live, Snapshot, ToolRow, WorkflowRow, share_text, size_text
 

@@ -6,8 +6,9 @@ import json
 from functools import lru_cache
 from hashlib import blake2b
 from json import encoder as json_encoder
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from typing import Any, Final, TypeAlias
 
+from agent_otel._internal.patterns import pattern
 from agent_otel.measure.breakdown.paths import ANY, fold
 from agent_otel.measure.object_kinds import fields, sole
 from agent_otel.measure.size import block_text
@@ -28,7 +29,7 @@ _MOST_VISITED: Final = 1_024
 _DEEPEST: Final = 4
 _DEEPEST_TEXT: Final = 32
 _SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
+_TOKEN: Final = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
 _MARK: Final = "\ue000"  # a key of objects of which only the beginning was read
 _CLOSING: Final = {"{": f',"{_MARK}":0}}', "[": "]"}
 _decode: Final = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len).raw_decode

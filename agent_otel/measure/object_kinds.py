@@ -8,6 +8,7 @@ value.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import deque
 from datetime import date, datetime, time, timedelta, timezone
@@ -17,9 +18,10 @@ from gc import get_referents
 from itertools import islice
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
-from zoneinfo import ZoneInfo
+
+from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -193,9 +195,9 @@ def _iso(value: datetime | time) -> str:
     """ISO 8601, without the offset if that would ask a time zone class we do not know."""
     cls: Any = datetime if issubclass(type(value), datetime) else time
     zone = cls.tzinfo.__get__(value)
-    if zone is None or type(zone) in (timezone, ZoneInfo):
-        text: str = cls.isoformat(value)
-        return text
+    named = getattr(sys.modules.get("zoneinfo"), "ZoneInfo", None)  # to load it would cost 1.5 ms
+    if zone is None or type(zone) in (timezone, named):
+        return str(cls.isoformat(value))
     names = ("year", "month", "day", "hour", "minute", "second", "microsecond")
     parts = [getattr(cls, name).__get__(value) for name in (names if cls is datetime else names[3:])]
     local: str = cls(*parts).isoformat()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from itertools import islice
 from json.encoder import encode_basestring as _quote
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.plain_size import plain_size

@@ -9,7 +9,7 @@ import inspect
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel._internal import errors
+from agent_otel._internal import errors, signatures
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.artifact_streams import ArtifactStream
@@ -123,8 +123,8 @@ def _acknowledged(stream: ArtifactStream) -> dict[str, Any]:
 def _described(answer: Any) -> Callable[..., Any]:
     """Replace what a framework reads of the generator function: its return type and its description."""
     returns = dict[str, Any]
-    answer.__signature__ = inspect.signature(answer).replace(return_annotation=returns)
-    answer.__annotations__ = {**answer.__annotations__, "return": returns}
+    answer.__signature__ = signatures.signature_of(answer).replace(return_annotation=returns)
+    answer.__annotations__ = {**signatures.annotations_of(answer), "return": returns}
     answer.__doc__ = f"{inspect.getdoc(answer) or ''}\n\n{_ADVICE}".strip()
     described: Callable[..., Any] = answer
     return described

@@ -15,9 +15,11 @@ import secrets
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, overload
 
 from agent_otel import settings
+from agent_otel._internal import signatures
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.remedies.claim_check.references import Signer
 
 if TYPE_CHECKING:
@@ -248,11 +250,11 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
     try:
         hints = typing.get_type_hints(target, include_extras=True)
     except Exception:  # an annotation names what only a type checker imports
-        hints = dict(getattr(target, "__annotations__", {}))
-    windows = [name for name, hint in hints.items() if hint is Window or str(hint).rpartition(".")[2] == "Window"]
+        hints = signatures.annotations_of(target)
+    windows = [name for name, hint in hints.items() if hint is Window or _named(hint) == "Window"]
     window = windows[0] if windows else None
     hints.pop(window or "", None)
-    signature = inspect.signature(target)
+    signature = signatures.signature_of(target)
     visible = [
         each.replace(annotation=hints.get(each.name, each.annotation))
         for each in signature.parameters.values()
@@ -260,6 +262,10 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
     ]
     about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
     return _Tool(target.__name__, about, signature.replace(parameters=visible), hints, window, key, page_size)
+
+
+def _named(hint: object) -> str:
+    return str(getattr(hint, "__forward_arg__", hint)).rpartition(".")[2]
 
 
 def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs: Any) -> _Asked:

@@ -7,8 +7,9 @@ import time
 from collections import OrderedDict
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.plain import dictionaries, fields, is_dict, text
 
 if TYPE_CHECKING:

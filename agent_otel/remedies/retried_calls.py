@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Replacement
 from agent_otel.remedies.claim_check.envelope import Origin

@@ -38,7 +38,7 @@ _CLAIMS = ("AGENT_OTEL_CLAIM_CHECK",)
 _SUMMARIES = ("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False, repr=False, eq=False, slots=True)
 class Settings(TelemetrySettings):
     """All settings, read from the environment at first use. Sizes are bytes."""
 
@@ -324,6 +324,7 @@ class Settings(TelemetrySettings):
 def load(environ: Mapping[str, str]) -> Settings:
     """Read the settings from a mapping; log one warning for each bad value, unknown name and conflict."""
     values: dict[str, Any] = {}
+    refused: dict[str, bool] = {}
     rows = {item.metadata["variable"]: item for item in fields(Settings)}
     for variable, item in rows.items():
         text = environ.get(variable, "").strip()
@@ -333,12 +334,15 @@ def load(environ: Mapping[str, str]) -> Settings:
             values[variable] = item.metadata["kind"].parse(text)
         except ValueError as error:
             default = "it stays unset" if item.default in (None, "", frozenset()) else f"using {item.default!r}"
+            if item.metadata["narrows"]:
+                refused[item.metadata["narrows"]] = False
+                default = "no content is captured"
             shown = variable if item.metadata["kind"].is_secret else f"{variable}={text!r}"
             errors.warn_once(f"setting {variable}", f"{shown} is not {error}; {default}")
     setting_checks.names(environ, {_SWITCH, *rows})
     setting_checks.needs(values, {variable: item.metadata["needs"] for variable, item in rows.items()})
     by_field = {rows[variable].name: value for variable, value in values.items()}
-    chosen = Settings(**by_field)
+    chosen = Settings(**by_field | refused)
     return replace(
         chosen,
         **setting_checks.corrections({item.name: getattr(chosen, item.name) for item in fields(chosen)}, by_field),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel._internal.patterns import pattern
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,13 +33,17 @@ LARGEST_BYTES: Final = 2**40
 AUTO: Final = 0
 #: A shorter key can be guessed from a single reference or hash.
 _LEAST_KEY_BYTES: Final = 16
-#: Labels of the metrics, and those that Prometheus adds.
+#: Labels of the metrics, attributes of the spans, and what Prometheus and OpenTelemetry's exporter for it add.
 _TAKEN: Final = frozenset(
-    ("le", "job", "instance", *(label for metric in semconv.METRICS.values() for label in metric.prometheus_labels))
+    (
+        *("le", "job", "instance", "otel_scope_name", "otel_scope_version"),
+        *(label for metric in semconv.METRICS.values() for label in metric.prometheus_labels),
+        *map(prometheus_label, semconv.ATTRIBUTES),
+    )
 )
 _MOST_LABELS: Final = 5  # each multiplies the series
 _LONGEST_SECONDS: Final = 10 * 365 * 86_400
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
+_SIZE: Final = pattern(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
 # Kubernetes' units: k is 1000, Ki is 1024. A trailing B and upper or lower case make no difference.
 _UNITS: Final = {"": 1, "b": 1} | {
     f"{prefix}{infix}{suffix}": base**power
@@ -116,6 +123,13 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(name.strip().lower() for name in text.split(",") if name.strip())
 
 
+def _some_names(text: str) -> frozenset[str]:
+    names = _names(text)
+    if not names:
+        raise ValueError("one name or more")
+    return names
+
+
 def _ratio(text: str) -> float:
     try:
         ratio = float(text)
@@ -175,8 +189,10 @@ def _labels(text: str) -> tuple[tuple[str, str | None], ...]:
     for name, _, _ in labels:
         if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_.]*", name) is None:
             raise ValueError("names of letters, digits, _ and ., each with =value where it is fixed")
-        if name.replace(".", "_") in _TAKEN:
-            raise ValueError(f"other labels than {name!r}, which the metrics have already")
+        if prometheus_label(name) in _TAKEN:
+            raise ValueError(f"other labels than {name!r}, which the metrics or spans have already")
+    if len({prometheus_label(name) for name, _, _ in labels}) < len(labels):
+        raise ValueError("each label once; in Prometheus, a dot in a name is an underscore")
     if len(labels) > _MOST_LABELS:
         raise ValueError(f"at most {_MOST_LABELS} labels")
     return tuple((name, value if equals else None) for name, equals, value in labels)
@@ -248,6 +264,7 @@ SECONDS: Final = Kind("seconds", _seconds)
 PORT: Final = Kind("port", _port)
 PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
+SOME_NAMES: Final = Kind("names, comma separated", _some_names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
 FUNCTION: Final = Kind("`module:function`", _function)
 WINDOWS: Final = Kind("`model=tokens`, comma separated", _windows)
@@ -255,9 +272,20 @@ LABELS: Final = Kind("`name` or `name=value`, comma separated", _labels)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
 
 
-def setting(variable: str, kind: Kind, default: object, meaning: str, *, needs: tuple[str, ...] = ()) -> Any:
-    """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set."""
-    metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs}
+def setting(  # noqa: PLR0913 - the columns of the table
+    variable: str,
+    kind: Kind,
+    default: object,
+    meaning: str,
+    *,
+    needs: tuple[str, ...] = (),
+    narrows: str | None = None,
+) -> Any:
+    """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set.
+
+    ``narrows`` is a field that permits what this setting restricts: a text that is not understood switches it off.
+    """
+    metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs, "narrows": narrows}
     return field(default=default, repr=not kind.is_secret, metadata=metadata)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.sinks.base import Series, Sink
 
 MOST_SETS: Final = 200
-"""Sets of values that have series of their own; further ones are counted as ``_other``."""
+"""Sets of values that have series of their own besides the fixed ones; in further ones, the others are ``_other``."""
 
 
 def _no_labels() -> Mapping[str, str] | None:
@@ -38,7 +38,9 @@ class Labels:
 
         self._get_baggage = baggage.get_baggage
         self._chosen = chosen
-        self._sets: set[tuple[str, ...]] = set()
+        #: The values outside of any execution and without baggage.
+        self.fixed = tuple(fixed or "" for _, fixed in chosen)
+        self._sets = {self.fixed}
 
     def now(self) -> tuple[str, ...]:
         """Return the values in this context; a label without a value is empty."""
@@ -46,13 +48,15 @@ class Labels:
         values = tuple(self._value(name, given, fixed) for name, fixed in self._chosen)
         if values in self._sets:
             return values
-        if len(self._sets) >= MOST_SETS:
+        if len(self._sets) > MOST_SETS:
             errors.warn_once(
                 "limit of labels",
                 f"AGENT_OTEL_LABELS has more than {MOST_SETS} sets of values; further ones are counted as "
                 f"{semconv.OTHER!r}.",
             )
-            return (semconv.OTHER,) * len(values)
+            return tuple(
+                value if value == fixed else semconv.OTHER for value, fixed in zip(values, self.fixed, strict=True)
+            )
         self._sets.add(values)
         return values
 
@@ -61,7 +65,14 @@ class Labels:
         value: object = given.get(name)
         if value is None:
             value = self._get_baggage(name)
-        return clean(value) if type(value) is str else fixed or ""
+        return _printable(clean(value)) if type(value) is str else fixed or ""
+
+
+def _printable(value: str) -> str:
+    """Return a value without control characters, which the sender of a request may put into its baggage."""
+    if value.isprintable():
+        return value
+    return "".join(one if one.isprintable() else " " if one.isspace() else "?" for one in value)
 
 
 class Labelled:

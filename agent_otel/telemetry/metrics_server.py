@@ -104,7 +104,13 @@ class _Endpoint:
         if self._address is None:
             self._address = (host, port)
             self._bind()
-            self._start()
+            try:
+                self._start()
+            except RuntimeError as error:  # no thread can start: in a subinterpreter, or beyond the system's limit
+                self._leave()
+                server, self._server, self._error = self._server, None, error
+                if server is not None:
+                    server.server_close()
 
     def use(self, host: str, port: int) -> None:
         """Serve the registry at the first tool call at the latest; warn once when the port cannot be bound."""

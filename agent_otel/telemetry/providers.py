@@ -10,9 +10,10 @@ import functools
 import importlib
 import importlib.metadata
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import metrics, trace
+from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors
@@ -31,6 +32,8 @@ _SCHEDULE_DELAY_MILLIS = 1000.0
 # job that is killed in its first minute loses all its metrics. An interval much below the usual 15 s of a scrape adds
 # no information, and costs money in backends that bill data points.
 _EXPORT_INTERVAL_MILLIS = 10_000.0
+#: OpenTelemetry's API of metrics takes 3 ms to import, and a program that has not imported it has set no provider.
+METRICS_API = "opentelemetry.metrics"
 _RESOURCE_VARIABLES = ("OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS")
 # Modules from which a provider is built, and modules that some versions of the exporters import only when they are
 # constructed or at their first export.
@@ -86,6 +89,10 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
 
     With ``build``, a provider is built where none is set and the variables name an exporter.
     """
+    if METRICS_API not in sys.modules and not needs_metrics_api():
+        return None, False
+    from opentelemetry import metrics  # noqa: PLC0415 - imported already, by the program or by `preload`
+
     provider = metrics.get_meter_provider()
     if not is_placeholder(provider):
         return provider, False
@@ -156,11 +163,17 @@ def load(signal: str) -> None:
             _resource(*_resource_origin())
 
 
+def needs_metrics_api() -> bool:
+    """Return true when the environment asks for a MeterProvider."""
+    return bool(exporter_names("METRICS") or os.environ.get("OTEL_PYTHON_METER_PROVIDER"))
+
+
 def _is_set(signal: str) -> bool:
     """Return true when a provider is set; the public getters would set one that ``OTEL_PYTHON_*`` variables name."""
     if signal == "TRACES":
         return getattr(trace, "_TRACER_PROVIDER", None) is not None
-    return getattr(getattr(metrics, "_internal", None), "_METER_PROVIDER", None) is not None
+    internal = getattr(sys.modules.get(METRICS_API), "_internal", None)
+    return getattr(internal, "_METER_PROVIDER", None) is not None
 
 
 def exporter_names(signal: str) -> list[str]:

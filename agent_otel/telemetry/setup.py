@@ -91,7 +91,8 @@ class Telemetry:
         #: The labels of the program; None without any, and where the values are given.
         self.labels = Labels(chosen.labels) if chosen.labels and values is None else None
         names = tuple(name for name, _ in chosen.labels)
-        values = values or ("",) * len(names)
+        if values is None:
+            values = () if self.labels is None else self.labels.fixed
         self.label_attributes = {name: value for name, value in zip(names, values, strict=True) if value}
         self.sinks = sinks
         labelled = [Labelled(sink, names, values) for sink in sinks] if names else sinks

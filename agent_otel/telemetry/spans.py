@@ -1,11 +1,11 @@
 """Spans of tool calls: our own, or another instrumentation's span that is open for the same call.
 
 Half of what a tool call costs is the SDK's own span: its sampler reads the current span three times, its processors are
-called when a span starts although they do nothing then, each attribute is validated, and containers for attributes,
-events and links are made that most spans leave empty. Ours is a light span: it draws its ids as the SDK does, keeps its
-attributes in a dictionary, and becomes the exported span when it ends. Reading or calling anything else of it makes it
-a full span of the SDK first, by the SDK's own constructor, so that the tool's code, other instrumentations and samplers
-of logs find what they always find. The first span of each tracer is a full one, with which `sdk_spans` compares.
+called when a span starts although they do nothing then, each attribute is validated, and containers are made that most
+spans leave empty. Ours is a light span: it draws its ids as the SDK does, keeps its attributes in a dictionary, and
+becomes the exported span when it ends. Reading or calling anything else of it makes it a full span of the SDK first, by
+the SDK's own constructor, so that the tool's code, other instrumentations and samplers of logs find what they always
+find. The first span of each tracer is a full one, with which `sdk_spans` compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
@@ -21,6 +21,7 @@ from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
 from agent_otel.telemetry.recording import recording
@@ -35,24 +36,21 @@ if TYPE_CHECKING:
 #: The key of the current span in a context.
 _KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 DESCRIPTION_CHARACTERS = 8 * 1024
-#: Classes of asyncio, concurrent.futures, anyio and trio.
-_CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})
+_CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})  # of asyncio, concurrent.futures, anyio and trio
 _RANDOM: Final = int(getattr(TraceFlags, "RANDOM_TRACE_ID", 0))
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SAMPLED_AND_RANDOM: Final = TraceFlags(TraceFlags.SAMPLED | _RANDOM)
 
 
 class Exemplar:
-    """The span context of a measurement, converted to the form of each sink on demand; it does not keep the span.
+    """The span context of a measurement at a time, in the form of each sink on demand; it does not keep the span."""
 
-    ``at`` is the time of the measurement in epoch seconds.
-    """
-
-    __slots__ = ("at", "spot")
+    __slots__ = ("_context", "at", "spot")
 
     def __init__(self, spot: SpanContext) -> None:
         self.spot = spot
         self.at = time.time()
+        self._context: Context | None = None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -61,8 +59,10 @@ class Exemplar:
 
     @property
     def context(self) -> Context:
-        """Return the context from which the OpenTelemetry SDK makes an exemplar."""
-        return trace.set_span_in_context(NonRecordingSpan(self.spot))
+        """Return the context from which the OpenTelemetry SDK makes an exemplar, with the span alone in it."""
+        if self._context is None:
+            self._context = Context({_KEY: NonRecordingSpan(self.spot)})
+        return self._context
 
 
 def current_span() -> Span | None:

@@ -96,7 +96,9 @@ def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
     _held.append(langgraph.open_saving.enter(langgraph._Saving(saver)))
     for given in (value, {"channel_values": value}):
-        _after(langgraph.serialized, Invocation(saver.serde, (given,), {}), ("json", b"{}"), None)
+        call = Invocation(saver.serde, (given,), {})
+        call.state = _before(langgraph.serialized, call)
+        _after(langgraph.serialized, call, ("json", b"{}"), None)
 
 
 def _langgraph_inlined(value: Any) -> None:
@@ -244,13 +246,16 @@ SERIALISED = {
         *("recorded", "resumes", "started", "step", "tried"),
     },
     "durabletask": {"activity", "externalized", "orchestrator", "requested", "stub", "worker"},
-    "google_adk_sessions": {"appended", "bound", "read", "result"},
+    "google_adk_sessions": {"appended", "bound", "read", "requested", "result", "validated"},
     "hatchet": {"step_run"},
     "inngest": {"received"},
     "langgraph": {"savers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
+    "langgraph_mongodb": {"savers"},
+    "langgraph_redis": {"encoded"},
     "llama_index_contexts": {"restored", "saved"},  # JSON that the context's serializer has made
-    "openai_agents_sessions": {"deserialized", "inserting", "loaded", "rewritten", "saving", "serialized"},
+    "openai_agents_sessions": {"deserialized", "loaded", "rewritten", "saving", "serialized"},
+    "openai_agents_sqlite": {"inserting", "inserting_async", "read"},
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "strands_sessions": {"appended", "loaded", "messages", "put", "read", "written"},

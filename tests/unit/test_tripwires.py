@@ -125,6 +125,18 @@ _GEMINI: Json = {
         {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "t", "response": {"result": "r"}}}]},
     ],
 }
+_INTERACTION: Json = {
+    "tools": _TOOLS,
+    "system_instruction": "i",
+    "input": [
+        {"type": "user_input", "content": [{"type": "text", "text": "u"}]},
+        {"type": "function_call", "id": "c", "name": "t", "arguments": {}},
+        {"type": "function_result", "call_id": "c", "name": "t", "result": "r", "is_error": True},
+        {"type": "google_search_result", "result": "w"},
+    ],
+    "generation_config": {"tool_choice": "any"},
+    "previous_interaction_id": "p",
+}
 _CONVERSATION: Json = {
     "tools": _TOOLS,
     "instructions": "i",
@@ -168,10 +180,12 @@ REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
         ({"body": "{}", "modelId": "m"}, lambda body: (_CLIENT, {"operation_name": "InvokeModel", "api_params": body})),
     ],
     "google_genai.request": [(_GEMINI, lambda body: (None, {"path": "m:generateContent", "request_dict": body}))],
+    "google_interactions.request": [(_INTERACTION, lambda body: (None, body))],
     **{
         f"cohere.{reader}": [({"documents": [{"data": {"text": "d"}}], **_CHAT}, lambda body: (None, body))]
         for reader in ("request", "streamed", "astreamed")
     },
+    "fireworks.request": [(_CHAT, _posted("/v1/chat/completions")), (_ANTHROPIC, _posted("/v1/messages"))],
     "groq.request": [(_CHAT, _posted("/openai/v1/chat/completions"))],
     "httpx.request": [
         (
@@ -213,6 +227,7 @@ ELSEWHERE = {
     "litellm.responding": "has no parts; what it announces is read by openai's functions",
     "mistral.chatting": "has no parts; mistral.request reads them",
     "ollama.request": "test_ollama",
+    **{f"xai.{reader}": "test_xai" for reader in ("measured", "answered", "read_by_sdk", "compacted")},
 }
 #: Framework's reader -> what its result is in, where that is an object of the framework's.
 RESULTS: dict[str, Callable[[Any], Any]] = {
@@ -233,6 +248,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "anthropic._call": lambda value: value,
     "anthropic.member": lambda value: {"content": value, "is_error": value},
     "anthropic.run_tool": lambda value: {"content": value},
+    "anthropic_sessions.session_tool": lambda value: ({"content": value, "is_error": value}, value),
     "browser_use.act": lambda value: _space(
         long_term_memory=value, extracted_content=value, error=value, include_extracted_content_only_once=value
     ),
@@ -245,6 +261,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "claude_agent_sdk.request": lambda value: {
         "result": {"content": value, "structuredContent": value, "isError": value}
     },
+    "crewai.function": lambda value: value,
     "crewai.invoke": lambda value: value,
     "crewai.native": lambda value: {"result": value},
     "crewai.run": lambda value: value,
@@ -256,6 +273,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
     "google_adk.single_call": lambda value: value,
+    "google_adk.tool_node": lambda value: value,
     "google_genai.invoke": lambda value: value,
     "dspy.tool": lambda value: value,
     "haystack.tool": lambda value: value,
@@ -263,6 +281,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "langchain.tool_node": lambda value: value,
     "llama_index.inner": _output,
     "llama_index.outer": lambda value: _space(tool_output=_output(value)),
+    "llama_index.selected": _output,
     "llama_index.tool": _output,
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
     "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
@@ -273,8 +292,12 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "openai_agents._guarded": lambda value: value,
     "openai_agents._unguarded": lambda value: value,
     "livekit_agents.execute": lambda value: _named("ToolResult", output=value),
+    "livekit_agents.executed": lambda value: _space(raw_exception=None, raw_output=value),
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
+    "openai_agents_actions.action": lambda value: _named(
+        "ToolCallOutputItem", raw_item={"output": value}, output=value
+    ),
     "pipecat._handler": lambda value: _space(result=value, error=None),
     "pydantic_ai.activity": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,
@@ -345,6 +368,11 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "anthropic.run_tool": lambda value: (None, (None, _space(name=value, input=value, id=value)), {}),
+    "anthropic_sessions.session_tool": lambda value: (
+        _space(session_id=value),
+        (None, _space(name=value, id=value), value),
+        {},
+    ),
     "claude_agent_sdk.request": lambda value: (
         None,
         (),
@@ -368,6 +396,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "camel.tool": lambda value: (_space(openai_tool_schema={"function": {"name": value}}), (), {"a": value}),
+    "crewai.function": lambda value: (None, ("f", value, {"f": value}), {"from_agent": _space(role=value)}),
     "crewai.invoke": lambda value: (_space(name=value), (value,), {}),
     "crewai.native": lambda value: (
         _space(agent=_space(role=value), crew=_space(id=value), task=None),
@@ -413,6 +442,11 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         (_ADK_CONTEXT, _space(name=value, args=value, id=value), {"t": None}, _space(name=value)),
         {},
     ),
+    "google_adk.tool_node": lambda value: (
+        _space(tool=_space(name=value)),
+        (),
+        {"ctx": _space(function_call_id=value, session=_space(id=value)), "args": value},
+    ),
     "google_genai.invoke": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
     "dspy.tool": lambda value: (_space(name=value, func=value, args=value), (), {"a": value}),
     "haystack.tool": lambda value: (_space(name=value), (), {"a": value}),
@@ -440,6 +474,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         (None, _space(tool_name=value, tool_kwargs=value, tool_id=value)),
         {},
     ),
+    "llama_index.selected": lambda value: (None, (_space(tool_name=value, tool_kwargs=value, tool_id=value),), {}),
     "llama_index.tool": lambda value: (
         _space(metadata=_space(name=value, fn_schema=_space(model_fields={"a": None})), ctx_param_name=value),
         (value,),
@@ -485,10 +520,24 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
         },
     ),
+    "openai_agents_actions.action": lambda value: (
+        None,
+        (),
+        {
+            "call": {"shell_tool": _space(name=value), "tool_call": {"action": value, "call_id": value}},
+            "agent": _space(name=value),
+            "config": _space(group_id=value),
+        },
+    ),
     "openai_agents.single_tool": lambda value: (
         _space(public_agent=_space(name=value), config=_space(group_id=value)),
         (),
         {"tool_call": _space(arguments=value, call_id=value), "func_tool": _space(name=value)},
+    ),
+    "livekit_agents.executed": lambda value: (
+        None,
+        (_space(name="t", arguments=value, call_id=value), _space(function_tools={"t": value})),
+        {},
     ),
     "livekit_agents.execute": lambda value: (
         None,
@@ -551,6 +600,11 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     ),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
     "anthropic.turn": lambda value: (None, (), {}, {"content": [{"tool_use_id": value}]}, None),
+    "anthropic_sessions.sent": lambda value: (
+        None,
+        (),
+        {"events": [{"type": "user.tool_result", "tool_use_id": "c", "content": value}, {"type": value}, value]},
+    ),
     "camel.remembering": lambda value: (
         None,
         (_named("FunctionCallingMessage", tool_call_id="c", mask_output=value, result=value),),
@@ -611,12 +665,15 @@ READ_BY_OTHERS = {
     "dspy.formatting": "an exception",
     "agno.message": "agno._execute",
     "anthropic.swallowed": "an exception",
+    "anthropic_sessions.failing": "an exception",
+    "crewai.failing": "an exception",
     "dapr_agents.wrapping_error": "an exception",
     "langchain_callbacks.failing": "an exception",
     "llama_index_spans.failing": "an exception",
     "langchain.swallowed": "an exception",
     "openai_agents.swallowed": "an exception",
     "openai_agents.timed_out": "an exception",
+    "openai_agents_actions.failing": "an exception",
 }
 
 
@@ -700,6 +757,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     ],
     "semantic_kernel.agent_run": lambda value: [Invocation(_space(name=value), (), {"thread": _space(id=value)})],
     "smolagents.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
+    "strands.team_run": lambda value: [Invocation(_space(id=value), (), {})],
     "strands.agent_run": lambda value: [Invocation(_space(name=value, session_id=value), (), {})],
     "langgraph.run": lambda value: [
         Invocation(_space(config=None, name=value), (None, config), {})

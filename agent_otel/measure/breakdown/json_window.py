@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 import json
-import re
 from json import decoder as json_decoder
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel._internal.patterns import pattern
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
@@ -24,14 +25,14 @@ WINDOW: Final = 32 * 1024  # bytes or characters decoded at a time
 
 _LONGEST_ESCAPES: Final = 12  # a surrogate pair
 _PLAIN_NUMBER: Final = 64
-_SCALAR: Final = re.compile(r"[-+.0-9A-Za-z]*")
-_DIGITS: Final = re.compile(r"[0-9.eE+-]*")
+_SCALAR: Final = pattern(r"[-+.0-9A-Za-z]*")
+_DIGITS: Final = pattern(r"[0-9.eE+-]*")
 _CONSTANTS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
 _LONGEST_KEY: Final = 256
 _TRIES: Final = 8  # quotes looked at one by one, before a string is scanned
 _BACKSLASHES: Final = 64  # looked at before a quote
-_BLANK: Final = re.compile(r"[ \t\n\r]*")
-_HIGH_SURROGATE: Final = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_BLANK: Final = pattern(r"[ \t\n\r]*")
+_HIGH_SURROGATE: Final = pattern(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
 decode = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len).raw_decode
 """Decode one value at the beginning of a text, numbers to the length of their digits; also return where it ends."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from agent_otel._internal.patterns import pattern
 
 OTHER: Final = "_other"
 ANY: Final = "*"
@@ -16,12 +17,12 @@ _MOST_PLACES: Final = 1024
 _MOST_MEMBERS: Final = 64  # distinct keys in one place; what has more is a table of data
 _DEPTH: Final = 32
 _LONGEST_KEY: Final = 64
-_NUMBERED: Final = re.compile(r"(?:.*[-_:])?\d+")
-_ID_PART: Final = re.compile(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
-_NAME: Final = re.compile(r"[\w$@:-]+")
+_NUMBERED: Final = pattern(r"(?:.*[-_:])?\d+")
+_ID_PART: Final = pattern(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
+_NAME: Final = pattern(r"[\w$@:-]+")
 _MANY_DIGITS: Final = 6
-_DIGIT: Final = re.compile(r"\d")
-_BETWEEN_PARTS: Final = re.compile(r"[-_:]")
+_DIGIT: Final = pattern(r"\d")
+_BETWEEN_PARTS: Final = pattern(r"[-_:]")
 
 
 class Place:

@@ -11,6 +11,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.patterns import pattern
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation.paging import AROUND, CURSORS, PAGING, named
@@ -26,10 +27,8 @@ _LONGEST: Final = 2048
 #: The last two are GraphQL's, beside a flag that there is more.
 _NAMES: Final = (*CURSORS, "endCursor", "end_cursor")
 _KEYS: Final = "|".join(map(re.escape, _NAMES))
-_CURSOR: Final = re.compile(
-    rf'"(?:{_KEYS})"\s*:\s*(?:\{{\s*"href"\s*:\s*)?("(?:[^"\\]|\\.)+"|[1-9][0-9]*)', re.IGNORECASE
-)
-_LINK: Final = re.compile(r"""<([^<>\s]+)>\s*;\s*rel=\\?["']?next\b""")
+_CURSOR: Final = pattern(rf'"(?:{_KEYS})"\s*:\s*(?:\{{\s*"href"\s*:\s*)?("(?:[^"\\]|\\.)+"|[1-9][0-9]*)', re.IGNORECASE)
+_LINK: Final = pattern(r"""<([^<>\s]+)>\s*;\s*rel=\\?["']?next\b""")
 
 
 def cursors(value: Any) -> list[str]:

@@ -7,29 +7,31 @@ import re
 from itertools import islice
 from typing import Any, Final
 
+from agent_otel._internal.patterns import pattern
+
 _HEAD: Final = 256
 _TAIL: Final = 320
 _CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
 _JSON_PREFIX: Final = 1024
 _BLANK_EDGE: Final = 64
 _LONGEST_LINE: Final = 64 * 1024
-_HALF_NUMBER: Final = re.compile(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
+_HALF_NUMBER: Final = pattern(r"\s*(?:[.eE][+-]?)?")  # or nothing at all
 _LONGEST_ESCAPE: Final = 6
 _PYTHON_OPENINGS: Final = ("{'", "[{'", "['", "[('", "('", "({'", "[(")
 _AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
 _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
-_CLOSED: Final = re.compile(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
+_CLOSED: Final = pattern(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
 _decode = json.JSONDecoder().raw_decode
 
 #: Characters of a text in which JSON is parsed whole.
 _PARSED: Final = 16 * 1024
 _MOST_KEYS: Final = 16
-_BEHIND_WORDS: Final = re.compile(r"\n([{\[])(?=\s*[\"{\[])")
+_BEHIND_WORDS: Final = pattern(r"\n([{\[])(?=\s*[\"{\[])")
 _FENCE: Final = "```"
-_INNER_LINE: Final = re.compile(r"\n\s+(?:[\"{}\[\]\dtfn-][^\n]*)?$")
-_INNER: Final = re.compile(r"[\]}\"\d] ?[,:] ?[\"{\[\d]")
+_INNER_LINE: Final = pattern(r"\n\s+(?:[\"{}\[\]\dtfn-][^\n]*)?$")
+_INNER: Final = pattern(r"[\]}\"\d] ?[,:] ?[\"{\[\d]")
 _JSON_OPENINGS: Final = ('{"', '[{"', '["')
-_ESCAPED: Final = re.compile(r'"(?:\{|\[\{|\[)\\"')
+_ESCAPED: Final = pattern(r'"(?:\{|\[\{|\[)\\"')
 
 
 _OPENER: Final = r"(?:[A-Za-z_][\w.]*)?[\[{(]"
@@ -38,15 +40,15 @@ _VALUE: Final = rf"(?:{_TEXT}|-?\d[\w.+-]*|None|True|False|<[^<>\n]{{1,200}}>|[A
 _NAMED: Final = r"(?:[A-Za-z_]\w*=)?"
 _ITEM: Final = rf"{_NAMED}(?:{_OPENER})*{_NAMED}(?:{_VALUE})?[\]}})]*"
 #: Python puts a blank behind each comma and colon, and `pprint` a line end.
-_ITEMS: Final = re.compile(rf"(?:{_ITEM}(?:,\s+|: ))+", re.DOTALL)
+_ITEMS: Final = pattern(rf"(?:{_ITEM}(?:,\s+|: ))+", re.DOTALL)
 #: A text without its end, or what is left of a name or a number.
-_BROKEN: Final = re.compile(
+_BROKEN: Final = pattern(
     rf"{_NAMED}(?:{_OPENER})*{_NAMED}(?:[bru]{{0,2}}['\"].*|[\w.+-]*[,:]?|{_ITEM}[,:]?)", re.DOTALL
 )
-_QUOTED: Final = re.compile(_TEXT, re.DOTALL)
+_QUOTED: Final = pattern(_TEXT, re.DOTALL)
 
 
-_DEEP: Final = re.compile(
+_DEEP: Final = pattern(
     r"(?:[\w'\"\]]: ?|\[ ?|, ?|\n\s*)(?:\"\[(?:Object|Array|object Object)\]\"|\[(?:Object|Array)\])(?=\s*[,}\]])|"
     r"['\"]: ?(?:\{\.\.\.\}|\[\.\.\.\])(?=\s*[,}\]])"
 )

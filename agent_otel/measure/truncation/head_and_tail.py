@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from agent_otel._internal.patterns import pattern
+
 _HEADERS: Final = ("Total output lines: ", "Exit code: ", "Chunk ID: ", "Wall time: ")
 _TOTAL: Final = "Total output lines: "
 _ENVELOPES: Final = ('{"output":"', '{"output": "')
@@ -26,7 +28,7 @@ _LONGEST_CONTENT: Final = 256 * 1024
 _OPENING: Final = "[... o"
 _FEW_BRACKETS: Final = 4
 _NOTICES: Final = ("[... omitted ", "[... output truncated to fit ", " tokens truncated…", " chars truncated…")
-_NOTICE: Final = re.compile(
+_NOTICE: Final = pattern(
     r"(?:^|\\n)\[\.\.\. (?:omitted \d+ of \d+ lines|output truncated to fit \d+ bytes) \.\.\.\](?:$|\\n)|"
     r"…\d+ (?:tokens|chars) truncated…",
     re.MULTILINE,

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
+
+from agent_otel._internal.named_tuples import NamedTuple
 
 MARKER: Final = "marker"
 OFFLOADED: Final = "offloaded"

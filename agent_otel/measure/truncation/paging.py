@@ -11,6 +11,7 @@ import re
 from itertools import islice
 from typing import Any, Final
 
+from agent_otel._internal.patterns import pattern
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
 
@@ -45,7 +46,7 @@ _TOTALS: Final = (
     "numFound",
 )
 #: Beside an unqualified ``total`` these make it a sum of money.
-_MONEY: Final = re.compile("price|currenc|amount|tax|cost", re.IGNORECASE)
+_MONEY: Final = pattern("price|currenc|amount|tax|cost", re.IGNORECASE)
 #: Keys under which responses keep their pages, their links and their headers.
 AROUND: Final = (
     *("pageInfo", "page_info", "pagination", "paging", "meta", "metadata", "response_metadata", "links", "_links"),
@@ -68,12 +69,12 @@ PAGING: Final = (
 PAGE_ENDING: Final = '"next'
 PAGE_OPENINGS: Final = ("{", "HTTP/", "link:", "Link:")
 _STEMS: Final = ("next", "Next", "ore", "otal", "incomplete", "runcated", "numFound", "LastEval")
-_CURSOR: Final = re.compile(rf'"(?:{"|".join(map(re.escape, CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
-_FLAG: Final = re.compile(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
-_NUMBER: Final = re.compile(r'"(\w{1,32})"\s*:\s*([0-9]{1,10})\s*[,}]')
-_IS_PARTIAL: Final = re.compile(rf'"{_PARTIAL}"\s*:\s*true\b')
-_LINK: Final = re.compile(r"""\brel=\\?["']?next\b""")
-_ITEMS: Final = re.compile(r'\[\s*(?:\{\s*("[^"\\]{1,64}")\s*:|(\]))')
+_CURSOR: Final = pattern(rf'"(?:{"|".join(map(re.escape, CURSORS))})"\s*:\s*(?:"[^"]|[1-9]|{{\s*")', re.IGNORECASE)
+_FLAG: Final = pattern(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
+_NUMBER: Final = pattern(r'"(\w{1,32})"\s*:\s*([0-9]{1,10})\s*[,}]')
+_IS_PARTIAL: Final = pattern(rf'"{_PARTIAL}"\s*:\s*true\b')
+_LINK: Final = pattern(r"""\brel=\\?["']?next\b""")
+_ITEMS: Final = pattern(r'\[\s*(?:\{\s*("[^"\\]{1,64}")\s*:|(\]))')
 
 
 def is_page(value: Any, arguments: Any = None) -> bool:

@@ -7,9 +7,13 @@ the outermost object. This module reads at most a few hundred characters on each
 
 from __future__ import annotations
 
-import re
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from agent_otel._internal.patterns import pattern
+
+if TYPE_CHECKING:
+    import re
 
 _AROUND: Final = 448  # characters looked at on each side
 _OFF_CENTER: Final = 3
@@ -19,15 +23,15 @@ _LONGEST_LINE: Final = 64 * 1024
 _LONGEST_REST: Final = 120  # of a marker that is known by its beginning
 
 _BRACKETS: Final = {"[": "]", "(": ")"}
-_LEAD: Final = re.compile(r"(?:[.…(\[][.…(\[ ]*)?")
-_TRAIL: Final = re.compile(r"[ \t.…)\]>_*-]{0,64}")
-_END_TAG: Final = re.compile(r"(?:</[\w:.-]{1,64}>)?[ \t\r]{0,64}")
-_REMARK: Final = re.compile(r"(?:[^<>\n]{0,200}(?:/>|</[\w:.-]{1,64}>)){0,4}")
-_ITEM: Final = re.compile(r"\s*[-+>|#*/;%]+\s*")  # of a list, a diff, a mail, a table, a comment
+_LEAD: Final = pattern(r"(?:[.…(\[][.…(\[ ]*)?")
+_TRAIL: Final = pattern(r"[ \t.…)\]>_*-]{0,64}")
+_END_TAG: Final = pattern(r"(?:</[\w:.-]{1,64}>)?[ \t\r]{0,64}")
+_REMARK: Final = pattern(r"(?:[^<>\n]{0,200}(?:/>|</[\w:.-]{1,64}>)){0,4}")
+_ITEM: Final = pattern(r"\s*[-+>|#*/;%]+\s*")  # of a list, a diff, a mail, a table, a comment
 _QUOTES: Final = "\"'`\u2018\u2019\u201c\u201d\xab\xbb"
 _LITERALS: Final = ('"""', "'''")
 _FENCES: Final = ("```", "~~~", *_LITERALS)
-_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING: Final = pattern(r'"(?:[^"\\]|\\.)*"')
 
 
 def is_notice(text: str, begin: int, end: int) -> bool:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any, Final
 
+from agent_otel._internal.patterns import pattern
+
 SOURCE: Final = "HTTP 413"
 
 LONGEST: Final = 1024
@@ -14,7 +16,7 @@ LONGEST: Final = 1024
 STARTS: Final = frozenset("<4HECR{")
 
 _PHRASE: Final = r"(?:Request Entity|Payload|Content) Too Large"
-_PAGE: Final = re.compile(
+_PAGE: Final = pattern(
     rf"(?:<!DOCTYPE[^>]*>\s*)?<html[^>]*>\s*<head>\s*<title>\s*413 {_PHRASE}\s*</title>.*|"
     rf"(?:HTTP(?:/[\d.]+)? |Error: )?413:? {_PHRASE}\.?|"
     rf"413 Client Error: {_PHRASE} for url: \S+|"
@@ -23,9 +25,7 @@ _PAGE: Final = re.compile(
     rf"{_PHRASE}\s+FUNCTION_(?:PAYLOAD|RESPONSE_PAYLOAD)_TOO_LARGE\b.*",
     re.DOTALL,
 )
-_MESSAGE: Final = re.compile(
-    rf"Request Too Long|{_PHRASE}|Response payload size exceeded maximum allowed payload size .*"
-)
+_MESSAGE: Final = pattern(rf"Request Too Long|{_PHRASE}|Response payload size exceeded maximum allowed payload size .*")
 _MESSAGES: Final = ("message", "errorMessage", "error", "title")
 _CODES: Final = ("statusCode", "status_code", "status", "code")
 _STEMS: Final = ("413", "Too L", "TooLarge")

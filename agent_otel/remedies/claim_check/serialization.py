@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import block_text, text_bytes
 
 if TYPE_CHECKING:

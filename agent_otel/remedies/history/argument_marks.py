@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 

@@ -11,12 +11,13 @@ import functools
 import hashlib
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.removed_bytes import removed

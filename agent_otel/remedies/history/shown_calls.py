@@ -10,11 +10,12 @@ them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.message_parts import Messages

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent_otel._internal import errors
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import backpressure, model_tokens
 from agent_otel.remedies.limits import tokens
 

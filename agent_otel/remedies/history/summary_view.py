@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list, listed
 from agent_otel.remedies.claim_check.serialization import raw_of

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.preview import preview
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.messages.fields import changed, fields, is_list

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import block_text, text_bytes
 from agent_otel.messages.fields import is_list
 from agent_otel.remedies.history.placeholders import is_placeholder

@@ -6,8 +6,9 @@ The stored history is not changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.history import restored_texts, turns

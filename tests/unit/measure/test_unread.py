@@ -204,7 +204,7 @@ def test_many_short_texts_are_compared_by_samples() -> None:
     assert found == {"notes[]": pytest.approx(sum(map(quoted, texts[2000:])), rel=0.05)}
 
 
-@pytest.mark.parametrize("modulus", [2, 8, 32])
+@pytest.mark.parametrize("modulus", [2, 8, 16])  # fewer, and one process in thirty has too few of this text
 def test_fewer_hashes_recognise_long_texts_still(modulus: int) -> None:
     state = {"read": lines(6000, "read"), "unread": lines(6000, "unread")}
     found = unread(state, held(lines(6000, "read"), modulus=modulus))

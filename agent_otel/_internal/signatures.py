@@ -1,0 +1,49 @@
+"""Signatures and annotations of the program's functions.
+
+From Python 3.14 on, annotations are computed when they are read. They may name what is defined further below, or what
+only a type checker imports; such a name is a ``ForwardRef`` here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format, get_annotations
+
+    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+        """Return the signature of a function; ValueError or TypeError for one that has none."""
+        return inspect.signature(function, annotation_format=Format.FORWARDREF)
+
+    def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+        return get_annotations(function, format=Format.FORWARDREF)
+
+else:
+
+    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+        """Return the signature of a function; ValueError or TypeError for one that has none."""
+        return inspect.signature(function)
+
+    def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+        return dict(function.__annotations__)
+
+
+def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of a function; empty for a callable without any, such as a partial one or a mock."""
+    try:
+        return _annotations(function)
+    except Exception:  # computing them is the program's code
+        return {}
+
+
+def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a function's parameters; empty for built-in functions without a signature."""
+    try:
+        return tuple(signature_of(function).parameters)
+    except Exception:  # computing annotations is the program's code
+        return ()
