@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
-from agent_otel._internal import env, errors, fork
+from agent_otel._internal import env, errors, fork, signatures
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolReader, ToolResult
 
@@ -83,7 +84,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
     def decorate(target: Any) -> Any:
         if isinstance(target, staticmethod | classmethod):
             return type(target)(decorate(target.__func__))
-        parameters = _parameters(target)
+        parameters = signatures.parameter_names(target)
         bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
         names = parameters[bound:]
         tool_name = str(name or getattr(target, "__name__", type(target).__name__))
@@ -103,17 +104,9 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
     return decorate if function is None else decorate(function)
 
 
-def _parameters(target: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's parameters; empty for built-in functions without a signature."""
-    try:
-        return tuple(inspect.signature(target).parameters)
-    except (TypeError, ValueError):
-        return ()
-
-
 def _inject(target: Callable[..., Any], invocation: Invocation, values: dict[str, Any]) -> bool:
     """Put injected arguments into a call; return false when the function has no such parameter."""
-    parameters = list(inspect.signature(target).parameters.values())
+    parameters = list(signatures.signature_of(target).parameters.values())
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
     positions = {
         parameter.name: position if parameter.kind is not parameter.KEYWORD_ONLY else len(invocation.args)
@@ -129,7 +122,8 @@ def _inject(target: Callable[..., Any], invocation: Invocation, values: dict[str
 
 def _may_return_text(target: Callable[..., Any]) -> bool:
     """Return true unless a function's annotation excludes that it returns a text."""
-    returns = getattr(target, "__annotations__", {}).get("return", str)
+    returns = signatures.annotations_of(target).get("return", str)
+    returns = getattr(returns, "__forward_arg__", returns)
     said = returns if isinstance(returns, str) else getattr(returns, "__name__", str(returns))
     name = said.partition("[")[0].partition("|")[0].strip().rpartition(".")[2]
     return name in {"str", "Any", "object", "Optional", "Union", "AnyStr"}
@@ -316,12 +310,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         agent: str | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        self._identity = execution_context.Identity(
-            execution_context.short(str(id)),
-            execution_context.text_or_none(workflow),
-            execution_context.text_or_none(agent),
-            None if labels is None else {str(name): str(value) for name, value in labels.items()},
-        )
+        self._identity = execution_context.identity(id, workflow, agent, labels)
         self._token: Token[Identity | None] | None = None
         self._visit: NamedExecution | None = None
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 from fnmatch import fnmatchcase
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel._internal.failures import arguments_of, cause_of, context_of, put_arguments, text_of
 from agent_otel._internal.named_functions import function_named
+from agent_otel.core import switches
+from agent_otel.core.execution_context import text_or_none
 from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.settings import Settings
 
 #: Bytes that a redaction reads for each byte that is captured: a secret that the limit cuts in two is found whole.
@@ -65,19 +71,44 @@ def _redacted(chosen: Settings, tool: str, attribute: str, text: str) -> str | N
     however short the function makes the rest.
     """
     named = chosen.redact or ""
-    try:
-        redact = redactor(named)
-    except Exception as error:
-        _say(named, f"cannot be imported ({type(error).__name__})")
+    redact = _function(named)
+    if redact is None:
         return None
+    muting = switches.muted.set(True)  # what the function calls itself is no call of the agent
     try:
         made = redact(tool, attribute, text)
     except Exception as error:
         _say(named, f"raised {errors.described(error)}")
         return None
-    if type(made) is not str:
+    finally:
+        switches.muted.reset(muting)
+    shown = text_or_none(made)
+    if shown is None:
+        _refuse(named, made)
         return None
-    return made[: -chosen.capture_bytes] if _is_cut(text, chosen) else made
+    return shown[: -chosen.capture_bytes] if _is_cut(text, chosen) else shown
+
+
+def _function(named: str) -> Callable[..., object] | None:
+    """Return the program's function; a module that cannot be imported is looked for again when something loads it."""
+    module = named.partition(":")[0]
+    if module in _absent and module not in sys.modules:
+        return None
+    try:
+        return redactor(named)
+    except Exception as error:
+        _absent.add(module)
+        _say(named, f"cannot be imported ({type(error).__name__})")
+        return None
+
+
+def _refuse(named: str, made: object) -> None:
+    """Warn of a function that has returned neither a text nor None."""
+    if isinstance(made, CoroutineType):
+        made.close()
+        _say(named, "is async, and is called where nothing can be awaited")
+    elif made is not None:
+        _say(named, f"returned {type(made).__name__}, which is no text")
 
 
 def _is_cut(text: str, chosen: Settings) -> bool:
@@ -86,9 +117,13 @@ def _is_cut(text: str, chosen: Settings) -> bool:
 
 
 def _say(named: str, what: str) -> None:
-    errors.warn_once(f"redact {named}", f"AGENT_OTEL_REDACT: {named} {what}; what it does not redact is not captured.")
+    errors.warn_once(
+        f"redact {named} {what}", f"AGENT_OTEL_REDACT: {named} {what}; what it does not redact is not captured."
+    )
 
 
+#: Modules of functions that could not be imported.
+_absent: set[str] = set()
 #: Returns the function of the program that redacts copies; the program names one.
 redactor = functools.lru_cache(maxsize=1)(function_named)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
+from agent_otel._internal import errors
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import tool_names
 from agent_otel.core.execution_state import Totals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from opentelemetry.trace import Span
 
@@ -27,6 +29,8 @@ def text_or_none(value: object) -> str | None:
     return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
 
 
+#: Characters of a label's value; more are left out.
+LONGEST_LABEL = 256
 #: Characters; a longer id is replaced by its digest, because a client may choose an id of any length.
 LONGEST_ID = 128
 
@@ -54,6 +58,26 @@ class Identity(NamedTuple):
     agent: str | None = None
     #: Values of the labels that AGENT_OTEL_LABELS names.
     labels: dict[str, str] | None = None
+
+
+def identity(
+    execution: object, workflow: object = None, agent: object = None, given: Mapping[str, str] | None = None
+) -> Identity:
+    """Return an execution with what the program gave; what has no text is left out, and nothing is raised."""
+    labels = None if given is None else _labels(given) or {}
+    return Identity(short(_shown(execution) or ""), text_or_none(workflow), text_or_none(agent), labels)
+
+
+@errors.guarded("execution.id")
+def _shown(value: object) -> str:
+    return str(value)
+
+
+@errors.guarded("execution.labels")
+def _labels(given: Mapping[str, object]) -> dict[str, str]:
+    """Return labels as texts; one whose value is None is as if it were not given."""
+    found = {_shown(name): _shown(value) for name, value in given.items() if value is not None}
+    return {name: value[:LONGEST_LABEL] for name, value in found.items() if name and value is not None}
 
 
 #: The execution of what has no other id: while the test kit records, that of the test; else None.

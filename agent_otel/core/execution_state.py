@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from agent_otel.core.execution_tokens import Tokens
+    from agent_otel.telemetry.setup import Telemetry
 
 
 class Fragment:
@@ -124,7 +126,7 @@ class Conversation:
     provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
     model requests, ``token_sizes`` the tokens of the latest ones. ``shares`` are the bytes of the last request by part
     and tool. ``prefix`` is what `request_prefix` keeps of it. The length counts entries of about 200 bytes each; a
-    part takes 23 bytes, and a result 200 more in ``prefix``.
+    part takes about 30 bytes, and a result 200 more in ``prefix``.
     """
 
     __slots__ = (
@@ -292,6 +294,8 @@ class ExecutionState(Totals):
     cursors: dict[int, tuple[str, Fragment | None]] | None = None
     tracks: dict[str, PayloadHistory] | None = None
     workflow: str | None = None
+    #: The telemetry of the last step, whose labels its runtime's workers do not have; None where there are no labels.
+    labelled: Telemetry | None = None
     read: ReadTexts | None = None
     is_continued = False
     is_unread_open = False

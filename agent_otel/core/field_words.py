@@ -6,8 +6,9 @@ conditions. Plurals count as their singular.
 
 from __future__ import annotations
 
-import re
 from typing import Final
+
+from agent_otel._internal.patterns import pattern
 
 _WORDS: Final = frozenset(
     """
@@ -49,8 +50,8 @@ _WORDS: Final = frozenset(
     week weight width window with word worker workflow workspace write written xml yaml year zip zone
     """.split()  # noqa: SIM905 - to be read as a list of words
 )
-_KEY: Final = re.compile(r"[A-Za-z$:_-]{1,64}")
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_KEY: Final = pattern(r"[A-Za-z$:_-]{1,64}")
+_WORD: Final = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def is_field(key: str) -> bool:

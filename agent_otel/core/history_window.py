@@ -7,9 +7,10 @@ is a summary, an edit or another history, and proves no window. Neither do call 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.execution_state import REUSED
 from agent_otel.core.request_parts import KINDS, MOST_PARTS
 

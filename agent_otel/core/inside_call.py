@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 class Inside:
     """A wrapped function that the body of a running tool calls; it is no tool call, and its value is not the result."""
 
-    __slots__ = ("record",)
+    __slots__ = ("goes_on", "record")
 
     def __init__(self, record: ToolInvocation, call: ToolCall) -> None:
         self.record = record
+        self.goes_on = False  # for the signature of Visit: this is entered as often as one likes
         if call.mcp is not None and record.span is not None:
             record.span.span.set_attributes(mcp_attributes(call.mcp))
 

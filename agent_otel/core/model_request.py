@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from contextvars import ContextVar, Token
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from agent_otel.core.types import ModelRequest
 from agent_otel.core.usage import answered_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from typing_extensions import Self
 
@@ -38,7 +39,7 @@ class ModelVisit:
 
     __slots__ = (
         *("__weakref__", "_above", "_asks", "_backpressure", "_myself", "_out", "_reader", "_request", "_sending"),
-        *("_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("_flows", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -49,6 +50,8 @@ class ModelVisit:
         self._taken: ModelRequest | None = None
         self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
+        #: True from a stream's first item on: the request is sent, and no function inside a step has to know of it.
+        self._flows = False
         #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
         self.usage_is_told = False
         #: The tokens of the response as far as it has come.
@@ -107,6 +110,40 @@ class ModelVisit:
             self._sending = sending.set(self._myself)
         return self
 
+    def advance(self, step: Callable[..., Any], *args: Any) -> Any:
+        """Take a stream's next step inside this visit, and read its item."""
+        if not self._flows:
+            with self:
+                item = step(*args)
+                self.item(item)
+                return item
+        has_item = False
+        try:
+            item = step(*args)
+            has_item = True
+        finally:
+            if not has_item:  # the end, an error or a cancellation
+                self.__exit__(*sys.exc_info())
+        self.item(item)
+        return item
+
+    async def aadvance(self, step: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        """Do the same as `advance` in an async stream."""
+        if not self._flows:
+            with self:
+                item = await step(*args)
+                self.item(item)
+                return item
+        has_item = False
+        try:
+            item = await step(*args)
+            has_item = True
+        finally:
+            if not has_item:  # the end, an error or a cancellation
+                self.__exit__(*sys.exc_info())
+        self.item(item)
+        return item
+
     def lend(self, request: ModelRequest) -> ModelRequest:
         """Return a request from inside this visit, with this layer's execution, agent and doubled message ids added."""
         mine = self._request
@@ -123,7 +160,7 @@ class ModelVisit:
         """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
         announced = self.lend(request)._replace(parts=_unread(request.parts))
         self._settle()
-        self._request, self.seen = announced, False
+        self._request, self.seen, self._flows = announced, False, False
 
     def returned(self, value: Any) -> None:
         """Read a whole response: its tokens, and whether the model asks for a tool call."""
@@ -148,11 +185,18 @@ class ModelVisit:
     def item(self, value: Any) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
         try:
-            passes = self._reader.passes
+            reader = self._reader
             # Most items of a stream are a piece of the answer's text.
-            is_plain = self._request is None and self._usage is None and self.pending is None
-            if not (is_plain and passes is not None and passes(value)):
-                self._read(value)
+            if (
+                self._flows
+                and (self._usage is None or reader.opens_with_usage)
+                and self.pending is None
+                and reader.passes is not None
+                and reader.passes(value)
+            ):
+                return
+            self._read(value)
+            self._flows = self._request is None and self._backpressure is None
         except Exception:
             errors.report_error("model_request.response")
 

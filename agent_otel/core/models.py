@@ -16,11 +16,12 @@ import threading
 import time
 from concurrent import futures
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import Workers
+from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv, settings
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.caps import payload_caps
 from agent_otel.settings import kinds as setting_kinds
 

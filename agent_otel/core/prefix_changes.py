@@ -6,11 +6,12 @@ earlier one counts: some of what follows the changed part is still there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.request_parts import KINDS
 from agent_otel.measure.preview import clean
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel._internal.patterns import pattern
 from agent_otel.core.plain import fields, is_dict, listed, text
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ KINDS = {part: number for number, part in enumerate(semconv.REQUEST_PARTS)}
 _HEAD = 64  # characters of a part in its fingerprint
 _READ = 1_024  # characters of a system prompt in which dates and times are looked for
 # A digit in front lets the search skip everything else.
-_CLOCK = re.compile(
+_CLOCK = pattern(
     r"\d(?:\d{3}-\d\d-\d\d[T ]?|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\b)?"
     r"|\d?([./])\d\d?\1\d{2,4}|(?<=\b1)\d{9}(?:\.\d+|\d{3})?\b)"
 )

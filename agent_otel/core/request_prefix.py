@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import begins, prints
+from agent_otel.core.message_prints import depths, joined, prints, recognised
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, Sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall, SeenParts
-    from agent_otel.core.message_parts import LevelPrint, Messages
+    from agent_otel.core.message_parts import Messages
+    from agent_otel.core.message_prints import Depth, Print
     from agent_otel.core.types import ModelRequest, RequestPart
 
 _T = TypeVar("_T")
@@ -42,12 +44,12 @@ class Prefix:
     """
 
     __slots__ = (
-        *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "offered", "parts", "print"),
+        *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "offered", "parts", "prints"),
         *("sizes", "user_messages", "users"),
     )
 
     def __init__(self) -> None:
-        self.print: tuple[LevelPrint, ...] = ()
+        self.prints: tuple[Print, ...] = ()
         self.messages = 0
         self.calls: dict[int, SeenCall] = {}
         self.ids: dict[str, None] = {}
@@ -63,12 +65,16 @@ class Prefix:
 
 
 class Continued(NamedTuple):
-    """A request that continues the one before it: what was kept of that, and the new parts."""
+    """A request that continues the one before it: what was kept of that, and the new parts.
+
+    ``depths`` are the values of all of its messages, None where the new ones are no plain data.
+    """
 
     execution_id: str
     execution: ExecutionState
     conversation: Conversation
     prefix: Prefix
+    depths: list[Depth] | None
     new: list[RequestPart]
 
 
@@ -154,18 +160,21 @@ def find(request: ModelRequest, messages: Messages) -> Continued | None:
             and prefix.messages <= len(messages.items)
             and prefix.changes == execution.call_changes
             and prefix.parts is conversation.parts
-            and (levels := messages.levels) is not None
-            and begins(levels, prefix.print)
+            and (known := recognised(messages.plain(0, prefix.messages), prefix.prints)) is not None
         ):
             break
     else:
         return None
-    new = messages.between(prefix.messages, len(messages.items))
+    count = len(messages.items)
+    if prefix.messages < count:
+        more = depths(messages.plain(prefix.messages, count))
+        known = None if more is None else joined(known, more)
+    new = messages.between(prefix.messages, count)
     ids = [part.call_id for part in new if part.part == semconv.TOOL_RESULTS and part.call_id is not None]
     if not _follows(prefix, new, ids) or execution_of(request, chain(prefix.ids, ids)) != execution_id:
         return None
     conversation.prefix = None  # another thread may send the same messages
-    return Continued(execution_id, execution, conversation, prefix, new)
+    return Continued(execution_id, execution, conversation, prefix, known, new)
 
 
 def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> bool:
@@ -216,15 +225,16 @@ def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
     offered: int,
 ) -> None:
     """Keep a request for the next one of its conversation; ``new`` are its new parts, ``offered`` its tools."""
-    prefix = Prefix() if request.continued is None else request.continued.prefix
-    levels = messages.levels
-    if levels is None:
+    continued, count = request.continued, len(messages.items)
+    prefix = Prefix() if continued is None else continued.prefix
+    found = depths(messages.plain(0, count)) if continued is None else continued.depths
+    if found is None:
         return
     if request.first + len(new) == len(conversation.parts.prints) and _add(prefix, request, execution, new):
         prefix.user_messages, prefix.offered = user_messages, offered
         prefix.parts, prefix.changes = conversation.parts, execution.call_changes
-        if request.continued is None or new:
-            prefix.messages, prefix.print = len(messages.items), prints(levels)
+        if prefix.messages < count:
+            prefix.messages, prefix.prints = count, prints(found)
         conversation.prefix = prefix
 
 

@@ -7,9 +7,10 @@ result of an old turn, and the compaction of arguments a mark. No text is read.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

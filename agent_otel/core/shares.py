@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.savable import NO_SAVABLE, Savable
 
 if TYPE_CHECKING:

@@ -77,7 +77,7 @@ def execution_ended(execution_id: str) -> None:
         durable_runs.ended(plain_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
-        named_execution.end(telemetry(), plain_id, execution.workflow, None)
+        named_execution.end(execution.labelled or telemetry(), plain_id, execution.workflow, None)
 
 
 def payload(step: Step, reading: Payload, started_ns: int | None = None, refused: str | None = None) -> None:

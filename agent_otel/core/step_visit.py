@@ -37,7 +37,7 @@ class StepVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_token"),
+        *("__weakref__", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_token", "_unlabelled"),
         *("refused", "span", "step", "weighed"),
     )
 
@@ -51,6 +51,8 @@ class StepVisit:
         self.span: spans.OpenSpan | None = None
         self.refused = False
         self.weighed: MeasuredPayload | None = None
+        #: The input, until the labels of the step are known.
+        self._unlabelled: Payload | None = None
 
     def begin(self, carried: Payload | None = None) -> None:
         """Make the step the one that runs in this context, and record its input."""
@@ -58,10 +60,26 @@ class StepVisit:
         if not self._opened_by_handler:
             self.open_span()
         if carried is not None:
+            self.take_input(carried)
+
+    def take_input(self, carried: Payload) -> None:
+        """Record the input; where the runtime has yet to restore the baggage, once the labels in it are known."""
+        if self._opened_by_handler and self._out.settings.labels:
+            self._unlabelled = carried
+        else:
+            self.weigh(carried)
+
+    def _label(self) -> None:
+        """Take the labels of this context, and record an input that has waited for them."""
+        self._out = telemetry()
+        carried, self._unlabelled = self._unlabelled, None
+        if carried is not None:
             self.weigh(carried)
 
     def open_span(self) -> None:
         """Open the span, or find the runtime's own, and make it current."""
+        if self._opened_by_handler and self._out.settings.labels:
+            self._label()
         out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
             attributes = {**payloads.step_attributes(self.step), **out.label_attributes}
@@ -112,6 +130,8 @@ class StepVisit:
     def finish(self, outcome: StepOutcome | None = None, error_type: str | None = None) -> None:
         """End the step: record its output, or its error, and end its span."""
         self.leave()
+        if self._unlabelled is not None:  # the step's own code has not run
+            self._label()
         if outcome is not None:
             error_type = outcome.error_type or error_type
             if outcome.carried is not None:
@@ -120,6 +140,9 @@ class StepVisit:
                 self.refused = True
                 payloads.reject(self._out, self.step, outcome.refused_direction)
         payloads.finish(self._out, self.step, self.span, self.weighed, error_type, refused=self.refused)
+        state = executions.known(self.step.execution) if self._out.label_attributes and self.step.execution else None
+        if state is not None:
+            state.labelled = self._out
 
 
 class WrappedStep(StepVisit):
@@ -138,7 +161,7 @@ class WrappedStep(StepVisit):
             self.begin()
             carried = self._reader.carried(self._call)
             if carried is not None:
-                self.weigh(carried)
+                self.take_input(carried)
         except Exception:
             errors.report_error("step.enter")
         return self

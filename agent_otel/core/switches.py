@@ -8,5 +8,6 @@ from contextvars import ContextVar
 enabled = True
 #: Integrations whose hooks beside another instrumentation open the span, instead of their wrapped functions.
 hooked: set[str | None] = set()
-#: True in the code of a durable workflow: nothing is measured there, because a replay would count it again.
+#: True where nothing is measured: in the code of a durable workflow, because a replay would count it again, and in
+#: functions of the program that this package calls.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)

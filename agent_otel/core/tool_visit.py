@@ -62,7 +62,7 @@ class Visit:
     It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "is_outermost", "opens_span", "reader", "record", "slot", "token")
+    __slots__ = ("__weakref__", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot", "token")
 
     # Keywords would double the cost.
     def __init__(self, record: ToolInvocation, reader: ToolReader, is_outermost: bool, opens_span: bool) -> None:  # noqa: FBT001
@@ -72,6 +72,7 @@ class Visit:
         self.token: Token[ToolInvocation | None] | None = None
         self.is_outermost = is_outermost
         self.opens_span = opens_span
+        self.goes_on = False  # true when the function has returned a coroutine, around which this is entered again
         if is_outermost:
             record.visit = weakref.ref(self)
 
@@ -173,6 +174,9 @@ class Visit:
     ) -> None:
         try:
             record, token, is_outermost = self.record, self.token, self.is_outermost
+            if self.goes_on and error is None:
+                self._put_off()
+                return
             if self.slot is not None:
                 self.slot.release()
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
@@ -195,6 +199,14 @@ class Visit:
         except Exception:
             errors.report_error("tool_call.finish")
 
+    def _put_off(self) -> None:
+        """Leave the context, in which other calls may begin before the coroutine of this one is awaited."""
+        self.goes_on = False
+        if self.record.span is not None:
+            self.record.span.detach()
+        if self.token is not None:
+            _current.reset(self.token)
+
 
 def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocation | None:
     """Return the running call whose handler makes the call that begins here, or that ``token`` has made current."""
@@ -213,9 +225,8 @@ def open_span(
     if record.span is None and record.out.tracer is not None and record.tracing:
         current = held or within or trace.get_current_span()
         tracer, mode = record.out.tracer, record.out.settings.spans
-        attributes = start_attributes(record)
         record.span = spans.open_tool_span(
-            tracer, mode, record.name, attributes, record.start_ns, current, is_held=held is not None
+            tracer, mode, record.name, start_attributes(record), record.start_ns, current, is_held=held is not None
         )
     if record.span is not None and attach:
         record.span.attach()

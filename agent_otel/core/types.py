@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -321,8 +323,8 @@ class ModelReader(NamedTuple):
     ``rewrite`` applies a function to the list of messages and puts the returned list in its place, as objects of the
     SDK. The function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only``
     changes the request so that the model calls no tool and reads a text in its system message. ``hosted`` reads from a
-    response, or an item of a stream, the calls of tools that the provider has run, with their results. ``passes``
-    returns true for an item of a stream that has neither tokens nor such calls.
+    response, or an item of a stream, the calls of tools that the provider has run, with their results. ``passes`` is
+    true for an item with neither tokens nor such calls, and not for the last one where a stream ``opens_with_usage``.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
@@ -337,6 +339,7 @@ class ModelReader(NamedTuple):
     adds_usage: bool = False
     hosted: Callable[[Any], Iterable[tuple[RequestPart, RequestPart]]] | None = None
     passes: Callable[[Any], bool] | None = None
+    opens_with_usage: bool = False
 
 
 class Step(NamedTuple):
@@ -374,10 +377,7 @@ class Payload(NamedTuple):
 
 
 class StepOutcome(NamedTuple):
-    """The end of a step: its output payload, or the error.
-
-    ``refused`` is the runtime's message when it rejected the payload in the direction ``refused_direction``.
-    """
+    """The end of a step: its output payload, the error, or the runtime's message when it rejected the payload."""
 
     carried: Payload | None = None
     error_type: str | None = None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+import operator
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel._internal.patterns import pattern
 from agent_otel.core.plain import dictionaries, fields, given, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-_VERSION: Final = re.compile(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
+_VERSION: Final = pattern(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
 #: More tokens than any request has; a larger count is not read.
 MOST_TOKENS: Final = 10**9
 
@@ -41,7 +43,9 @@ class Usage(NamedTuple):
         An absurd count, of a provider that is wrong, would otherwise leave the range of OTLP's integers, and the
         exporter would lose each later batch.
         """
-        counts = Usage(*(count if 0 <= count <= MOST_TOKENS else 0 for count in self))
+        counts = self
+        if min(self) < 0 or max(self) > MOST_TOKENS:
+            counts = Usage(*(count if 0 <= count <= MOST_TOKENS else 0 for count in self))
         return counts if counts.input or counts.output else None
 
     def joined(self, later: Usage, *, adds: bool = False) -> Usage:
@@ -49,15 +53,14 @@ class Usage(NamedTuple):
 
         Providers repeat a total that grows. Where ``adds`` is true, each item has its own share.
         """
-        pairs = zip(self, later, strict=True)
-        return Usage(*(before + after if adds else max(before, after) for before, after in pairs))
+        return Usage(*map(operator.add if adds else max, self, later))
 
 
 def read(value: Any) -> Usage | None:
     """Return the usage in a provider's object with the counts; None for any other value, and without a count.
 
     The names of the counts distinguish the formats: OpenAI's chat (also of Mistral, LiteLLM and many servers), OpenAI's
-    Responses and LangChain, Anthropic, Bedrock, Gemini, Ollama. Zero counts as not reported.
+    Responses and LangChain, Anthropic, Bedrock, Gemini and its interactions, Ollama. Zero counts as not reported.
     """
     counts = fields(value)
     for name, reader in _FORMATS:
@@ -157,8 +160,21 @@ def _gemini(counts: Mapping[str, Any]) -> Usage:
 
 
 def _of_audio(by_modality: Any) -> int:
+    if by_modality is None:
+        return 0
     audio = (each for each in dictionaries(by_modality) if text(each.get("modality")) == "AUDIO")
     return sum(_count(each, "tokenCount") for each in audio)
+
+
+def _interaction(counts: Mapping[str, Any]) -> Usage:
+    """Read Google's interactions, which count thoughts apart from the output."""
+    thoughts = _count(counts, "total_thought_tokens")
+    return Usage(
+        _count(counts, "total_input_tokens", "total_tool_use_tokens"),
+        _count(counts, "total_cached_tokens"),
+        _count(counts, "total_output_tokens") + thoughts,
+        thoughts,
+    )
 
 
 def _ollama(counts: Mapping[str, Any]) -> Usage:
@@ -171,6 +187,7 @@ _FORMATS = (
     ("input_tokens", _items),
     ("inputTokens", _bedrock),
     ("promptTokenCount", _gemini),
+    ("total_input_tokens", _interaction),
     ("output_tokens", _items),
     ("prompt_eval_count", _ollama),
     ("eval_count", _ollama),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -65,6 +67,40 @@ numbers = [
 print(json.dumps([said, numbers]))
 """
 
+# From Python 3.14 on, annotations are computed when they are read; these cannot be.
+LATER = """
+import agent_otel, asyncio, inspect, json, typing
+from agent_otel.remedies import paginated, streamed_artifacts
+from unittest import mock
+
+if typing.TYPE_CHECKING:
+    from agent_otel.remedies import Window
+
+@agent_otel.tool
+def rows(first: Key, *, times: int = 2) -> Rows:
+    return [first] * times
+
+@paginated(page_size=2)
+def pages(first: Key, window: Window) -> Rows:
+    return [first] * window.limit
+
+@streamed_artifacts
+def artifacts(first: Key) -> Rows:
+    yield first
+
+@agent_otel.tool
+def broken(first: Key[1 / 0]) -> typing.Any:
+    return first
+
+said = [
+    rows("ab"), len(pages("ab")["items"]), list(inspect.signature(pages).parameters), artifacts("ab"),
+    broken("ab"), asyncio.run(agent_otel.tool(mock.AsyncMock(return_value="ab"), name="mock")()),
+]
+class Key: pass
+class Rows: pass
+print(json.dumps([said, [repr(each) for each in typing.get_type_hints(rows).values()]]))
+"""
+
 MODULE = """
 import agent_otel
 
@@ -118,6 +154,16 @@ def test_functions_stay_what_they_are(environment: Callable[[str], Environment])
         ["max", len("{}"), 1],
     ] == numbers
     assert "" == child.stderr
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_annotations_that_cannot_be_computed_yet_are_left_alone(
+    environment: Callable[[str], Environment], switch: str
+) -> None:
+    child = environment("bare-newest").run(LATER, env={"AGENT_OTEL": switch}, check=True)
+    said, hints = json.loads(child.stdout)
+    assert [["ab", "ab"], 2, ["first", "cursor", "page_size"], ["ab"], "ab", "ab"] == said
+    assert ["<class '__main__.Key'>", "<class 'int'>", "<class '__main__.Rows'>"] == hints
 
 
 def test_a_decorated_function_can_be_sent_to_another_process(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
 
@@ -90,6 +90,7 @@ WRONG = {
     [
         *WRONG.items(),
         *(("AGENT_OTEL_LABELS", text) for text in ("gen_ai.tool.name", "job", "1st", "a-b", "a,b,c,d,e,f")),
+        *(("AGENT_OTEL_LABELS", text) for text in ("tool.args_hash=mine", "a.b,a_b=1", "team,team=search")),
         *(("AGENT_OTEL_REDACT", text) for text in ("redact", "my-app:redact", ":redact")),
     ],
 )
@@ -100,6 +101,38 @@ def test_a_wrong_value_is_one_warning_and_the_default(
     assert settings.load({}) == settings.load({variable: text}) == settings.load({variable: text})
     assert 1 == len(caplog.records)
     assert f"{variable}={text!r}" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("narrower", [{"AGENT_OTEL_REDACT": "privacy.redact"}, {"AGENT_OTEL_CAPTURE_TOOLS": ","}])
+def test_content_whose_limits_are_not_understood_is_not_captured(
+    narrower: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    capturing = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
+    assert settings.load(capturing).capture_content
+    assert not settings.load(capturing | narrower).capture_content
+    (logged,) = caplog.messages
+    assert logged.endswith("; no content is captured")
+
+
+def test_settings_are_values_that_show_no_secret() -> None:
+    chosen = Settings("own", sdk=False, claim_check="memory:", claim_check_key="a secret of 16 bytes")
+
+    assert ("own", False, "auto") == (chosen.spans, chosen.sdk, chosen.metrics)
+    assert {chosen} == {
+        replace(Settings(), spans="own", sdk=False, claim_check="memory:", claim_check_key="a secret of 16 bytes"),
+        chosen,
+    }
+    assert chosen != replace(chosen, sdk=True)
+    assert "spans='own'" in repr(chosen)
+    assert "secret" not in repr(chosen)
+    with pytest.raises(FrozenInstanceError):
+        chosen.sdk = True  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("values", "named"), [((), {"spam": 1}), (("auto",) * 1_000, {})])
+def test_a_setting_that_there_is_not_is_an_error(values: tuple[str, ...], named: dict[str, int]) -> None:
+    with pytest.raises(TypeError):
+        Settings(*values, **named)
 
 
 def test_every_setting_says_what_it_means() -> None:

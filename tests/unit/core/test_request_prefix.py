@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core.message_parts import Messages, begins, prints
+from agent_otel.core.message_parts import Messages
+from agent_otel.core.message_prints import depths, joined, prints, recognised
 from agent_otel.core.types import RequestPart
+from tests.unit.core.conversations import Message
+from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SEEDS = [str(seed) for seed in range(1, 25)]
 
@@ -53,10 +56,10 @@ def _messages(items: list[Any], *head: Any) -> Messages:
 
 
 def _begin(before: Messages, now: Messages) -> bool:
-    earlier, levels = before.levels, now.levels
+    """Return true when a request is known to begin with the messages of an earlier one."""
+    earlier = depths(before.plain(0, len(before.items)))
     assert earlier is not None
-    assert levels is not None
-    return begins(levels, prints(earlier))
+    return recognised(now.plain(0, len(before.items)), prints(earlier)) is not None
 
 
 def test_a_history_that_has_grown_begins_as_before() -> None:
@@ -100,8 +103,94 @@ def test_other_tools_are_another_beginning() -> None:
 
 
 def test_what_is_no_plain_data_is_read() -> None:
-    assert _messages([*_history(), {"role": "user", "content": (each for each in "ab")}]).levels is None
-    assert _messages([*_history(), {"role": "user", 1: "content"}]).levels is None
     circle: list[Any] = []
     circle.append(circle)
-    assert _messages([circle]).levels is None
+    for odd in ({"content": (each for each in "ab")}, {1: "content"}, {"content": b"image"}, [circle], object()):
+        assert depths([*_history(), odd]) is None
+
+
+#: Other values, among them some that equal one of the history by their hash.
+ODD: list[Any] = [None, 0, 1j, "", "x" * 1_024, "x" * 1_025, [], {}, (), [[]], {"a": "b"}, ["a"], object, type, len]
+ODD += hostile.everything().values()
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield each structure within a value, and the keys or indexes of what it holds."""
+    if type(value) in {dict, list}:
+        for place, inner in list(value.items() if type(value) is dict else enumerate(value)):
+            yield value, place
+            yield from _places(inner)
+
+
+@pytest.mark.parametrize("make", [dict, Message], ids=["dictionaries", "objects"])
+def test_a_value_in_the_place_of_another_is_noticed_and_no_code_of_its_class_runs(make: Any) -> None:
+    """At every place of a history, also those of long texts, structures and objects."""
+    known = depths([make(**each) for each in _history()])
+    assert known is not None
+    kept, places = prints(known), len(list(_places(_history())))
+    hostile.ran.clear()
+    for number in range(places):
+        for odd in ODD:
+            items = _history()
+            structure, place = list(_places(items))[number]
+            is_same = structure[place] is odd
+            structure[place] = odd
+            messages = [make(**each) if type(each) is dict else each for each in items]
+            assert (recognised(messages, kept) is not None) == is_same, place
+    assert hostile.ran == []
+
+
+def test_messages_that_take_the_place_of_freed_ones_are_compared_by_what_they_hold() -> None:
+    """Python gives a new object the address of one that was freed: only the values tell them apart."""
+    items = _history()
+    known = depths(items)
+    assert known is not None
+    kept = prints(known)
+    for number in range(50):
+        content = f"{number:04}" + "x" * 20_000
+        items[2] = {"role": "tool", "tool_call_id": "call_1", "content": content, "is_error": False}
+        assert recognised(items, kept) is None
+        items[2] = None
+        items[2] = {"role": "tool", "tool_call_id": "call_1", "content": "x" * 20_000, "is_error": False}
+        assert recognised(items, kept) is not None
+
+
+def test_one_message_that_is_in_a_history_twice() -> None:
+    message = {"role": "user", "content": [{"type": "text", "text": "on"}]}
+    twice = depths([message, message])
+    assert twice is not None
+    assert recognised([message, copy.deepcopy(message)], prints(twice)) is not None
+    assert recognised([message, {**message, "content": "on"}], prints(twice)) is None
+    message["content"] = [{"type": "text", "text": "off"}]
+    assert recognised([message, message], prints(twice)) is None
+
+
+def test_blocks_that_move_to_the_next_message_are_noticed() -> None:
+    one, two, three = ({"type": "text", "text": text} for text in ("a", "b", "c"))
+    known = depths([{"content": [one, two]}, {"content": [three]}])
+    assert known is not None
+    assert recognised([{"content": [one]}, {"content": [two, three]}], prints(known)) is None
+    assert recognised([{"content": [one, two]}, {"content": (three,)}], prints(known)) is None
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_messages_are_recognised_whether_they_were_read_at_once_or_one_after_the_other(at: int) -> None:
+    items = [*_history(), {"role": "user", "content": [{"type": "image", "source": {"url": {"of": ["x" * 2_000]}}}]}]
+    first, more, whole = depths(items[:at]), depths(items[at:]), depths(items)
+    assert first is not None
+    assert more is not None
+    assert whole is not None
+    assert joined(first, more) == whole
+    assert recognised(copy.deepcopy(items), prints(joined(first, more))) == whole
+
+
+def test_nothing_of_a_request_is_kept() -> None:
+    items = _history()
+    known = depths(items)
+    assert known is not None
+    text = items[2]["content"]
+    references = sys.getrefcount(text)
+    kept = prints(known)
+    assert recognised(items, kept) is not None
+    assert sys.getrefcount(text) == references
+    assert {type(each) for one in kept for each in one} == {bytes, int}

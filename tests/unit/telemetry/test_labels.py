@@ -41,7 +41,7 @@ sums = [size(tenant=tenant) for tenant in ("", "acme", "baggage-gmbh")]
 spans = [[s.name, s.attributes.get("team"), s.attributes.get("tenant")] for s in exporter.get_finished_spans()]
 text = prometheus_client.generate_latest().decode()
 lines = [line for line in text.splitlines() if line.startswith(("agent_otel", "gen_ai")) and "_created" not in line]
-labelled = all('tenant="' in line for line in lines)
+labelled = all('team="search",tenant="' in line for line in sorted(lines))
 calls = [line for line in lines if line.startswith("agent_otel_execution_tool_calls_sum") and "review" in line]
 payload = 'agent_otel_workflow_payload_size_bytes_sum{' in text and 'tenant="acme"} 400.0' in text
 print(json.dumps([sums, spans, labelled, "region" in text, payload, calls]))
@@ -66,16 +66,111 @@ def test_values_come_from_the_setting_the_execution_and_the_baggage(environment:
 
 _MANY = """
 import prometheus_client
-for number in range(250):
+for number in range(10_000):
     with agent_otel.execution(f"run-{number}", labels={"tenant": f"tenant-{number}"}):
         call("search", "x")
+call("search", "x")
 value = prometheus_client.REGISTRY.get_sample_value
-print([value("agent_otel_tool_result_size_bytes_count", {"gen_ai_tool_name": "search", "tenant": tenant})
-       for tenant in ("tenant-0", "tenant-199", "tenant-200", "_other")])
+labels = {"gen_ai_tool_name": "search", "team": "search"}
+print([value("agent_otel_tool_result_size_bytes_count", {**labels, "tenant": tenant})
+       for tenant in ("tenant-0", "tenant-199", "tenant-200", "_other", "")])
 """
 
 
 def test_the_number_of_sets_is_limited(environment: Callable[[str], Environment]) -> None:
-    child = environment("bare").run(CALL + _MANY, env={"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "tenant"})
-    assert "[1, 1, None, 50]\n" == child.stdout, child.stderr
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "team=search,tenant", "AGENT_OTEL_SPANS": "off"}
+    child = environment("bare").run(CALL + _MANY, env=env)
+    assert "[1, 1, None, 9800, 1]\n" == child.stdout, child.stderr
     assert "further ones are counted as '_other'" in child.stderr
+
+
+_HOSTILE = r"""
+import json
+import prometheus_client
+from opentelemetry import baggage, context
+
+class Silent:
+    def __str__(self):
+        raise RuntimeError("no text")
+
+def named(labels):
+    with agent_otel.execution("run", labels=labels):
+        call("search", "x")
+
+for labels in (["tenant"], "tenant=acme", {"tenant": Silent()}, {Silent(): "acme"}, {"tenant": None}):
+    named(labels)
+with agent_otel.execution(Silent()):
+    call("search", "x")
+for value in (7, "x" * 10_000_000, "a\x00b\nc\x1b[31m\u202ed\ud800", "\u3000\xa0caf\xe9"):
+    named({"tenant": value})
+token = context.attach(baggage.set_baggage("tenant", "evil\r\nteam=other"))
+call("search", "x")
+context.detach(token)
+context.attach(baggage.set_baggage("tenant", 8))
+call("search", "x")
+samples = [sample for metric in prometheus_client.REGISTRY.collect() for sample in metric.samples]
+print(json.dumps({s.labels["tenant"]: s.value for s in samples if s.name == "agent_otel_tool_result_size_bytes_count"}))
+"""
+
+
+def test_no_value_breaks_a_program_or_a_line(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(CALL + _HOSTILE, env={"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "tenant"})
+    assert 0 == child.returncode, child.stderr
+    expected = {"": 7, "7": 1, "x" * 256: 1, "a?b c?[31m?d?": 1, "  caf\xe9": 1, "evil  team=other": 1}
+    assert expected == json.loads(child.stdout)
+
+
+_CONTEXTS = """
+import asyncio
+import contextvars
+import json
+import threading
+
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+reader = InMemoryMetricReader()
+metrics.set_meter_provider(MeterProvider([reader]))
+
+def search():
+    call("search", "x")
+
+def run_in_thread(target, *args):
+    thread = threading.Thread(target=target, args=args)
+    thread.start()
+    thread.join()
+
+async def serve(tenant):
+    with agent_otel.execution(tenant, labels={"tenant": tenant}):
+        await asyncio.gather(asyncio.to_thread(search), asyncio.create_task(asyncio.sleep(0)))
+        search()
+
+async def main():
+    await asyncio.gather(*map(serve, ("first", "second")))
+
+asyncio.run(main())
+with agent_otel.execution("outer", labels={"tenant": "outer"}):
+    with agent_otel.execution("inner", labels={"tenant": "inner"}):
+        search()
+    search()
+    run_in_thread(contextvars.copy_context().run, search)
+    run_in_thread(search)
+points = [
+    (metric.name, dict(point.attributes), point)
+    for resource in reader.get_metrics_data().resource_metrics
+    for scope in resource.scope_metrics
+    for metric in scope.metrics
+    for point in metric.data.data_points
+]
+sizes = {a.get("tenant", ""): point.count for name, a, point in points if name == "agent_otel.tool.result.size"}
+print(json.dumps([sizes, [name for name, a, _ in points if a.get("team") != "search"]]))
+"""
+
+
+def test_tasks_threads_and_nested_executions_have_their_own(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "team=search,tenant", "AGENT_OTEL_METRICS": "otel"}
+    child = environment("bare").run(CALL + _CONTEXTS, env=env)
+    # The last thread has no copy of the context.
+    expected = {"first": 2, "second": 2, "inner": 1, "outer": 2, "": 1}
+    assert [expected, []] == json.loads(child.stdout), child.stderr
