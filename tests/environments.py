@@ -114,11 +114,17 @@ def names() -> list[str]:
     return list(rows())
 
 
+def made_from(name: str) -> Path:
+    """Return the file that says what the environment of this row is made from."""
+    other = json.loads(os.environ.get(OTHER, "{}"))
+    return FOLDER / (f"{name}.matrix" if name in other else name) / "made-from"
+
+
 def environment(name: str) -> Environment:
     """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
     other = json.loads(os.environ.get(OTHER, "{}"))
     row = other.get(name) or rows()[name]
-    folder = FOLDER / (f"{name}.matrix" if name in other else name)
+    folder = made_from(name).parent
     requirements = ("--editable", str(ROOT), *row["requirements"])
     interpreter = interpreters.find(row["python"]) if "python" in row else _base()
     digest = _digest(requirements, str(interpreter), sys.version)

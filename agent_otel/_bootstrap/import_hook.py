@@ -5,6 +5,7 @@ the callback after the module's own code. The module keeps its real loader. The 
 modules again into their own module table, such as Temporal's sandbox for workflow code.
 """
 
+import _thread
 import sys
 
 TYPE_CHECKING = False
@@ -57,6 +58,8 @@ class Finder:
         self._callbacks: dict[str, Callable[[str], None]] = {}
         #: The modules whose callbacks run again when the program reloads them.
         self._kept: set[str] = set()
+        #: The look-ups that run, by thread and module.
+        self._running: set[tuple[int, str]] = set()
 
     def watch(self, callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
         """Add callbacks; the callback of a module that is already imported runs at once."""
@@ -80,9 +83,22 @@ class Finder:
     def find_spec(
         self, fullname: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
-        """Return the real spec of a watched module with `_Loader` as its loader, else None."""
-        if fullname not in self._callbacks or _is_elsewhere():
+        """Return the real spec of a watched module with `_Loader` as its loader, else None.
+
+        A finder of another package may ask all others, as this one does: the second time it is asked, it has no spec.
+        """
+        look_up = _thread.get_ident(), fullname
+        if fullname not in self._callbacks or look_up in self._running or _is_elsewhere():
             return None
+        self._running.add(look_up)
+        try:
+            return self._real_spec(fullname, path, target)
+        finally:
+            self._running.discard(look_up)
+
+    def _real_spec(
+        self, fullname: str, path: "Sequence[str] | None", target: "ModuleType | None"
+    ) -> "ModuleSpec | None":
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None)
             if finder is self or find is None:
@@ -104,7 +120,8 @@ def install(callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool
     With ``each_time`` a callback runs again when the program reloads its module, or imports it anew.
     """
     if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+        # A program that has dropped this package from sys.modules and imports it anew has left another finder there.
+        sys.meta_path[:] = [_finder, *(finder for finder in sys.meta_path if type(finder).__module__ != __name__)]
     _finder.watch(callbacks, each_time=each_time)
 
 

@@ -16,6 +16,7 @@ import wrapt
 from agent_otel._internal import collected
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
+from agent_otel.core.model_request import ModelVisit
 from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
 
 if TYPE_CHECKING:
@@ -66,12 +67,41 @@ class _Steps:
             self.visit.item(item)
             return item
 
+    def stepping(self, advance: Callable[[], Any]) -> Callable[[], Any]:
+        """Return the function that takes a step."""
+        return functools.partial(self.run, advance)
+
+    def stepping_async(self, advance: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+        return functools.partial(self.run_async, advance)
+
     def abandon(self) -> None:
         if self.visit is not None:
             self.visit.abandon()
 
 
-class _WaitingSteps(_Steps):
+class _ModelSteps(_Steps):
+    """The steps of a streamed model request, which are many and short."""
+
+    visit: ModelVisit | None
+
+    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
+        if self._begin is not None:
+            self.begin()
+        return advance(*args) if self.visit is None else self.visit.advance(advance, *args)
+
+    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+        if self._begin is not None:
+            await self.begin_in_turn()
+        return await (advance(*args) if self.visit is None else self.visit.aadvance(advance, *args))
+
+    def stepping(self, advance: Callable[[], Any]) -> Callable[[], Any]:
+        return functools.partial(self.run if self.visit is None else self.visit.advance, advance)
+
+    def stepping_async(self, advance: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+        return functools.partial(self.run_async if self.visit is None else self.visit.aadvance, advance)
+
+
+class _WaitingSteps(_ModelSteps):
     """The steps of a streamed model request, which waits for tokens before the first."""
 
     def __init__(self, begin: Callable[[], Any]) -> None:
@@ -175,9 +205,9 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
         """Put a generator behind the proxy, whose attributes each cost a tenth of a microsecond in a step."""
         self.__wrapped__ = generator
         if hasattr(generator, "__anext__"):
-            self._self_next = functools.partial(self._self_steps.run_async, generator.__anext__)
+            self._self_next = self._self_steps.stepping_async(generator.__anext__)
         elif hasattr(generator, "__next__"):
-            self._self_next = functools.partial(self._self_steps.run, generator.__next__)
+            self._self_next = self._self_steps.stepping(generator.__next__)
 
     def __del__(self) -> None:
         if self._self_steps is not None:
@@ -238,7 +268,7 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
     """Call a generator function, and put the measuring around its generator, of either kind."""
     if isinstance(reader, ModelReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
-        kind = _Steps if backpressure() is None else _WaitingSteps
+        kind = _ModelSteps if backpressure() is None else _WaitingSteps
         return _proxy(generator, kind(lambda: handler.enter_model(reader, invocation)))
     if isinstance(reader, RunReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
@@ -267,6 +297,7 @@ def _proxy(generator: Any, steps: _Steps) -> _Measured:
 
 def watched(value: Any, visit: ResponseVisit) -> Any:
     """Put an open visit around the steps of a generator of either kind; return any other value as it is."""
+    kind = _ModelSteps if type(visit) is ModelVisit else _Steps
     if type(value) is AsyncGeneratorType:
-        return MeasuredAsyncGenerator(value, _Steps(None, visit))
-    return MeasuredGenerator(value, _Steps(None, visit)) if type(value) is GeneratorType else value
+        return MeasuredAsyncGenerator(value, kind(None, visit))
+    return MeasuredGenerator(value, kind(None, visit)) if type(value) is GeneratorType else value

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from agent_otel import settings
+from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
 from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import captured_content, remedy_hooks
@@ -33,13 +34,19 @@ def load() -> None:
 
 
 def _sinks(chosen: Settings) -> None:
-    if chosen.metrics in ("auto", "otel", "both"):
-        importlib.import_module("agent_otel.telemetry.sinks.otel")
+    if chosen.metrics in ("otel", "both") or (chosen.metrics == "auto" and providers.needs_metrics_api()):
+        _otel_sink()
+    elif chosen.metrics == "auto":
+        import_hook.install({providers.METRICS_API: errors.guarded("preload")(_otel_sink)})
     if chosen.metrics in ("auto", "prometheus", "both") or (chosen.prometheus_port and chosen.metrics != "off"):
         importlib.import_module("agent_otel.telemetry.sinks.prometheus").prepare(chosen)
     if chosen.prometheus_port and chosen.metrics != "off":
         exposition = importlib.import_module("agent_otel.telemetry.metrics_server")
         exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port)
+
+
+def _otel_sink(_: str = "") -> None:
+    importlib.import_module("agent_otel.telemetry.sinks.otel")
 
 
 def _providers(chosen: Settings) -> None:

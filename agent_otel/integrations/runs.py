@@ -57,7 +57,7 @@ def _carried_on(value: Any, visit: RunVisit) -> Any:
     if kind is CoroutineType:
         visit.goes_on = True
         return _awaited(value, visit)
-    if "__aenter__" in dir(kind):
+    if any("__aenter__" in vars(owner) for owner in kind.__mro__):  # `dir` sorts all names of the class
         visit.goes_on = True
         return _Context(value, visit)
     visit.returned(value)

@@ -19,7 +19,11 @@ _REFUSALS = (
     ("ProgramLimitExceeded", ""),  # psycopg, asyncpg
     ("DataError", "too big"),  # sqlite3
     ("ClientError", "Item size has exceeded the maximum allowed size"),  # DynamoDB
-    ("DocumentTooLarge", ""),  # pymongo
+    # pymongo: by itself, and of the server for an insert, an update and a command
+    ("DocumentTooLarge", ""),
+    ("OperationFailure", "object to insert too large"),
+    ("OperationFailure", "Resulting document after update is larger than"),
+    ("OperationFailure", "BSONObj size"),
     ("DaprInternalError", "larger than max"),
 )
 
@@ -35,6 +39,8 @@ class Transfer:
 
 
 open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
+#: The call of a method of LangGraph's savers, for the adapters of what they call.
+open_saving: Within[Any] = Within("agent_otel_langgraph_saving")
 
 
 def begin(_: Invocation) -> Transfer | None:

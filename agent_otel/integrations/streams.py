@@ -9,8 +9,6 @@ import wrapt
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from agent_otel.core.types import ResponseVisit
-
 
 class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A stream; in all but its steps the object that the model's SDK has made."""
@@ -33,21 +31,15 @@ class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
 class MeasuredStream(_Stream):
     """A stream with a visit around its steps."""
 
-    def __init__(self, stream: Any, visit: ResponseVisit) -> None:
+    def __init__(self, stream: Any, visit: Any) -> None:
         super().__init__(stream)
         self._self_visit = visit
 
     def __next__(self) -> Any:
-        with self._self_visit.step():
-            item = self.__wrapped__.__next__()
-            self._self_visit.item(item)
-            return item
+        return self._self_visit.advance(self.__wrapped__.__next__)
 
     async def __anext__(self) -> Any:
-        with self._self_visit.step():
-            item = await self.__wrapped__.__anext__()
-            self._self_visit.item(item)
-            return item
+        return await self._self_visit.aadvance(self.__wrapped__.__anext__)
 
 
 class _OtherItems(_Stream):

@@ -25,12 +25,12 @@ _imported: dict[str, str | None] = {}
 
 
 def installed(distribution: str) -> str | None:
-    """Return the version of a distribution, None when it is not installed."""
+    """Return the version of a distribution, None when it is not installed or its metadata cannot be read."""
     import importlib.metadata  # noqa: PLC0415 - slow to import
 
     try:
         return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
+    except Exception:  # what a broken installation has in place of metadata raises anything
         return None
 
 
@@ -47,8 +47,13 @@ def forget() -> None:
 
 
 def is_older(version: str, than: str) -> bool:
-    """Return true when a version is older than another by its first three numbers."""
-    return _numbers(version) < _numbers(than)
+    """Return true when a version is older than another by the first three numbers of its release.
+
+    A version without any, such as ``0+unknown`` or ``0.0.0.post1.dev0``, is what a build without its history gets. It
+    can be of any age.
+    """
+    numbers = _numbers(version)
+    return any(numbers) and numbers < _numbers(than)
 
 
 def check(integration: Integration, module: str) -> None:
@@ -83,7 +88,10 @@ def say_unmatched(integration: Integration, version: str | None, why: str) -> No
 
 
 def _beside(distribution: str, module: str) -> str | None:
-    """Return the version that the name of the metadata's directory beside an imported package has."""
+    """Return the version that the name of the metadata's directory beside an imported package has.
+
+    Installations over each other leave several; the newest is returned, because an older one would end the look-up.
+    """
     fields = vars(sys.modules[module])
     path = fields.get("__file__")
     if type(path) is not str:
@@ -95,11 +103,12 @@ def _beside(distribution: str, module: str) -> str | None:
         entries = os.listdir(path)  # noqa: PTH208
     except OSError:
         return None
+    found = []
     for entry in entries:
         own, _, version = entry.partition("-")
         if entry.endswith(_METADATA) and re.sub(r"[-_.]+", "_", own).lower() == name:
-            return version[: -len(_METADATA[0])].partition("-")[0]
-    return None
+            found.append(version[: -len(_METADATA[0])].partition("-")[0])
+    return max(found, key=_numbers, default=None)
 
 
 def is_running(module: ModuleType) -> bool:
@@ -141,5 +150,7 @@ def _spec(module: str) -> object:
         return namespace
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version.split("+", maxsplit=1)[0])[:3])
+def _numbers(version: str) -> tuple[int, int, int]:
+    release = re.match(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?", version)
+    major, minor, patch = release.groups("0") if release else "000"
+    return int(major), int(minor), int(patch)

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from types import MethodType
+from types import CoroutineType, MethodType
 from typing import TYPE_CHECKING, Any
+
+import wrapt
 
 from agent_otel.core import handler
 from agent_otel.core import summaries as core_summaries
 from agent_otel.core.backpressure import backpressure
+from agent_otel.core.inside_call import Inside
 from agent_otel.core.remedy_hooks import skips_calls
+from agent_otel.core.tool_visit import Visit
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing, Revising
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from types import FunctionType
 
     from agent_otel.core.types import Exchange
@@ -28,6 +32,9 @@ if TYPE_CHECKING:
 
     Reader = ToolReader | ModelReader | StepReader | Door
     Measured = Reader | RunReader | Hook | Injecting | InThread | Passing | Revising
+
+#: The visits that end behind a coroutine which a function returns that is not async itself.
+_ENTERED_AGAIN = (Visit, Inside)
 
 
 def as_function(original: FunctionType, wrapper: Wrapper) -> Any:
@@ -88,6 +95,12 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
     if isinstance(reader, ModelReader) and reader.exchange is not None:
         return _exchanging(reader, reader.exchange, wrapped, is_async=is_async)
     return _measuring(reader, wrapped)
+
+
+def wrap_attribute(owner: Any, name: str, reader: Measured, function: Callable[..., Any] | None = None) -> None:
+    """Wrap a callable attribute of an object, such as a function of a gRPC stub; ``function`` takes its place."""
+    function = getattr(owner, name) if function is None else function
+    setattr(owner, name, wrapt.FunctionWrapper(function, wrapper_for(reader, function)))
 
 
 def _exchanging(reader: ModelReader, exchange: Exchange, wrapped: Callable[..., Any], *, is_async: bool) -> Wrapper:
@@ -159,10 +172,31 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bo
             value = wrapped(*invocation.args, **invocation.kwargs)
             if watches:
                 return visit.watched(value)
+            if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
+                visit.goes_on = True
+                return _awaited(visit, value)
             visit.returned(value)
             return value
 
     return wrapper
+
+
+async def _awaited(visit: Visit | Inside, value: Awaitable[Any]) -> Any:
+    """Go on with a visit in a coroutine: a program has put a sync function around the framework's async one."""
+    with visit:
+        returned = await value
+        visit.returned(returned)
+        return returned
+
+
+async def _awaited_remedied(visit: Visit | Inside, value: Awaitable[Any], invocation: Invocation) -> Any:
+    with visit:
+        try:
+            returned = await value
+        except Exception as error:
+            await visit.araised(error, invocation)
+            raise
+        return await visit.aremedied(returned, invocation)
 
 
 def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
@@ -205,6 +239,9 @@ def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bo
             except Exception as error:
                 visit.raised(error, invocation)
                 raise
+            if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
+                visit.goes_on = True
+                return _awaited_remedied(visit, value, invocation)
             return visit.remedied(value, invocation)
 
     return wrapper

@@ -8,9 +8,10 @@ growths until a cap is met. The continuation also meets the caps of everything t
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.caps import payload_caps
 from agent_otel.core.payload_cap import cap_for
 from agent_otel.measure.forecast import turns_to_cap

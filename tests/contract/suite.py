@@ -94,7 +94,7 @@ class Contract:
     model: ClassVar[bool] = True
     #: The name of the span of the agent's run where no span is open; None where the framework opens one itself.
     run_span: ClassVar[str | None] = None
-    #: The names of the spans of other cases' runs.
+    #: The names of the spans of other cases' runs, empty for none.
     run_spans: ClassVar[dict[str, str]] = {}
     #: Whether the framework has agents whose runs are executions.
     has_runs: ClassVar[bool] = False
@@ -201,7 +201,8 @@ class Contract:
         expected = (self.on_span(self.expected(record, runs)) for record in case.records)
         assert read == sorted(expected, key=str)
         for span in found:
-            assert span["name"] == self.span.format(tool=span["attributes"]["tool.name"])
+            name = self.span if span["scope"] == self.scope else "execute_tool {tool}"
+            assert span["name"] == name.format(tool=span["attributes"]["tool.name"])
             assert span["scope"] == self.scopes.get(case_name, self.scope)
             assert span["attributes"].items() >= self.attributes.items()
             if span["scope"] == "agent_otel":
@@ -231,7 +232,7 @@ class Contract:
     @classmethod
     def root(cls, case_name: str) -> str | None:
         """Return the name of the span around a run."""
-        return cls.run_spans.get(case_name) or cls.run_span or ("invoke_workflow" if cls.imports_us else None)
+        return cls.run_spans.get(case_name, cls.run_span) or ("invoke_workflow" if cls.imports_us else None)
 
     def cuts_told(self, case_name: str) -> list[Cut]:
         """Return the cuts that a child of a tool's span tells of."""
@@ -305,8 +306,9 @@ class Contract:
     # --- how it is put in and taken out ---------------------------------------------------------------------------
 
     def test_nothing_of_ours_is_loaded_while_the_switch_is_off(self, runs: Runs) -> None:
+        """Expect what reads the switch on Python 3.15 at most."""
         if not self.imports_us:
-            assert runs.off["loaded"] == [*self.loads]
+            assert [name for name in runs.off["loaded"] if name != "agent_otel_startup"] == [*self.loads]
 
     def test_three_activations_wrap_once(self, runs: Runs) -> None:
         for name, targets in self.integrations.items():

@@ -53,8 +53,9 @@ def _member_call(invocation: Invocation) -> ToolCall:
     return ToolCall(block.name, block.input, block.id)
 
 
-def _block(block: Any) -> ToolResult:
-    known = fields(block)
+def result_of(sent: Any) -> ToolResult:
+    """Read a block with a result, as the model is sent it."""
+    known = fields(sent)
     content = known.get("content")
     if known.get("is_error") is True:
         return ToolResult(content, error_type=TOOL_ERROR, raised=True)
@@ -132,12 +133,12 @@ def _is_refusal(error: BaseException) -> bool:
 run_tool = ToolReader(
     PRODUCED,
     _use_call,
-    _block,
+    result_of,
     is_refusal=_is_refusal,
     replace=_replace,
     inject=_inject,
 )
-member = ToolReader(PRODUCED, _member_call, _block, replace=_replace_member)
+member = ToolReader(PRODUCED, _member_call, result_of, replace=_replace_member)
 _call = ToolReader(
     PRODUCED,
     _plain_call,

@@ -36,8 +36,8 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import inject_by_name
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -45,14 +45,16 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
+_CALL = Wrap("AgentExecutor._execute_single_native_tool_call", "native")  # in another package up to 1.15.25
 ENTRY = Integration(
     "crewai",
     distribution="crewai",
     minimum="1.15",
-    tested="1.15",
-    uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew",
+    tested="1.15.0 and 1.15.30",
+    uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew; functions that "
+    "a model of LiteLLM calls (`available_functions`)",
     sites=(
-        Candidate("crewai.agents.agent_executor", Wrap("AgentExecutor._execute_single_native_tool_call", "native")),
+        Site(Candidate("crewai.agents.agent_executor", _CALL), Candidate("crewai.experimental.agent_executor", _CALL)),
         Candidate("crewai.agents.step_executor", Wrap("execute_single_native_tool_call", "step")),
         Candidate(
             "crewai.tools.base_tool",
@@ -64,6 +66,12 @@ ENTRY = Integration(
             "crewai.tools.structured_tool",
             Wrap("CrewStructuredTool.invoke", "invoke"),
             Wrap("CrewStructuredTool.ainvoke", "invoke"),
+        ),
+        # Functions that a program passes to the model itself, which calls them.
+        Candidate(
+            "crewai.llms.base_llm",
+            Wrap("BaseLLM._handle_tool_execution", "function"),
+            Wrap("BaseLLM._emit_call_failed_event", "failing"),
         ),
         Candidate("crewai.crew", Wrap("Crew.kickoff", "crew_run"), Wrap("Crew.akickoff", "crew_run")),
         Candidate("crewai.flow.runtime", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
@@ -98,6 +106,19 @@ def _asked(invocation: Invocation, agent: Any, crew: Any, task: Any) -> ToolCall
     call_id, name, arguments = info
     execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
     return ToolCall(name, arguments, call_id, getattr(agent, "role", None), execution)
+
+
+def _function_call(invocation: Invocation) -> ToolCall | None:
+    """Read a call of a function that the program passes to the model; None where there is no such function."""
+    name, agent = text(invocation.arg(0, "function_name")), invocation.kwargs.get("from_agent")
+    if name is None or name not in fields(invocation.arg(2, "available_functions")):
+        return None
+    return ToolCall(name, invocation.arg(1, "function_args"), agent=getattr(agent, "role", None))
+
+
+def _failing(_: Invocation) -> None:
+    if (error := sys.exc_info()[1]) is not None:
+        handler.handler_raised(error, function)
 
 
 def _text_call(invocation: Invocation) -> ToolCall | None:
@@ -194,6 +215,9 @@ invoke = ToolReader(
     parameters=_parameters,
     inject=_inject_input,
 )
+# None is the answer for a function that has raised.
+function = ToolReader(PRODUCED, _function_call, lambda value: None if value is None else ToolResult(value))
+failing = Hook(_failing)
 use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)
 
 

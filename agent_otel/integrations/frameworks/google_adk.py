@@ -34,7 +34,8 @@ ENTRY = Integration(
     distribution="google-adk",
     minimum="1.15",
     tested="1.15 and 2.13, with Gemini",
-    uncovered="tools that Gemini runs; in live runs, what is handed back, and what a tool streams",
+    uncovered="tools that Gemini runs; tools that are nodes of workflows before 2.13; in live runs, what is handed "
+    "back, and what a tool streams; the state in `SqliteSessionService`; sessions in PostgreSQL's columns of JSON",
     packages=("google.adk",),
     sites=(
         Site(
@@ -50,6 +51,11 @@ ENTRY = Integration(
                 Wrap("_execute_single_function_call_async", "single_call"),
                 Wrap("__build_response_event", "building"),
             ),
+        ),
+        # A tool that is a node of a workflow, which no model has asked for.
+        Site(
+            Candidate("google.adk.workflow._tool_node", Wrap("_ToolNode._run_tool_with_plugin_callbacks", "tool_node")),
+            minimum="2.13",
         ),
         Candidate("google.adk.runners", Wrap("Runner.run_async", "agent_run")),
         # The answers of error callbacks, for remedies.
@@ -82,6 +88,16 @@ def _call(tool: Any, arguments: Any, context: Any) -> ToolCall:
 
 def _tool_call(invocation: Invocation) -> ToolCall:
     return _call(invocation.arg(0, "tool"), invocation.arg(1, "args"), invocation.arg(2, "tool_context"))
+
+
+def _node_call(invocation: Invocation) -> ToolCall:
+    context, tool = invocation.kwargs["ctx"], invocation.instance.tool
+    return ToolCall(tool.name, invocation.kwargs["args"], context.function_call_id, execution=context.session.id)
+
+
+def _node_result(value: Any) -> ToolResult | None:
+    """Read what a node's tool returns; None where it asks a human instead."""
+    return None if is_named(value, "RequestInput", "_AuthPending") else _produced(value)
 
 
 def _prepared_call(invocation: Invocation) -> ToolCall | None:
@@ -164,6 +180,7 @@ call_tool = ToolReader(
     parameters=_parameters,
     inject=_inject,
 )
+tool_node = ToolReader(PRODUCED, _node_call, _node_result, is_control_flow=_is_control_flow, replace=_replace)
 _error_answer = ToolReader(HANDED_BACK, _tool_call, _answer, replace=_replace_answer)
 prepared_call = ToolReader(
     HANDED_BACK,

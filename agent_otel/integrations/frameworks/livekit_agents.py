@@ -6,9 +6,10 @@ read in the request.
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal import signatures
+from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -23,12 +24,13 @@ ENTRY = Integration(
     distribution="livekit-agents",
     minimum="1.8",
     tested="1.8, sessions in text",
-    uncovered=(
-        "what a tool returns after `ctx.update()`, which is measured in its place; calls that a program makes with "
-        "`execute_function_call`"
-    ),
+    uncovered="what a tool returns after `ctx.update()`, which is measured in its place",
     packages=("livekit.agents",),
-    sites=(Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),),
+    sites=(
+        Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),
+        # The function by which a loop of the program's own makes a call.
+        Candidate("livekit.agents.llm", Wrap("execute_function_call", "executed")),
+    ),
 )
 
 _INVALID = "Error parsing arguments for "
@@ -49,6 +51,21 @@ def _result(value: Any) -> ToolResult:
     if len(items) < len(listed(value)):
         value = items[0] if len(items) == 1 else items or None
     return ToolResult("" if value is None or is_named(value, "Agent") else value)
+
+
+def _executed_call(invocation: Invocation) -> ToolCall | None:
+    """Read a call of a loop of the program's own; None if the model made up the tool."""
+    call = invocation.arg(0, "tool_call")
+    name = text(call.name)
+    known = fields(invocation.arg(1, "tool_ctx").function_tools)
+    return ToolCall(name, call.arguments, call.call_id) if name is not None and name in known else None
+
+
+def _executed(answer: Any) -> ToolResult:
+    if answer.raw_exception is None:
+        return _result(answer.raw_output)
+    handler.handler_raised(answer.raw_exception, executed)
+    return ToolResult(getattr(answer.fnc_call_out, "output", None), raised=True)
 
 
 def _is_control_flow(error: BaseException) -> bool:
@@ -75,7 +92,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     schema = fields(getattr(tool.info, "raw_schema", None))
     if schema:
         return tuple(fields(fields(schema.get("parameters")).get("properties")))
-    return tuple(inspect.signature(tool).parameters)
+    return signatures.parameter_names(tool)
 
 
 execute = ToolReader(
@@ -89,3 +106,4 @@ execute = ToolReader(
     inject=_inject,
     also_timed_by=("livekit.agents.telemetry.otel_metrics:_genai_execute_tool_duration",),
 )
+executed = ToolReader(PRODUCED, _executed_call, _executed, is_control_flow=_is_control_flow)

@@ -54,6 +54,12 @@ ENTRY = Integration(
             Wrap("FunctionTool.call", "tool"),
             Wrap("FunctionTool.acall", "tool"),
         ),
+        # The tools that the program passes to a model with the question (``predict_and_call``).
+        Candidate(
+            "llama_index.core.tools.calling",
+            Wrap("call_tool_with_selection", "selected"),
+            Wrap("acall_tool_with_selection", "selected"),
+        ),
         Candidate("llama_index.core.workflow.workflow", Wrap("Workflow.run", "run")),  # that of an agent passes it
         # Its span of a tool is within the function that opens this package's, and has the tool's name at its end.
         Site(
@@ -86,6 +92,11 @@ def _tool_call(invocation: Invocation) -> ToolCall:
     context = text(getattr(invocation.instance, "ctx_param_name", None))
     named = {name: value for name, value in invocation.kwargs.items() if name != context}
     return ToolCall(metadata.name, {**dict(zip(_properties(metadata), invocation.args, strict=False)), **named})
+
+
+def _selected_call(invocation: Invocation) -> ToolCall:
+    asked = invocation.arg(0, "tool_call")
+    return ToolCall(asked.tool_name, asked.tool_kwargs, asked.tool_id)
 
 
 def _properties(metadata: Any) -> Iterable[str]:
@@ -170,6 +181,7 @@ tool = ToolReader(
     is_control_flow=_is_control_flow,
     is_refusal=_is_refusal,
 )
+selected = tool._replace(call=_selected_call)
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.plain import fields, text
 from agent_otel.core.types import McpCall
 from agent_otel.integrations.hooks import Hook

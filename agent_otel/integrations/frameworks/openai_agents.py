@@ -22,6 +22,8 @@ from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.openai_agents_actions import ACTIONS
+from agent_otel.integrations.frameworks.openai_agents_runs import RUNS
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.openai_agents_sessions import SESSIONS
@@ -36,7 +38,10 @@ ENTRY = Integration(
     "openai-agents",
     distribution="openai-agents",
     minimum="0.7",
-    uncovered="what computer, shell, patch and custom tools produce (what a request delivers is measured); handoffs",
+    tested="0.7 to 0.24; sessions: SQLite, a real Redis, stand-ins for Dapr's sidecar and for MongoDB on its wire",
+    uncovered="handoffs; of shells what the cut that the model asks for leaves out; the ceiling and the claim check on "
+    "shells, patches, computers and custom tools; these four before 0.8; sessions that the provider keeps, "
+    "`SQLiteSession` before 0.15 and `AsyncSQLiteSession` before 0.20",
     sites=(
         Site(
             Candidate(  # 0.19 and later
@@ -60,12 +65,7 @@ ENTRY = Integration(
                 Wrap("RunImpl._execute_output_guardrails", "returned"),
             ),
         ),
-        Site(
-            Candidate(
-                "agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))
-            ),
-            adapter="frameworks.openai_agents_runs",
-        ),
+        RUNS,
         Site(
             Candidate(
                 "agents.tool",
@@ -77,7 +77,9 @@ ENTRY = Integration(
         Site(
             Candidate("agents.realtime.session", Wrap("invoke_function_tool", "invoke")),
             adapter="frameworks.openai_agents_live",
+            minimum="0.9",
         ),
+        ACTIONS,
         *SESSIONS,
     ),
 )

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import text
 from agent_otel.core.types import AgentRun, RunReader
+from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
+
+RUNS = Site(
+    Candidate("agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))),
+    adapter="frameworks.openai_agents_runs",
+)
 
 # Make a span of each trace of the SDK's own.
 _ALSO_TRACED_BY = (

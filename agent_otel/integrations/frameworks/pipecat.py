@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import handler
 from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult

@@ -42,7 +42,7 @@ ENTRY = Integration(
     distribution="strands-agents",
     minimum="1.30",
     tested="1.30, 1.61 and 1.62",
-    uncovered="runs of graphs and swarms as one, and of bidirectional agents (their tool calls are measured)",
+    uncovered="runs of bidirectional agents (their tool calls are measured)",
     sites=(
         Site(
             Candidate(  # 1.62
@@ -57,6 +57,9 @@ ENTRY = Integration(
             ),
         ),
         Candidate("strands.agent.agent", Wrap("Agent.stream_async", "agent_run")),  # all ways to run an agent pass it
+        # Several agents, whose runs belong to that of the graph or the swarm.
+        Candidate("strands.multiagent.graph", Wrap("Graph.stream_async", "team_run")),
+        Candidate("strands.multiagent.swarm", Wrap("Swarm.stream_async", "team_run")),
         *SESSIONS,
     ),
 )
@@ -212,3 +215,4 @@ def _run(invocation: Invocation) -> AgentRun:
 
 
 agent_run = RunReader(_run)
+team_run = RunReader(lambda invocation: AgentRun(workflow=text(fields(invocation.instance).get("id")), traces=True))

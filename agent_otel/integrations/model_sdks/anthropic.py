@@ -14,6 +14,7 @@ from agent_otel.core.plain import attributes, fields, is_dict, is_text, listed, 
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
+from agent_otel.integrations.frameworks.anthropic_sessions import SESSIONS
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import (
     base_client,
@@ -37,7 +38,7 @@ ENTRY = Integration(
     distribution="anthropic",
     minimum="0.72",
     tested="0.125 and 2.11",
-    uncovered="batches; the old text completions",
+    uncovered="batches; the old text completions; of managed agents' sessions what the provider's side does",
     sites=(
         base_client("anthropic"),
         Site(
@@ -66,6 +67,7 @@ ENTRY = Integration(
             minimum="1.12",
             adapter="frameworks.anthropic",
         ),
+        *SESSIONS,
     ),
 )
 
@@ -204,6 +206,11 @@ def ends(item: Any) -> bool:
     return text(fields(item).get("type")) == "message_stop"
 
 
+def _passes(item: Any) -> bool:
+    """Return true for an event with a piece of a block, which most are; those around them have all that is read."""
+    return text(attributes(item).get("type")) == "content_block_delta"
+
+
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
     is_sent_again = _request(invocation) is not None and is_replayable(options, invocation)
@@ -217,5 +224,16 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 
 exchange = exchange_of(_body, _changed)
-request = ModelReader(_request, usage, asks, watch, ends, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+request = ModelReader(
+    _request,
+    usage,
+    asks,
+    watch,
+    ends,
+    rewrite=_rewrite,
+    answer_only=_answer_only,
+    exchange=exchange,
+    passes=_passes,
+    opens_with_usage=True,
+)
 refused, delay = stainless.refused, stainless.delay

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import dictionaries, fields, given, is_dict, is_named, listed, text
+from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
@@ -226,5 +226,15 @@ def _refused(invocation: Invocation) -> Any:
 
 
 retrying = retries.blocking(_refused)
+refusing = retries.refused(_refused)
 exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_apart)
-request = ModelReader(_request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+
+
+def _passes(event: Any) -> bool:
+    """Return true for a raw event with a piece of a block."""
+    return text(field_at(event, "headers", ":event-type")) == "contentBlockDelta"
+
+
+request = ModelReader(
+    _request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange, passes=_passes
+)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, is_named, is_text, listed, reworded, text
+from agent_otel.core.plain import attributes, fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
@@ -110,6 +110,11 @@ def _ends(event: Any) -> bool:
     return text(fields(event).get("type")) == "message-end"
 
 
+def _passes(event: Any) -> bool:
+    """Return true for an event with a piece of the answer's text."""
+    return text(attributes(event).get("type")) == "content-delta"
+
+
 def _item(value: Any) -> Mapping[str, Any]:
     """Return the fields of an event, or of the data of an HTTP response."""
     known = fields(value)
@@ -162,6 +167,7 @@ streamed = ModelReader(
     rewrite=_CHAT.rewrite,
     answer_only=_CHAT.answer_only,
     exchange=no_exchange,
+    passes=_passes,
 )
 astreamed = streamed._replace(watch=_watch_async)
 delay = retries.delay(lambda invocation: invocation.arg(0, "response"))

@@ -18,6 +18,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.hooks import Hook, Revising
+from agent_otel.integrations.model_sdks.google_interactions import INTERACTIONS
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -31,7 +32,8 @@ ENTRY = Integration(
     distribution="google-genai",
     minimum="1.20",
     tested="1.20, 2.34 and 3.4",
-    uncovered="of Gemini Live: the size of what a session holds, its tokens, texts and audio",
+    uncovered="of Gemini Live: the size of what a session holds, its tokens, texts and audio; interactions before "
+    "2.34, and views of the history in them; embeddings, batches and `count_tokens`",
     packages=("google.genai",),
     sites=(
         Candidate(
@@ -44,6 +46,7 @@ ENTRY = Integration(
         Site(Candidate("google.genai._api_client", Wrap("retry_args", "retries")), minimum="1.36"),
         # Sessions of Gemini Live, which keep the conversation.
         Site(Candidate("google.genai.live", Wrap("AsyncSession.send_tool_response", "responded")), minimum="3.0"),
+        INTERACTIONS,
         # Automatic function calling.
         Site(
             Candidate(
@@ -61,6 +64,7 @@ _ENVELOPES = ({"result"}, {"output"})
 # A quotation of it in a text has a backslash before the quotation mark.
 _CALL = re.compile(r'(?<!\\)"functionCall"\s*:\s*\{?(?:\s*"id"\s*:\s*"[^"]*"\s*,)?(?:\s*"name"\s*:\s*"([^"]*)")?')
 _USAGE = re.compile(r'(?<!\\)"usageMetadata"\s*:\s*(?=\{)')
+_DECODER = json.JSONDecoder()
 _MODEL = re.compile(r"models/([^/:?]+):")
 
 
@@ -140,7 +144,7 @@ def _usage(response: Any) -> Usage | None:
     if type(body) is not str:
         return read_usage(known.get("usageMetadata"))
     found = _USAGE.search(body)
-    return read_usage(json.JSONDecoder().raw_decode(body, found.end())[0]) if found else None
+    return read_usage(_DECODER.raw_decode(body, found.end())[0]) if found else None
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:

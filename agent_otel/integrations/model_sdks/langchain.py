@@ -134,6 +134,12 @@ def _usage(response: Any) -> Usage | None:
     return None if counts is None else read_usage(counts)
 
 
+def _passes(chunk: Any) -> bool:
+    """Return true for a chunk without tokens."""
+    known = attributes(chunk)
+    return "generations" not in known and known.get("usage_metadata") is None
+
+
 def _answer(response: Any) -> Mapping[str, Any]:
     """Return the fields of the message in a result; those of a chunk itself."""
     known = fields(response)
@@ -161,5 +167,5 @@ def _answered(_: Invocation) -> None:
 
 generated = ModelReader(_generated, _usage, _asks, outermost=True)
 events = ModelReader(_events, _usage, _asks, outermost=True, adds_usage=True)
-streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True)
+streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True, passes=_passes)
 answered = Hook(_answered)

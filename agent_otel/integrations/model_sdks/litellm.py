@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, is_dict, is_named, listed, reworded, text
+from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
@@ -139,6 +139,12 @@ def _asks(response: Any) -> bool | None:
     return asks_for(call.function.name for call in calls) if calls else False if deltas else None
 
 
+def _passes(chunk: Any) -> bool:
+    """Return true for a chunk without tokens, which are an undeclared field of it."""
+    extra = getattr(chunk, "__pydantic_extra__", None)
+    return type(extra) is dict and "usage" not in extra and "usage" not in attributes(chunk)
+
+
 def _watch(response: Any, visit: ResponseVisit) -> Any:
     """Put a visit around the steps of a stream, which has both kinds of them."""
     return MeasuredStream(response, visit) if _stream(response) is not None else response
@@ -150,5 +156,5 @@ responding = ModelReader(
 )
 exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items, apart=_apart)
 completing = ModelReader(
-    _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange
+    _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange, passes=_passes
 )

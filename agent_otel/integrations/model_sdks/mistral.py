@@ -9,15 +9,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
+from agent_otel.core.plain import attributes, fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
 from agent_otel.integrations.frameworks.mistral_runs import LOOP
 from agent_otel.integrations.generators import watched
-from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.stainless import plain_model
+from agent_otel.integrations.model_sdks import openai, openai_answers
+from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -33,7 +33,7 @@ _CHATS = tuple(
 ENTRY = Integration(
     "mistralai",
     distribution="mistralai",
-    minimum="1.0",
+    minimum="1.3",
     tested="1.12 and 3.7",
     uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async`, not their calls",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
@@ -80,7 +80,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
 
 def _completion(body: Any) -> Iterator[RequestPart]:
     for part in openai.chat(body):
-        yield part._replace(value=_plain(listed(part.value))) if part.part == TOOLS else part
+        yield part._replace(value=plain_tools(listed(part.value))) if part.part == TOOLS else part
 
 
 def _conversation(body: Any) -> ModelRequest | None:
@@ -102,7 +102,7 @@ def _inner(body: Any) -> Any:
 
 def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
     if listed(asked.get("tools")):
-        yield RequestPart(TOOLS, _plain(listed(asked["tools"])))
+        yield RequestPart(TOOLS, plain_tools(listed(asked["tools"])))
     instructions, inputs = asked.get("instructions"), asked.get("inputs")
     if is_text(instructions):
         yield RequestPart(SYSTEM, instructions)
@@ -117,14 +117,6 @@ def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
             yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")), call_id, name)
         elif issubclass(type(content), str | list):
             yield RequestPart(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
-
-
-def _plain(tools: list[Any]) -> list[Any]:
-    """Return the tools' definitions as the SDK sends them: without unset fields."""
-    return [
-        tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if is_named(tool, "BaseModel") else tool
-        for tool in tools
-    ]
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -198,12 +190,11 @@ def _put(invocation: Invocation, body: dict[str, Any]) -> None:
 
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
-    named = {"model": model} if model else {}
-    return Invocation(invocation.instance, invocation.args, {**own, "messages": body["messages"], **named})
+    named = {**own, "messages": body["messages"], **({"model": model} if model else {})}
+    return Invocation(invocation.instance, invocation.args, named)
 
 
 def _plain_item(value: Any) -> Any:
-    """Return a response, or the chunk in an event of a stream."""
     plain = plain_model(value)
     return plain.get("data", plain)
 
@@ -213,7 +204,6 @@ def _stream(response: Any) -> Any:
 
 
 def _usage(response: Any) -> Usage | None:
-    """Return the usage of a response, or of an event of a stream."""
     return read_usage(fields(_item(response)).get("usage"))
 
 
@@ -229,6 +219,10 @@ def _ends(event: Any) -> bool:
     return openai.ends(_item(event))
 
 
+def _passes(event: Any) -> bool:
+    return openai_answers.passes(attributes(event).get("data", event))
+
+
 def _item(value: Any) -> Any:
     return fields(value).get("data", value)
 
@@ -242,7 +236,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart)
-chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange)
+chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange, passes=_passes)
 request = ModelReader(
     _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(_no_body, _put, reword=_reword)
 )

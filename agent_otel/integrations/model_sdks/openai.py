@@ -15,7 +15,7 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted, passes
-from agent_otel.integrations.model_sdks.openai_realtime import REALTIME
+from agent_otel.integrations.model_sdks.openai_realtime import REALTIME, RESPONSES
 from agent_otel.integrations.model_sdks.stainless import (
     base_client,
     body_of,
@@ -40,11 +40,13 @@ ENTRY = Integration(
     distribution="openai",
     minimum="1.40",
     tested="2.54 and 3.52",
-    uncovered="results of the tools that OpenAI runs, except for `mcp_call`; of Realtime sessions: the size of what a "
-    "session holds, its tokens, texts and audio",
+    uncovered="results of the tools that OpenAI runs, except for `mcp_call`; of Realtime sessions and of responses "
+    "over WebSockets: all but the results that are sent; `responses.compact`, tokens of background responses, "
+    "assistants, batches, embeddings",
     sites=(
         base_client("openai"),
         REALTIME,
+        RESPONSES,
         Site(
             Candidate(
                 "openai.lib.responses_tool_runner",

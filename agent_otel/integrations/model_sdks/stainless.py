@@ -73,9 +73,14 @@ def put_body(options: Any, body: Any) -> None:
 
 def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
+    if not is_replayable(invocation.arg(1, "options"), invocation):
+        reword_body(invocation, reword)
+
+
+def reword_body(invocation: Invocation, reword: Callable[[str], str]) -> None:
+    """Reword the texts of a request."""
     options = invocation.arg(1, "options")
-    if not is_replayable(options, invocation):
-        put_body(options, reworded(body_of(options), reword))
+    put_body(options, reworded(body_of(options), reword))
 
 
 def _put_json(invocation: Invocation, body: dict[str, Any]) -> None:
@@ -106,6 +111,14 @@ def plain_model(value: Any) -> Any:
         return _json_of(value)
     dump = getattr(type(value), "model_dump", None)
     return value if dump is None else dump(value, mode="json", by_alias=True, exclude_unset=True, warnings=False)
+
+
+def plain_tools(tools: list[Any]) -> list[Any]:
+    """Return the tools' definitions as an SDK sends them: without unset fields."""
+    return [
+        tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if is_named(tool, "BaseModel") else tool
+        for tool in tools
+    ]
 
 
 def watch(response: Any, visit: ResponseVisit) -> Any:

@@ -34,7 +34,8 @@ class Site:
 
     ``adapter`` names the module with the readers, such as ``frameworks.langchain``; the default is the module that has
     the entry. ``minimum`` is the version that has the site first, where that is not the integration's. ``beside`` names
-    modules of other instrumentations; without one of them nothing is wrapped here.
+    modules, of other instrumentations or of another package that calls this one; without one of them nothing is
+    wrapped here.
     """
 
     __slots__ = ("adapter", "beside", "candidates", "minimum")

@@ -54,12 +54,13 @@ INTEGRATIONS = (
         Site(Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
         Site(Candidate('claude_agent_sdk._internal.client', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
     )),
-    Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15', packages=('crewai',), sites=(
-        Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), adapter='frameworks.crewai'),
+    Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15.0 and 1.15.30', packages=('crewai',), sites=(
+        Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), Candidate('crewai.experimental.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run'), Wrap('Tool.arun', 'run'), Wrap('BaseTool.arun', 'run')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')), adapter='frameworks.crewai'),
+        Site(Candidate('crewai.llms.base_llm', Wrap('BaseLLM._handle_tool_execution', 'function'), Wrap('BaseLLM._emit_call_failed_event', 'failing')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')), adapter='frameworks.crewai'),
         Site(Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')), adapter='frameworks.crewai'),
@@ -80,10 +81,14 @@ INTEGRATIONS = (
     )),
     Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), sites=(
         Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')), adapter='frameworks.google_adk'),
+        Site(Candidate('google.adk.workflow._tool_node', Wrap('_ToolNode._run_tool_with_plugin_callbacks', 'tool_node')), adapter='frameworks.google_adk', minimum='2.13'),
         Site(Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')), adapter='frameworks.google_adk'),
         Site(Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')), adapter='frameworks.google_adk', minimum='2.10'),
         Site(Candidate('google.adk.flows.llm_flows.base_llm_flow', Wrap('BaseLlmFlow._call_llm_async', 'request')), adapter='model_sdks.google_adk'),
         Site(Candidate('google.adk.sessions.database_session_service', Wrap('DatabaseSessionService.append_event', 'appended'), Wrap('DatabaseSessionService.get_session', 'read')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
+        Site(Candidate('google.adk.sessions.sqlite_session_service', Wrap('SqliteSessionService.append_event', 'appended'), Wrap('SqliteSessionService.get_session', 'read'), Wrap('Event.model_dump_json', 'bound'), Wrap('Event.model_validate_json', 'validated')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
+        Site(Candidate('google.adk.sessions.vertex_ai_session_service', Wrap('VertexAiSessionService.append_event', 'appended'), Wrap('VertexAiSessionService.get_session', 'read')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
+        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient._async_request_once', 'requested')), adapter='runtimes.google_adk_sessions', minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)),
         Site(Candidate('google.adk.sessions.schemas.shared', Wrap('DynamicJSON.process_bind_param', 'bound'), Wrap('DynamicJSON.process_result_value', 'result')), adapter='runtimes.google_adk_sessions', minimum='2.10'),
     )),
     Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', packages=('haystack',), sites=(
@@ -98,11 +103,13 @@ INTEGRATIONS = (
     )),
     Integration('livekit-agents', distribution='livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), sites=(
         Site(Candidate('livekit.agents.voice.tool_executor', Wrap('_ToolExecutor.execute', 'execute')), adapter='frameworks.livekit_agents'),
+        Site(Candidate('livekit.agents.llm', Wrap('execute_function_call', 'executed')), adapter='frameworks.livekit_agents'),
     )),
     Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), sites=(
         Site(Candidate('llama_index.core.agent.workflow.base_agent', Wrap('BaseWorkflowAgent._call_tool', 'inner'), Wrap('BaseWorkflowAgent.call_tool', 'outer')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')), adapter='frameworks.llama_index'),
+        Site(Candidate('llama_index.core.tools.calling', Wrap('call_tool_with_selection', 'selected'), Wrap('acall_tool_with_selection', 'selected')), adapter='frameworks.llama_index'),
         Site(Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')), adapter='frameworks.llama_index'),
         Site(Candidate('openinference.instrumentation.llama_index._handler', Wrap('_SpanHandler.new_span', 'started'), Wrap('_SpanHandler.prepare_to_exit_span', 'ending'), Wrap('_SpanHandler.prepare_to_drop_span', 'failing')), adapter='frameworks.llama_index_spans', beside=('openinference.instrumentation.llama_index',)),
         Site(Candidate('workflows.context.context', Wrap('Context.to_dict', 'saved'), Wrap('Context.from_dict', 'restored')), adapter='runtimes.llama_index_contexts'),
@@ -122,15 +129,18 @@ INTEGRATIONS = (
         Site(Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')), adapter='frameworks.mcp'),
         Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')), adapter='frameworks.mcp_server'),
     )),
-    Integration('openai-agents', distribution='openai-agents', minimum='0.7', packages=('agents',), sites=(
+    Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, stand-ins for Dapr's sidecar and for MongoDB on its wire", packages=('agents',), sites=(
         Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')), adapter='frameworks.openai_agents'),
         Site(Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')), adapter='frameworks.openai_agents_runs'),
         Site(Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')), Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.realtime.session', Wrap('invoke_function_tool', 'invoke')), adapter='frameworks.openai_agents_live'),
-        Site(Candidate('agents.memory.sqlite_session', Wrap('SQLiteSession._insert_items', 'inserting'), Wrap('SQLiteSession._get_connection', 'connected'), Wrap('SQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
-        Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
+        Site(Candidate('agents.realtime.session', Wrap('invoke_function_tool', 'invoke')), adapter='frameworks.openai_agents_live', minimum='0.9'),
+        Site(Candidate('agents.run_internal.tool_actions', Wrap('CustomToolAction.execute', 'action'), Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), Candidate('agents.run_internal.tool_actions', Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), adapter='frameworks.openai_agents_actions', minimum='0.8'),
+        Site(Candidate('agents.memory.sqlite_session', Wrap('SQLiteSession._insert_items', 'inserting'), Wrap('SQLiteSession._get_connection', 'connected'), Wrap('SQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sqlite', minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sqlite', minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.async_sqlite_session', Wrap('AsyncSQLiteSession._insert_items', 'inserting_async'), Wrap('AsyncSQLiteSession._get_connection', 'connected_async'), Wrap('AsyncSQLiteSession.get_items', 'read')), adapter='runtimes.openai_agents_sqlite', minimum='0.20'),
         Site(Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
         Site(Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions'),
+        Site(Candidate('agents.extensions.memory.mongodb_session', Wrap('MongoDBSession.add_items', 'added'), Wrap('MongoDBSession.get_items', 'read'), Wrap('MongoDBSession._serialize_item', 'serialized'), Wrap('MongoDBSession._deserialize_item', 'deserialized')), adapter='runtimes.openai_agents_sessions', minimum='0.15'),
         Site(Candidate('agents.extensions.memory.dapr_session', Wrap('DaprSession.add_items', 'rewritten'), Wrap('DaprSession.get_items', 'read'), Wrap('DaprSession._decode_messages', 'loaded')), adapter='runtimes.openai_agents_sessions'),
     )),
     Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', packages=('pipecat',), sites=(
@@ -158,14 +168,22 @@ INTEGRATIONS = (
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), sites=(
         Site(Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')), Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned')), adapter='frameworks.strands'),
         Site(Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')), adapter='frameworks.strands'),
+        Site(Candidate('strands.multiagent.graph', Wrap('Graph.stream_async', 'team_run')), adapter='frameworks.strands'),
+        Site(Candidate('strands.multiagent.swarm', Wrap('Swarm.stream_async', 'team_run')), adapter='frameworks.strands'),
         Site(Candidate('strands.session.repository_session_manager', Wrap('RepositorySessionManager.append_message', 'appended'), Wrap('RepositorySessionManager.initialize', 'read')), adapter='runtimes.strands_sessions'),
         Site(Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')), adapter='runtimes.strands_sessions'),
         Site(Candidate('strands.session.s3_session_manager', Wrap('S3SessionManager._write_s3_object', 'put'), Wrap('S3SessionManager.list_messages', 'messages')), adapter='runtimes.strands_sessions'),
+    )),
+    Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', packages=('aiobotocore',), product='bedrock', sites=(
+        Site(Candidate('aiobotocore.client', Wrap('AioBaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
+        Site(Candidate('aiobotocore.endpoint', Wrap('AioEndpoint._needs_retry', 'refusing')), adapter='model_sdks.bedrock'),
     )),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), sites=(
         Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.anthropic'),
         Site(Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('tool_error_content', 'swallowed')), Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseSyncToolRunner._generate_tool_call_response', 'turn'), Wrap('BaseAsyncToolRunner._generate_tool_call_response', 'turn')), adapter='frameworks.anthropic'),
         Site(Candidate('anthropic.lib.tools._toolsets._runnable', Wrap('BetaRunnableToolset.tool_result', 'member'), Wrap('BetaAsyncRunnableToolset.tool_result', 'member')), adapter='frameworks.anthropic', minimum='1.12'),
+        Site(Candidate('anthropic.lib.tools._beta_session_runner', Wrap('SessionToolRunner._call_tool', 'session_tool'), Wrap('tool_error_content', 'failing')), adapter='frameworks.anthropic_sessions', minimum='2.11'),
+        Site(Candidate('anthropic.resources.beta.sessions.events', Wrap('Events.send', 'sent'), Wrap('AsyncEvents.send', 'sent')), adapter='frameworks.anthropic_sessions', minimum='2.11'),
     )),
     Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), sites=(
         Site(Candidate('azure.ai.inference._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
@@ -181,12 +199,13 @@ INTEGRATIONS = (
         Site(Candidate('cohere.core.http_client', Wrap('_retry_timeout', 'delay')), adapter='model_sdks.cohere'),
     )),
     Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', packages=('fireworks',), sites=(
-        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
+        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.fireworks'),
     )),
     Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), sites=(
         Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
         Site(Candidate('google.genai._api_client', Wrap('retry_args', 'retries')), adapter='model_sdks.google_genai', minimum='1.36'),
         Site(Candidate('google.genai.live', Wrap('AsyncSession.send_tool_response', 'responded')), adapter='model_sdks.google_genai', minimum='3.0'),
+        Site(Candidate('google.genai._gaos.interactions', Wrap('Interactions.create', 'request'), Wrap('AsyncInteractions.create', 'request')), adapter='model_sdks.google_interactions', minimum='2.34'),
         Site(Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')), adapter='frameworks.google_genai'),
     )),
     Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(
@@ -206,7 +225,7 @@ INTEGRATIONS = (
         Site(Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')), adapter='model_sdks.litellm'),
         Site(Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')), adapter='model_sdks.litellm'),
     )),
-    Integration('mistralai', distribution='mistralai', minimum='1.0', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
+    Integration('mistralai', distribution='mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
         Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),
         Site(Candidate('mistralai.client.utils.retries', Wrap('_get_sleep_interval', 'delay')), Candidate('mistralai.utils.retries', Wrap('_get_sleep_interval', 'delay')), adapter='model_sdks.mistral', minimum='1.12'),
         Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
@@ -219,10 +238,14 @@ INTEGRATIONS = (
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), sites=(
         Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
         Site(Candidate('openai.resources.realtime.realtime', Wrap('AsyncRealtimeConnection.send', 'sent'), Wrap('RealtimeConnection.send', 'sent')), adapter='model_sdks.openai_realtime', minimum='3.0'),
+        Site(Candidate('openai.resources.responses.responses', Wrap('AsyncResponsesConnection.send', 'created'), Wrap('ResponsesConnection.send', 'created')), adapter='model_sdks.openai_realtime', minimum='3.45'),
         Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), adapter='frameworks.openai_runner', minimum='3.45'),
     )),
     Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(
         Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
+    )),
+    Integration('xai-sdk', distribution='xai-sdk', minimum='1.6', tested='1.6 and 1.21', packages=('xai_sdk',), sites=(
+        Site(Candidate('xai_sdk.chat', Wrap('BaseClient.__init__', 'connected')), adapter='model_sdks.xai'),
     )),
     Integration('bedrock-agentcore', distribution='bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', packages=('bedrock_agentcore',), sites=(
         Site(Candidate('bedrock_agentcore.runtime.app', Wrap('BedrockAgentCoreApp._handle_invocation', 'invoked')), adapter='runtimes.agentcore'),
@@ -271,11 +294,17 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', sites=(
         Site(Candidate('langgraph.checkpoint.base', Wrap('BaseCheckpointSaver.__init__', 'savers')), adapter='runtimes.langgraph'),
     )),
-    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
+    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
         Site(Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')), adapter='runtimes.langgraph_aws'),
+    )),
+    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested='0.5, beside a stand-in for MongoDB that speaks its wire protocol', packages=('langgraph.checkpoint.mongodb',), product='langgraph', sites=(
+        Site(Candidate('langgraph.checkpoint.mongodb.saver', Wrap('MongoDBSaver.__init__', 'savers')), adapter='runtimes.langgraph_mongodb'),
     )),
     Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', sites=(
         Site(Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')), adapter='runtimes.langgraph_postgres'),
+    )),
+    Integration('langgraph-checkpoint-redis', distribution='langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', sites=(
+        Site(Candidate('redis.commands.json', Wrap('_JSONBase._encode', 'encoded')), Candidate('redis.commands.json', Wrap('JSON._encode', 'encoded')), adapter='runtimes.langgraph_redis', beside=('langgraph.checkpoint.redis',)),
     )),
     Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), sites=(
         Site(Candidate('prefect.task_engine', Wrap('SyncTaskRunEngine.call_task_fn', 'task'), Wrap('AsyncTaskRunEngine.call_task_fn', 'task')), adapter='runtimes.prefect'),

@@ -19,6 +19,7 @@ from agent_otel.core.plain import fields, is_text, text
 from agent_otel.core.types import Payload, Step
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes import agentcore_memory
 from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ ENTRY = Integration(
     distribution="bedrock-agentcore",
     minimum="1.25",
     tested="1.25, its application, called over HTTP as the service calls it",
-    uncovered="WebSockets; the caller of `InvokeAgentRuntime` but boto3 (see `bedrock`); memory",
+    uncovered="WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` but boto3 (see `bedrock`); of memory, "
+    "the events that are read, and records",
     sites=(Candidate("bedrock_agentcore.runtime.app", Wrap("BedrockAgentCoreApp._handle_invocation", "invoked")),),
 )
 
@@ -127,9 +129,15 @@ class _Read:
 
 def _called(invocation: Invocation, answered: Any, _: BaseException | None) -> None:
     operation = invocation.arg(0, "operation_model")
-    if operation.name != _INVOKE or operation.service_model.service_name != "bedrock-agentcore":
+    if operation.service_model.service_name != "bedrock-agentcore":
         return
-    request = fields(invocation.arg(1, "request_dict"))
+    if operation.name == _INVOKE:
+        _read_invocation(fields(invocation.arg(1, "request_dict")), answered)
+    elif operation.name == "CreateEvent":
+        agentcore_memory.created(fields(invocation.arg(1, "request_dict")), answered)
+
+
+def _read_invocation(request: dict[str, Any], answered: Any) -> None:
     headers = fields(request.get("headers"))
     sessions = (value for name, value in headers.items() if name.lower() == _SESSION)
     step = Step(_RUNTIME, workflow=_runtime_of(text(request.get("url_path"))), execution=text(next(sessions, None)))

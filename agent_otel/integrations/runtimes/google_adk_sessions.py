@@ -1,12 +1,14 @@
-"""Google's Agent Development Kit: sessions that ``DatabaseSessionService`` keeps.
+"""Google's Agent Development Kit: sessions in databases and on Vertex AI.
 
 Each event is appended, with the state that it changes, and a run begins with all events of its session. The bytes are
-those of the JSON texts that the database gets; PostgreSQL's columns of JSON are none. The entry is in
-``frameworks/google_adk.py``.
+those of the JSON texts that the database gets; PostgreSQL's columns of JSON are none. ``SqliteSessionService`` merges
+changes of the state inside of SQL: they do not count. The bytes on Vertex AI are those of the bodies of requests and
+responses. The entry is in ``frameworks/google_adk.py``.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_text, listed, text
@@ -30,6 +32,32 @@ SESSIONS = (
         ),
         adapter=_ADAPTER,
         minimum="2.10",
+    ),
+    Site(
+        Candidate(
+            "google.adk.sessions.sqlite_session_service",
+            Wrap("SqliteSessionService.append_event", "appended"),
+            Wrap("SqliteSessionService.get_session", "read"),
+            Wrap("Event.model_dump_json", "bound"),
+            Wrap("Event.model_validate_json", "validated"),
+        ),
+        adapter=_ADAPTER,
+        minimum="2.10",
+    ),
+    Site(
+        Candidate(
+            "google.adk.sessions.vertex_ai_session_service",
+            Wrap("VertexAiSessionService.append_event", "appended"),
+            Wrap("VertexAiSessionService.get_session", "read"),
+        ),
+        adapter=_ADAPTER,
+        minimum="2.10",
+    ),
+    Site(
+        Candidate("google.genai._api_client", Wrap("BaseApiClient._async_request_once", "requested")),
+        adapter=_ADAPTER,
+        minimum="2.10",
+        beside=("google.adk.utils.vertex_ai_utils",),  # which that service imports
     ),
     Site(
         Candidate(
@@ -81,7 +109,29 @@ def _result(invocation: Invocation) -> None:
         stores.add(value, is_read=True)
 
 
+def _validated(invocation: Invocation) -> None:
+    stores.add(invocation.arg(0, "json_data"), is_read=True)
+
+
+def _sent(invocation: Invocation) -> stores.Transfer | None:
+    """Take the size of an event's body, again when it is sent again; google-genai makes its text with these options."""
+    transfer = stores.open_transfer.get()
+    if transfer is not None and not transfer.is_read:
+        data = fields(invocation.arg(0, "http_request")).get("data")
+        if data:
+            stores.add(data if type(data) is bytes else json.dumps(data), is_whole=True)
+    return transfer
+
+
+def _answered(_: Invocation, response: Any, error: BaseException | None) -> None:
+    if error is None and stores.is_reading():
+        for body in listed(getattr(response, "response_stream", None)):
+            stores.add(body, is_read=True)
+
+
 appended = Hook(stores.begin, _appended, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
 bound = Hook(after=_bound)
 result = Hook(_result)
+validated = Hook(_validated)
+requested = Hook(_sent, _answered)

@@ -8,17 +8,16 @@ and metadata, which some savers write as JSON of their own.
 
 from __future__ import annotations
 
-import re
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import step_handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
+from agent_otel.core.plain import fields, identity, is_text, modules_of
 from agent_otel.core.types import Payload, Step
+from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.stores import refusal
+from agent_otel.integrations.runtimes.langgraph_names import kind_of, namespace, node_of, note_task
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -78,31 +77,31 @@ CHECKPOINT_ENTRY = Integration(
 )
 
 _RUNTIME = "langgraph"
-_PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
-# Prefixes of the channels that start a node; older versions have one for each way to start it.
-_TRIGGERS = ("branch:", "start:", "__start__")
-_SENDS = "__pregel_tasks"
 _SQLITE_LIMIT_LENGTH = 0
+#: Savers that make a document of each write, and whose database has a cap of a document.
+_ONE_DOCUMENT_EACH = ("mongodb",)
 _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 
 
 class _Saving:
     """Totals of the payloads that one call of a saver's method has serialised so far."""
 
-    __slots__ = ("blobs", "inline", "items", "saver", "seen", "whole")
+    __slots__ = ("blobs", "inline", "items", "saver", "seen", "sizes", "whole")
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
         self.seen = False
         self.blobs = 0
+        #: Of these, the bytes of each value, in the order in which the saver serialised them.
+        self.sizes: list[int] = []
         self.inline = 0
         self.whole = False
         #: Bytes and variant of each item of a database that has a cap of an item.
-        self.items: list[tuple[int, str]] = []
+        self.items: list[tuple[int, str | None]] = []
 
 
-open_saving: Within[_Saving] = Within("agent_otel_langgraph_saving")
-_task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
+open_saving: Within[_Saving] = stores.open_saving
+_open_value: Within[_Saving] = Within("agent_otel_langgraph_value")
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -117,13 +116,23 @@ def _begin(invocation: Invocation) -> _Saving | None:
     return None
 
 
-def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
+def _serializing(invocation: Invocation) -> _Saving | None:
+    """Return what counts the bytes: only of the saver's own serializer, and not of its base that it calls.
+
+    It may wrap another serializer, whose calls come in between.
+    """
     saving = open_saving.get()
-    # Count only the saver's own serializer: it may wrap another one, whose calls come in between.
-    if saving is not None and error is None and invocation.instance is saving.saver.serde:
+    is_own = saving is not None and invocation.instance is saving.saver.serde
+    return saving if is_own and _open_value.get() is None else None
+
+
+def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
+    saving: _Saving = invocation.state
+    if error is None:
         given = invocation.arg(0, "obj")
         saving.seen = True
         saving.blobs += len(value[1])
+        saving.sizes.append(len(value[1]))
         saving.whole = saving.whole or (type(given) is dict and "channel_values" in fields(given))
 
 
@@ -139,7 +148,7 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
     stored = channels
     if not saving.whole:
         stored = {name: of for name, of in channels.items() if name in new_versions or (saving.inline and is_text(of))}
-    _report(saving, STATE, config, None, stored, _kind(config, channels, metadata, new_versions), error)
+    _report(saving, STATE, config, None, stored, kind_of(config, channels, metadata, new_versions), error)
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
@@ -150,11 +159,13 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
     for channel, each in writes:
         written.setdefault(channel, []).append(each)
     stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
-    node = _node(task_id, invocation.arg(3, "task_path") or "")
-    kind, items = (
-        _namespace(config),
-        [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)],
-    )
+    node = node_of(task_id, invocation.arg(3, "task_path") or "")
+    if _variant(saving) in _ONE_DOCUMENT_EACH and len(saving.sizes) == len(writes):
+        saving.items = [(size, _variant(saving)) for size in saving.sizes]
+    kind = namespace(config)
+    items = [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)]
+    if len(items) == 1:
+        items = []  # one write, or one item of all of them
     for item in items[:-1]:
         _report(saving, OUTPUT, config, node, item, f"{kind} {','.join(item)}", None)
     _report(saving, OUTPUT, config, node, items[-1] if items else stored, kind, error)
@@ -171,7 +182,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
 ) -> None:
     if not saving.seen:
         return
-    refused = None if error is None else refusal(error)
+    refused = None if error is None else stores.refusal(error)
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
     if error is None or refused:
         _discover(saving.saver, direction, variant)
@@ -197,46 +208,10 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
         discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
 
 
-# --- names -----------------------------------------------------------------------------------------------------------
-
-
-def _namespace(config: Mapping[str, Any]) -> str:
-    """Return the path to a subgraph, without the ids of its runs."""
-    namespace = text(config["configurable"].get("checkpoint_ns")) or ""
-    return "|".join(part.partition(":")[0] for part in namespace.split("|"))
-
-
-def _kind(
-    config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
-) -> str:
-    """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
-    ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
-    coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
-    coming.update(node for send in listed(channels.get(_SENDS)) if (node := text(send.node)) is not None)
-    return f"{_namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
-
-
-def _node(task_id: str, task_path: str) -> str | None:
-    """Return the node whose task wrote; the path contains its name if the graph's edges started it."""
-    task = _task.get()
-    if task is not None and task[0] == task_id:
-        return task[1]
-    pulled = _PULLED.fullmatch(task_path)
-    return pulled[1] if pulled else None
-
-
-def _writing(invocation: Invocation) -> None:
-    """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
-    task_id = invocation.arg(0, "task_id")
-    task = getattr(invocation.instance, "tasks", {}).get(task_id)
-    if task is not None:
-        _task.set((task_id, task.name))
-
-
 put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
-serialized = Hook(after=_serialized)
-writing = Hook(_writing)
+serialized = Hook(_serializing, _serialized, within=_open_value)
+writing = Hook(note_task)
 
 
 def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:

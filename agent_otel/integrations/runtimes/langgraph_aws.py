@@ -21,8 +21,8 @@ ENTRY = Integration(
     product="langgraph",
     distribution="langgraph-checkpoint-aws",
     minimum="1.2",
-    tested="1.2: DynamoDB and S3, as moto has them",
-    uncovered="nothing known",
+    tested="1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service",
+    uncovered="on Valkey and in Bedrock sessions, what is stored besides what the serializer returns",
     packages=("langgraph_checkpoint_aws",),
     sites=(
         Candidate(

@@ -4,34 +4,33 @@ A session appends the items of each turn, and a run begins with all items of the
 the direction ``state``, and what a run begins with one of the direction ``history``. The bytes are those of the items'
 texts, as the database has them. The entry is in ``frameworks/openai_agents.py``.
 
-On Dapr a session is one value, which each append writes whole.
+On Dapr a session is one value, which each append writes whole. On MongoDB an append is one document from version 0.20
+on, whose cap it meets; before it is one for each item.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import wrapt
-
-from agent_otel._internal import errors
-from agent_otel.core import handler
-from agent_otel.core.plain import is_text, listed, text
+from agent_otel.core.plain import listed, modules_of, text
 from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Hook, Revising
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.semconv import HISTORY, STATE
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
 
+_MEMORY = "agents.extensions.memory"
 _ADAPTER = "runtimes.openai_agents_sessions"
+_SQLITE = "runtimes.openai_agents_sqlite"
 
 
-def _encoding(module: str, name: str) -> Site:
+def _encoding(module: str, name: str, minimum: str = "") -> Site:
     methods = ("add_items", "added"), ("get_items", "read")
     encoding = ("_serialize_item", "serialized"), ("_deserialize_item", "deserialized")
     wraps = (Wrap(f"{name}.{method}", hook) for method, hook in methods + encoding)
-    return Site(Candidate(f"agents.extensions.memory.{module}", *wraps), adapter=_ADAPTER)
+    return Site(Candidate(f"{_MEMORY}.{module}", *wraps), adapter=_ADAPTER, minimum=minimum)
 
 
 SESSIONS = (
@@ -42,16 +41,27 @@ SESSIONS = (
             Wrap("SQLiteSession._get_connection", "connected"),
             Wrap("SQLiteSession.get_items", "read"),
         ),
-        adapter=_ADAPTER,
+        adapter=_SQLITE,
         minimum="0.15",
     ),
     Site(
         Candidate("agents.extensions.memory.advanced_sqlite_session", Wrap("AdvancedSQLiteSession.get_items", "read")),
-        adapter=_ADAPTER,
+        adapter=_SQLITE,
         minimum="0.15",
+    ),
+    Site(
+        Candidate(
+            "agents.extensions.memory.async_sqlite_session",
+            Wrap("AsyncSQLiteSession._insert_items", "inserting_async"),
+            Wrap("AsyncSQLiteSession._get_connection", "connected_async"),
+            Wrap("AsyncSQLiteSession.get_items", "read"),
+        ),
+        adapter=_SQLITE,
+        minimum="0.20",
     ),
     _encoding("sqlalchemy_session", "SQLAlchemySession"),
     _encoding("redis_session", "RedisSession"),
+    _encoding("mongodb_session", "MongoDBSession", minimum="0.15"),
     Site(
         Candidate(
             "agents.extensions.memory.dapr_session",
@@ -69,9 +79,16 @@ DAPR_SAVES = Site(
 _RUNTIME = "openai-agents"
 
 
-def _added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
+def report_added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
+    """Report an append to a session, unless it has no bytes."""
     if size:
-        stores.report(_RUNTIME, text(session.session_id), STATE, size, listed(items), error=error, is_appended=True)
+        whose, variant = text(session.session_id), _variant(session)
+        stores.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
+
+
+def _variant(session: Any) -> str | None:
+    """Return the database of the session or of its base, where an append meets a cap of it."""
+    return "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
 
 
 def _read(invocation: Invocation, items: Any, size: int) -> None:
@@ -85,75 +102,11 @@ def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
     return error is None and limits == (None, None) and stores.in_run()
 
 
-# --- SQLite, whose rows are made inside of functions -----------------------------------------------------------------
-
-
-class _Connection(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """The connection of one append, which shows the rows that the database gets."""
-
-    def __init__(self, connection: Any, session: Any, items: Any) -> None:
-        super().__init__(connection)
-        self._self_session = session
-        self._self_items = items
-
-    def executemany(self, query: str, rows: Any) -> Any:
-        """Execute, and report the rows."""
-        try:
-            cursor = self.__wrapped__.executemany(query, rows)
-        except Exception as error:
-            self._report(rows, error)
-            raise
-        self._report(rows, None)
-        return cursor
-
-    @errors.guarded("session.rows")
-    def _report(self, rows: Any, error: BaseException | None) -> None:
-        size = sum(handler.text_bytes(row[-1]) for row in listed(rows))
-        _added(self._self_session, self._self_items, size, error)
-
-
-def _inserting(invocation: Invocation) -> None:
-    connection, items = invocation.arg(0, "conn"), invocation.arg(1, "items")
-    invocation.put(0, "conn", _Connection(connection, invocation.instance, items))
-
-
-class _Reading(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A connection, or a cursor of it, while a session's items are read; it adds up the rows' texts."""
-
-    def cursor(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a cursor that adds up its rows."""
-        return _Reading(self.__wrapped__.cursor(*args, **kwargs))
-
-    def execute(self, *args: Any) -> Any:
-        """Execute; return a cursor that adds up its rows."""
-        return _Reading(self.__wrapped__.execute(*args))
-
-    def fetchall(self) -> Any:
-        """Return all rows."""
-        rows = self.__wrapped__.fetchall()
-        _count(rows)
-        return rows
-
-
-@errors.guarded("session.rows")
-def _count(rows: Any) -> None:
-    for row in listed(rows):
-        if is_text(row[0]):
-            stores.add(row[0], is_read=True)
-
-
-def _connected(_: Invocation, connection: Any) -> Any:
-    return _Reading(connection) if stores.is_reading() else connection
-
-
-inserting = Hook(_inserting)
-connected = Revising(_connected)
-
 # --- sessions with a serializer of their own -------------------------------------------------------------------------
 
 
 def _encoded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    _added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
+    report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
 
 
 def _decoded(invocation: Invocation, items: Any, error: BaseException | None) -> None:

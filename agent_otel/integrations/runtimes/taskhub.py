@@ -12,8 +12,6 @@ from collections import OrderedDict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import wrapt
-
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
@@ -198,8 +196,7 @@ class TaskHub:
         stub = invocation.instance
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
-                call = getattr(stub, method)
-                setattr(stub, method, wrapt.FunctionWrapper(call, wrappers.wrapper_for(Hook(after=hook), call)))
+                wrappers.wrap_attribute(stub, method, Hook(after=hook))
 
     def _sent(self, invocation: Invocation, result: Any, error: Any) -> None:
         self.result_sent(invocation.args[0], refused=is_refusal(error))

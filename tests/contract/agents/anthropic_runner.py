@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import warnings
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
 def _later(function: Any) -> Any:
     """A coroutine function of the same signature, which an async runner asks for."""
 
+    @functools.wraps(function)
     async def later(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    later.__name__, later.__doc__ = function.__name__, function.__doc__
-    later.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-    later.__annotations__ = function.__annotations__
     return later
 
 

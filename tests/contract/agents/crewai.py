@@ -59,10 +59,19 @@ def step(crew: Crew, prompt: str) -> str:
     return "stepped"
 
 
+def function(base_url: str, tools: Sequence[Any], prompt: str) -> str:
+    """Ask the model with the functions that it may call, without an agent."""
+    model = OpenAICompletion(model="gpt-4o-mini", base_url=base_url, api_key="scripted", max_retries=0)
+    offered = [{"type": "function", "function": {"name": each.__name__, "parameters": {}}} for each in tools]
+    return model.call(prompt, offered, available_functions={each.__name__: each for each in tools}) or ""
+
+
 def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """One run, sync."""
     if setting == "step":
         return step(make(base_url, tools, prompt, setting), prompt)
+    if setting == "function":
+        return function(base_url, tools, prompt)
     with traced():
         return str(make(base_url, tools, prompt, setting).kickoff().raw)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -74,7 +75,20 @@ async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str
     return await _arun(base_url, tools, prompt, setting, run_config=RunConfig(streaming_mode=StreamingMode.SSE))
 
 
+async def _node(tool: Any, prompt: str) -> str:
+    """One run of a workflow, of which the tool is the only node; its arguments are those of the first call."""
+    from google.adk.workflow import START, Workflow
+
+    runner = InMemoryRunner(Workflow(name="flow", edges=[(START, FunctionTool(tool))]))
+    session = await runner.session_service.create_session(**_whose(runner))
+    message = _message(json.dumps(json.loads(prompt)["calls"][0][2]))
+    given = {"user_id": session.user_id, "session_id": session.id, "new_message": message}
+    return "".join([str(event.output or "") async for event in runner.run_async(**given)])
+
+
 async def _arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str, **more: Any) -> str:
+    if setting == "node":
+        return await _node(tools[0], prompt)
     runner = InMemoryRunner(make(base_url, tools, setting))
     session = await runner.session_service.create_session(**_whose(runner))
     given = {"user_id": session.user_id, "session_id": session.id, **more}

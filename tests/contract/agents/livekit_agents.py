@@ -10,8 +10,8 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
-from livekit.agents import Agent, AgentSession, StopResponse, ToolError, function_tool
-from livekit.agents.llm import ToolResult
+from livekit.agents import Agent, AgentSession, StopResponse, ToolError, function_tool, llm
+from livekit.agents.llm import ChatContext, ToolContext, ToolResult
 from livekit.plugins import openai
 
 from tests.contract import toolbox
@@ -41,13 +41,27 @@ def native(function: Callable[..., Any]) -> Any:
 
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """Run a session once; what the agent says last."""
-    del setting
     model = openai.LLM(model="scripted", base_url=base_url, api_key="scripted", max_retries=0)
+    if setting == "loop":
+        return await _loop(model, ToolContext([native(tool) for tool in tools]), prompt)
     async with AgentSession(llm=model) as session:
         await session.start(Clerk(instructions="You help.", tools=[native(tool) for tool in tools]))
         events = (await session.run(user_input=prompt)).events
     said = [event.item.text_content for event in events if event.type == "message"]
     return str(said[-1]) if said else "nothing"
+
+
+async def _loop(model: Any, tools: ToolContext, prompt: str) -> str:
+    """Run a loop of the program's own, as the framework's documentation writes it."""
+    context = ChatContext.empty()
+    context.add_message(role="user", content=prompt)
+    while True:
+        response = await model.chat(chat_ctx=context, tools=tools.flatten()).collect()
+        if not response.tool_calls:
+            return str(response.text)
+        for call in response.tool_calls:
+            result = await llm.execute_function_call(call, tools)
+            context.insert([result.fnc_call, result.fnc_call_out])
 
 
 def refused(key: str) -> str:

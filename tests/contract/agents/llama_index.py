@@ -9,7 +9,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from llama_index.core.agent.workflow import AgentStream, AgentWorkflow, FunctionAgent
-from llama_index.core.tools import FunctionTool
+from llama_index.core.query_engine import CustomQueryEngine
+from llama_index.core.tools import AsyncBaseTool, FunctionTool, QueryEngineTool
 from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 from llama_index.llms.openai import OpenAI
 
@@ -19,9 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+def llm(base_url: str) -> OpenAI:
+    """Return the scripted model."""
+    return OpenAI("gpt-4o", api_base=base_url, api_key="scripted", max_retries=0)
+
+
 def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk") -> Any:
     """Return an agent with these tools."""
-    model = OpenAI("gpt-4o", api_base=base_url, api_key="scripted", max_retries=0)
+    model = llm(base_url)
     natives = [native(delegate(base_url) if tool == "delegate" else tool) for tool in tools]
     agent = FunctionAgent(name=name, description="It helps.", tools=natives, llm=model)
     return AgentWorkflow([agent], root_agent=name) if setting == "several" else agent
@@ -29,7 +35,7 @@ def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk")
 
 def native(tool: Any) -> Any:
     """Return the framework's tool for a function; its signature is none that the framework understands."""
-    return tool if isinstance(tool, FunctionTool) else FunctionTool.from_defaults(tool)
+    return tool if isinstance(tool, AsyncBaseTool) else FunctionTool.from_defaults(tool)
 
 
 def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
@@ -39,6 +45,8 @@ def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
 
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """Run the agent once."""
+    if setting == "no agent":
+        return str(await llm(base_url).apredict_and_call(list(map(native, tools)), user_msg=prompt))
     return str(await make(base_url, tools, setting).run(user_msg=prompt))
 
 
@@ -77,7 +85,13 @@ async def _answers(key: str) -> str:
     return str(await Desk().run(key=key))
 
 
+class _Desk(CustomQueryEngine):
+    def custom_query(self, query_str: str) -> str:
+        return toolbox.lookup(query_str)
+
+
 TOOLS: dict[str, Any] = {
+    "ask": QueryEngineTool.from_defaults(_Desk(), name="ask", description="Look a record up."),
     "delegate": "delegate",
     "nested": FunctionTool.from_defaults(_answers, name="nested"),
     "shortened": FunctionTool.from_defaults(toolbox.lookup, name="shortened", callback=_shorten),

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import agents
 from agents import (
     Agent,
     FunctionTool,
@@ -40,7 +41,7 @@ CONFIG = RunConfig(group_id="group-1")
 def native(function: Any) -> FunctionTool:
     """The framework's tool for a plain function."""
     # Without a failure function the SDK raises what the tool raises.
-    return function if isinstance(function, FunctionTool) else function_tool(function, failure_error_function=None)
+    return function_tool(function, failure_error_function=None) if inspect.isroutine(function) else function
 
 
 def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk", **more: Any) -> Agent[Any]:
@@ -135,7 +136,36 @@ def _named(function: Callable[..., Any], name: str, **more: Any) -> FunctionTool
     return function_tool(function, name_override=name, **{k: v for k, v in more.items() if k in known})
 
 
+async def _in_text(_: Any, given: str) -> str:
+    return toolbox.lookup(**json.loads(given))
+
+
+async def _raising(_: Any, given: str) -> str:
+    return toolbox.broken(**json.loads(given))
+
+
+async def _shell(_: Any) -> Any:
+    output = agents.ShellCommandOutput(stdout="x" * 500, stderr="")
+    return agents.ShellResult(output=[output])
+
+
+class _Editor:
+    def create_file(self, _: Any) -> str:
+        return "File created"
+
+    update_file = delete_file = create_file
+
+
+# The SDK's own kinds of tools, of the versions that have them.
+_OWN: dict[str, tuple[str, dict[str, Any]]] = {
+    "shell": ("ShellTool", {"executor": _shell}),
+    "apply_patch": ("ApplyPatchTool", {"editor": _Editor()}),
+    "custom": ("CustomTool", {"name": "custom", "description": "Look up.", "on_invoke_tool": _in_text}),
+    "custom_broken": ("CustomTool", {"name": "custom_broken", "description": "Fail.", "on_invoke_tool": _raising}),
+}
+
 TOOLS = {
+    **{name: getattr(agents, kind)(**given) for name, (kind, given) in _OWN.items() if hasattr(agents, kind)},
     "nested": nested,
     "text_output": text_output,
     "guarded": _guarded,

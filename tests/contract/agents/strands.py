@@ -12,6 +12,7 @@ from strands import Agent, ToolContext, tool
 from strands.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from strands.models.bedrock import BedrockModel
 from strands.models.openai import OpenAIModel
+from strands.multiagent import GraphBuilder, Swarm
 
 from tests.contract import toolbox
 
@@ -54,6 +55,8 @@ def run(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
 
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """One run."""
+    if setting in {"graph", "swarm"}:
+        return await team(base_url, tools, prompt, setting)
     return _said(await make(base_url, tools, setting).invoke_async(prompt))
 
 
@@ -63,6 +66,19 @@ async def astream(base_url: str, tools: Sequence[Any], prompt: str, setting: str
     async for event in make(base_url, tools, setting).stream_async(prompt):
         last = event.get("result", last)
     return _said(last)
+
+
+async def team(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
+    """One run of two agents: the second is behind the first in a graph, and never asked in a swarm."""
+    agents = [make(base_url, tools, "", name) for name in ("clerk", "assistant")]
+    if setting == "swarm":
+        result = await Swarm(agents).invoke_async(prompt)
+    else:
+        builder = GraphBuilder()
+        first, second = (builder.add_node(agent) for agent in agents)
+        builder.add_edge(first, second)
+        result = await builder.build().invoke_async(prompt)
+    return _said(list(result.results.values())[-1].result)
 
 
 def delegate(base_url: str) -> Any:

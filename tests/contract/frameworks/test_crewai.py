@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
-from tests.contract.cases import KEY, Case, Cut, Record, looked_up
+from tests.contract.cases import BROKEN, KEY, Case, Cut, Record, looked_up
 from tests.contract.delivery import LARGE, Delivery
-from tests.contract.toolbox import LOOKUP_BYTES
+from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 # g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
 SHORTENED = Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk"))
+
+
+def _function(tool: str, call_id: str, produced: int | None = None, error: str | None = None, **more: Any) -> Case:
+    """Return a case of a function that the program passes to the model, which hands on what it returns."""
+    records = (Record(tool, None, produced, error=error, agent=""),)
+    return Case((tool,), ((call_id, tool, KEY),), records, "sync", "function", unsent=(call_id,), **more)
 
 
 class TestCrewAI(Delivery):
@@ -39,11 +45,13 @@ class TestCrewAI(Delivery):
             "crewai.tools.structured_tool:CrewStructuredTool.invoke",
             "crewai.tools.tool_usage:ToolUsage.use",
             "crewai.tools.base_tool:Tool.run",
+            "crewai.llms.base_llm:BaseLLM._handle_tool_execution",
         ],
     }
     agent_name = "clerk"
     has_runs = True
-    waiting: ClassVar = {"a step of a plan": -1}  # it is run without its crew
+    # Of no crew: a step is run without its own, and the program itself asks the model.
+    waiting: ClassVar = dict.fromkeys(("a step of a plan", "a model's function", "a model's function that raises"), -1)
     origin = None
     variables: ClassVar = {
         "CREWAI_DISABLE_TELEMETRY": "true",
@@ -66,6 +74,8 @@ class TestCrewAI(Delivery):
             said="stepped",
             unsent=("call_22",),
         ),
+        "a model's function": _function("lookup", "call_23", LOOKUP_BYTES, said=LOOKUP),
+        "a model's function that raises": _function("broken", "call_24", error=BROKEN, said=""),
         "too large for the request": LARGE,
         "shortened by a hook": Case(("lookup",), (("call_27", "lookup", KEY),), (SHORTENED,), setting="shorten"),
     }
@@ -75,6 +85,24 @@ class TestCrewAI(Delivery):
     def cases(cls) -> dict[str, Case]:
         """Return the cases but the one of a cancelled call: tools run in threads, which are not cancelled."""
         return {name: case for name, case in super().cases().items() if name != "cancelled"}
+
+
+class TestCrewAIOldest(TestCrewAI):
+    """Up to 1.15.25 the executor is in the package of experiments, and no hook shortens a large result."""
+
+    environment = "crewai-1.15.0"
+    integrations: ClassVar = {
+        "crewai": [
+            target.replace("crewai.agents.agent_executor", "crewai.experimental.agent_executor")
+            for target in TestCrewAI.integrations["crewai"]
+        ]
+    }
+    cuts: ClassVar = {}
+
+    @classmethod
+    def cases(cls) -> dict[str, Case]:
+        """Return the cases but the one that this version does not shorten."""
+        return {name: case for name, case in super().cases().items() if name != "too large for the request"}
 
 
 class TestCrewAIInText(TestCrewAI):
@@ -97,7 +125,7 @@ class TestCrewAIInText(TestCrewAI):
         return {
             name: replace(case, setting=f"text {case.setting}".strip())
             for name, case in super().cases().items()
-            if case.setting != "step"
+            if case.setting not in {"step", "function"}
         }
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.contract.cases import (
     looked_up,
 )
 from tests.contract.delivery import WHOLE, Delivery
-from tests.contract.toolbox import LOOKUP_BYTES
+from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 if TYPE_CHECKING:
     from tests.contract.cases import Json
@@ -153,6 +153,15 @@ class TestFunctions2(TestFunctions):
     server = GeminiServer
 
 
+_NODES = ("as a node", "as a node that raises")
+
+
+def _node(tool: str, call_id: str, produced: int | None = None, error: str | None = None, **more: Any) -> Case:
+    """Return a case of a tool that is a node of a workflow."""
+    records = (Record(tool, None, produced, error=error, agent=""),)
+    return Case((tool,), ((call_id, tool, KEY),), records, setting="node", unsent=(call_id,), **more)
+
+
 class TestAdk(Delivery):
     """An agent of the kit, whose own span of a call is open around the tool; the kit makes up ids for itself."""
 
@@ -166,6 +175,7 @@ class TestAdk(Delivery):
             "google.adk.flows.llm_flows.tools._caller:_call_tool_async",
             "google.adk.flows.llm_flows.base_llm_flow:BaseLlmFlow._call_llm_async",
             "google.adk.flows.llm_flows.tools._error_handler:run_on_tool_error_callbacks",
+            "google.adk.workflow._tool_node:_ToolNode._run_tool_with_plugin_callbacks",
         ],
     }
     agent_name = "clerk"
@@ -207,14 +217,18 @@ class TestAdk(Delivery):
             (Record("delegate", "call_29", 4, args=DELEGATED_BYTES + 2), ASSISTANT),
         ),
         "unknown": Case(("big",), (("call_31", "made_up", KEY),), ()),
+        # No model asks for these, and none gets what they return.
+        "as a node": _node("lookup", "call_32", LOOKUP_BYTES, said=LOOKUP),
+        "as a node that raises": _node("broken", "call_33", error=BROKEN, said=None, origin=0),
     }
+    scopes: ClassVar = dict.fromkeys(_NODES, "agent_otel")
     cuts: ClassVar = {
         "shortened in the request": (Cut("lookup", "model_request", "shrunk", SHORTENED),),
     }
 
     def read(self, attributes: Json) -> Record:
         record = super().read(attributes)
-        made_up = str(record.call_id).startswith(("adk-", "<not specified>"))
+        made_up = str(record.call_id).startswith(("adk-", "<not specified>")) or str(record.call_id).count("-") == 4
         return replace(record, call_id=None) if made_up else record
 
     def on_span(self, record: Record) -> Record:
@@ -247,7 +261,13 @@ class TestAdkOldest(TestAdk):
         ],
     }
     flagged = BROKEN
-    newer: ClassVar[tuple[str, ...]] = ("raises in sync", "converted by a callback", "waiting for approval", "unknown")
+    newer: ClassVar[tuple[str, ...]] = (
+        "raises in sync",
+        "converted by a callback",
+        "waiting for approval",
+        "unknown",
+        *_NODES,
+    )
     test_each_call_is_timed_once = Delivery.test_each_call_is_timed_once
 
     @classmethod

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tests.contract.cases import KEY, Case, Record, looked_up
+from tests.contract.cases import BROKEN, KEY, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
+from tests.contract.toolbox import LOOKUP_BYTES
+
+
+def _looped(tool: str, call_id: str, record: Record) -> Case:
+    return Case((tool,), ((call_id, tool, KEY),), (record,), setting="loop")
 
 
 class TestLiveKitAgents(Delivery):
@@ -13,7 +18,12 @@ class TestLiveKitAgents(Delivery):
 
     agent = "livekit_agents"
     environment = "livekit-agents"
-    integrations: ClassVar = {"livekit-agents": ["livekit.agents.voice.tool_executor:_ToolExecutor.execute"]}
+    integrations: ClassVar = {
+        "livekit-agents": [
+            "livekit.agents.voice.tool_executor:_ToolExecutor.execute",
+            "livekit.agents.llm:execute_function_call",
+        ]
+    }
     agent_name = "clerk"
     span = "function_tool"
     scope = "livekit-agents"
@@ -41,7 +51,14 @@ class TestLiveKitAgents(Delivery):
             said="nothing",
             unsent=("call_24",),
         ),
+        # A loop of the program's own, where the framework opens no span; "An internal error occurred" are 26 bytes.
+        "in a loop": _looped("lookup", "call_25", Record("lookup", "call_25", LOOKUP_BYTES, agent="")),
+        "in a loop that raises": _looped(
+            "broken", "call_26", Record("broken", "call_26", handed_back=26, error=BROKEN, agent="")
+        ),
     }
+
+    scopes: ClassVar = dict.fromkeys(("in a loop", "in a loop that raises"), "agent_otel")
 
     @classmethod
     def cases(cls) -> dict[str, Case]:

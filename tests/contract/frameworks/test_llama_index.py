@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, ClassVar
 
-from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Record, looked_up
+from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, KEY, KEY_BYTES, WIRE, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
-from tests.contract.toolbox import LOOKUP_BYTES
+from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +27,7 @@ class TestLlamaIndex(Delivery):
         "llama-index": [
             "llama_index.core.agent.workflow.base_agent:BaseWorkflowAgent._call_tool",
             "llama_index.core.agent.workflow.multi_agent_workflow:AgentWorkflow._call_tool",
+            "llama_index.core.tools.calling:call_tool_with_selection",
             "llama_index.core.tools.function_tool:FunctionTool.call",
             "llama_index.core.workflow.workflow:Workflow.run",
         ],
@@ -74,7 +75,26 @@ class TestLlamaIndex(Delivery):
             "stream",
             setting="several",
         ),
+        # Tools that the program passes to the model without an agent; the second writes of the error itself.
+        "a model's tool": Case(
+            ("ask",),
+            (("call_35", "ask", {"input": "größe"}),),
+            (Record("ask", "call_35", LOOKUP_BYTES, args=KEY_BYTES + 2, agent=""),),
+            setting="no agent",
+            said=LOOKUP,
+            unsent=("call_35",),
+        ),
+        "a model's tool that raises": Case(
+            ("broken",),
+            (("call_36", "broken", KEY),),
+            (Record("broken", "call_36", handed_back=36, error=BROKEN, agent=""),),
+            setting="no agent",
+            said="Encountered error: no record größe",
+            unsent=("call_36",),
+        ),
     }
+    waiting: ClassVar = dict.fromkeys(("a model's tool", "a model's tool that raises"), -1)
+    run_spans: ClassVar = dict.fromkeys(waiting, "")
 
 
 _WORKFLOW = """

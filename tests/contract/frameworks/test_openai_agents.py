@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.testing.servers import openai
+from agent_otel.testing.servers.web import Answer
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
+if TYPE_CHECKING:
+    from agent_otel.testing.servers.openai import Json, Reply
+    from agent_otel.testing.servers.scripted import Endpoint, ScriptedServer
+
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
+
+# What a shell prints, 500 letters, after the cut that the model asks for:
+# [{"stdout":"…","stderr":"","outcome":{"type":"exit","exit_code":null}}], 70 bytes around 100 letters. The arguments
+# are {"commands":["ls"],"max_output_length":100}, and null as the time limit, which the SDK's object adds.
+SHELL = Case(
+    ("shell",),
+    (("call_35", "shell", {"commands": ["ls"], "max_output_length": 100}),),
+    (Record("shell", "call_35", 170, args=61),),
+    setting="responses",
+)
+# {"type":"create_file","path":"a.txt","diff":"+a"}, and one line that says so.
+PATCH = Case(
+    ("apply_patch",),
+    (("call_36", "apply_patch", {"type": "create_file", "path": "a.txt", "diff": "+a"}),),
+    (Record("apply_patch", "call_36", 12, args=49),),
+    setting="responses",
+)
+# Two tools whose input is a text, of which one raises.
+CUSTOM = Case(
+    ("custom", "custom_broken"),
+    (("call_33", "custom", KEY), ("call_34", "custom_broken", KEY)),
+    (Record("custom", "call_33", LOOKUP_BYTES), *failed("custom_broken", "call_34").records),
+    setting="responses",
+)
+
+
+class Server(openai.OpenAIServer):
+    """A model that calls the SDK's own tools by items of their own."""
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return the APIs."""
+        return {**super().endpoints(), "/v1/responses": _answer}
+
+
+def _answer(request: Json, reply: Reply) -> Answer:
+    answer = openai.responses_answer(request, reply)
+    if request.get("stream") or isinstance(reply, str) or not isinstance(answer.body, bytes):
+        return answer
+    response = json.loads(answer.body)
+    response["output"] = [_item(item) for item in response["output"]]
+    return Answer(json.dumps(response).encode())
+
+
+def _item(item: Json) -> Json:
+    name, arguments = item["name"], item.pop("arguments")
+    if name.startswith("custom"):
+        return {**item, "type": "custom_tool_call", "input": arguments}
+    key = {"shell": "action", "apply_patch": "operation"}.get(name)
+    return {**item, "type": f"{name}_call", key: json.loads(arguments)} if key else {**item, "arguments": arguments}
 
 
 class TestNewest(Delivery):
     """From 0.19 on."""
 
+    server = Server
     agent = "openai_agents"
     environment = "openai-agents"
     integrations: ClassVar = {
         "openai-agents": [
             "agents.run:AgentRunner.run",
             "agents.run_internal.tool_execution:_invoke_function_tool_with_metadata",
+            "agents.run_internal.tool_actions:CustomToolAction.execute",
             "agents.tool:maybe_invoke_function_tool_failure_error_function",
         ],
     }
@@ -61,7 +119,19 @@ class TestNewest(Delivery):
         "from an MCP server": Case(
             (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES),), setting="mcp"
         ),
+        "shell": SHELL,
+        "patch": PATCH,
+        "custom tools": CUSTOM,
     }
+
+    @classmethod
+    def results(cls, server: openai.OpenAIServer | ScriptedServer) -> dict[str, str]:
+        """Return what the model was sent; a shell's output is JSON."""
+        found = super().results(server)
+        items = [item for request in server.requests for item in request.get("input") or () if isinstance(item, dict)]
+        shells = (item for item in items if item.get("type") == "shell_call_output")
+        told = ((item["call_id"], json.dumps(item["output"], separators=(",", ":"))) for item in shells)
+        return {**found, **dict(told)}
 
 
 class TestNamed(TestNewest):
@@ -71,20 +141,23 @@ class TestNamed(TestNewest):
     integrations: ClassVar = {
         "openai-agents": [
             "agents.run_internal.tool_execution:invoke_function_tool",
+            "agents.run_internal.tool_actions:CustomToolAction.execute",
+            "agents.run_internal.tool_actions:CustomToolAction.execute",
             "agents.tool:maybe_invoke_function_tool_failure_error_function",
         ],
     }
 
 
 class TestClosure(TestNewest):
-    """From 0.8 to 0.11; timeouts came with 0.9."""
+    """From 0.8 to 0.11; timeouts came with 0.9, custom tools later."""
 
     waiting: ClassVar = {}
-    own: ClassVar = {name: case for name, case in TestNewest.own.items() if name != "timed out"}
+    own: ClassVar = {name: case for name, case in TestNewest.own.items() if name not in {"timed out", "custom tools"}}
     environment = "openai-agents-0.8"
     integrations: ClassVar = {
         "openai-agents": [
             "agents.run_internal.tool_execution:_execute_tool_input_guardrails",
+            "agents.run_internal.tool_actions:ShellAction.execute",
             "agents.tool:_extract_tool_argument_json_error",
         ],
     }
@@ -95,7 +168,7 @@ class TestOldest(TestNewest):
 
     attributes: ClassVar = {}  # the tools of this version do not know their run
     own: ClassVar = {
-        **{name: case for name, case in TestClosure.own.items() if name != "waiting for approval"},
+        **{n: case for n, case in TestClosure.own.items() if n not in {"waiting for approval", "shell", "patch"}},
         # The text block as JSON: {"type":"text","text":"…","annotations":null,"meta":null}, 56 bytes around the text.
         "from an MCP server": Case(
             (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES + 56),), setting="mcp"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from agent_otel.testing.servers.bedrock import CACHED_TOKENS, BedrockServer
-from tests.contract.cases import KEY_BYTES, Case, Cut, Record, looked_up
+from tests.contract.cases import KEY, KEY_BYTES, Case, Cut, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
@@ -37,6 +37,12 @@ class TestBedrock(Delivery):
         "two megabytes": Case(WHOLE.tools, WHOLE.calls, WHOLE.records, "sync"),
         "structured": Case(
             ("table",), (("call_20", "table", {"rows": 2}),), (Record("table", "call_20", 28, args=10),), "sync"
+        ),
+        "parallel, sync": Case(
+            ("lookup", "big"),
+            (("call_27", "lookup", KEY), ("call_28", "big", {"n": 4321})),
+            (Record("lookup", "call_27", LOOKUP_BYTES), Record("big", "call_28", 4321, args=10)),
+            "sync",
         ),
         "streamed": looked_up("lookup", "call_21", "sync", setting="stream"),
         "cut by the program": looked_up("lookup", "call_22", "sync", setting="cut"),

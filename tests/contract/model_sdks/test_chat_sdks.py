@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.cohere import CohereServer
 from tests.contract.composition import Client
 
@@ -30,6 +31,19 @@ class TestFireworks(Client):
     agent = "fireworks_client"
     environment = "fireworks"
     integrations: ClassVar = {"fireworks": ["fireworks._base_client:SyncAPIClient.request"]}
+
+
+class TestFireworksMessages(Client):
+    """The messages of fireworks-ai 1.2, which are those of Anthropic."""
+
+    agent = "fireworks_messages"
+    environment = "fireworks"
+    server = AnthropicServer
+    integrations: ClassVar = {"fireworks": ["fireworks._base_client:SyncAPIClient.request"]}
+
+    def tools_bytes(self, name: str) -> int:
+        """Bytes of the definitions as they are sent."""
+        return len(f'[{{"name":"{name}","input_schema":{{"type":"object"}}}}]')
 
 
 class TestHuggingFace(Client):
@@ -67,6 +81,20 @@ class TestCohere(Client):
     integrations: ClassVar = {
         "cohere": ["cohere.v2.raw_client:RawV2Client.chat", "cohere.core.http_client:_retry_timeout"]
     }
+
+
+class TestXai(Client):
+    """xai-sdk 1.21."""
+
+    agent = "xai_client"
+    environment = "xai"
+    integrations: ClassVar = {"xai-sdk": ["xai_sdk.chat:BaseClient.__init__"]}
+
+
+class TestXaiOldest(TestXai):
+    """xai-sdk 1.6, the oldest with ids of calls in results."""
+
+    environment = "xai-1.6"
 
 
 del Client

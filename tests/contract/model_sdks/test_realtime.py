@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 #: What `tests.contract.test_drift` looks for.
 integrations = {
-    "openai": ["openai.resources.realtime.realtime:AsyncRealtimeConnection.send"],
+    "openai": [
+        "openai.resources.realtime.realtime:AsyncRealtimeConnection.send",
+        "openai.resources.responses.responses:AsyncResponsesConnection.send",
+    ],
     "google-genai": ["google.genai.live:AsyncSession.send_tool_response"],
 }
 
@@ -55,6 +58,15 @@ def talk(url, cut):
             connection.conversation.item.create(item=output(event, cut))
             connection.response.create()
 
+def respond(url, cut):
+    client = openai.OpenAI(api_key="scripted", websocket_base_url=url)
+    with agent_otel.execution("responses"), client.responses.connect() as connection:
+        connection.response.create(model="scripted", input="go")
+        for event in connection:
+            if event.type == "response.done":
+                return
+            connection.response.create(model="scripted", input=[output(event, cut)], previous_response_id="r")
+
 async def atalk(url, cut):
     client = openai.AsyncOpenAI(api_key="scripted", websocket_base_url=url)
     with agent_otel.execution("async"):
@@ -69,9 +81,13 @@ async def atalk(url, cut):
 with serve(answer, "127.0.0.1", 0) as server:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = "ws://127.0.0.1:%d/v1" % server.socket.getsockname()[1]
-    talk(url, None) if {mode!r} == "sync" else asyncio.run(atalk(url, {cut}))
+    if {mode!r} == "async":
+        asyncio.run(atalk(url, {cut}))
+    else:
+        {{"sync": talk, "responses": respond}}[{mode!r}](url, {cut})
     server.shutdown()
-sent = [message["item"]["output"] for message in received if message["type"] == "conversation.item.create"]
+items = [message.get("item") or message.get("input", ["go"])[0] for message in received]
+sent = [item["output"] for item in items if isinstance(item, dict)]
 from agent_otel._internal import errors
 print(json.dumps([sent, telemetry.metrics(), dict(errors.errors)]))
 """
@@ -131,7 +147,7 @@ def test_what_a_session_of_gemini_live_sends_of_a_result_is_delivered(
     _check(environment("google-genai").run(code, env={"AGENT_OTEL": "1"}, check=True).stdout, cut)
 
 
-@pytest.mark.parametrize(("mode", "cut"), [("sync", None), ("async", 500)])
+@pytest.mark.parametrize(("mode", "cut"), [("sync", None), ("async", 500), ("responses", 500)])
 def test_what_a_realtime_session_sends_of_a_result_is_delivered(
     environment: Callable[[str], Environment], request: pytest.FixtureRequest, mode: str, cut: int | None
 ) -> None:

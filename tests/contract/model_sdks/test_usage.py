@@ -158,6 +158,18 @@ request = {"messages": [{"role": "user", "content": text}], "model": "scripted"}
 def whole(): client.complete(**request)
 def streamed(): list(client.complete(**request, stream=True))
 """
+XAI = """
+import xai_sdk
+from tests.contract.agents.xai_client import gateway
+from xai_sdk.chat import user
+def talk(host):
+    client = xai_sdk.Client(api_key="scripted", api_host=host, use_insecure_channel=True)
+    return client.chat.create(model="scripted", messages=[user(text)])
+def whole():
+    with gateway(url) as host: talk(host).sample()
+def streamed():
+    with gateway(url) as host: list(talk(host).stream())
+"""
 HTTPX = """
 import httpx
 request = {"model": "scripted", "messages": [{"role": "user", "content": text}]}
@@ -236,6 +248,7 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (FIREWORKS, "fireworks", OpenAIServer, 0),
     (HUGGING_FACE, "huggingface", OpenAIServer, 0),
     (AZURE, "azure-inference", OpenAIServer, 0),
+    (XAI, "xai", OpenAIServer, 0),
     (HTTPX, "httpx", OpenAIServer, 0),
     (HTTPX_RESPONSES, "openai-agents", OpenAIServer, 0),
     (HTTPX_MESSAGES, "httpx", AnthropicServer, anthropic.CACHED_TOKENS),
@@ -244,7 +257,7 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (LITELLM, "litellm", OpenAIServer, 0),
     (LANGCHAIN, "langchain", OpenAIServer, 0),
 ]
-_WITH_USAGE = (MISTRAL, TOGETHER, FIREWORKS, HUGGING_FACE, AZURE)
+_WITH_USAGE = (MISTRAL, TOGETHER, FIREWORKS, HUGGING_FACE, AZURE, XAI)
 _NAMES = [
     "chat",
     "responses",
@@ -259,6 +272,7 @@ _NAMES = [
     "fireworks",
     "hugging face",
     "azure",
+    "xai",
     "httpx",
     "httpx, responses",
     "httpx, messages",

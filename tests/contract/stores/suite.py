@@ -123,7 +123,8 @@ class StoreContract:
             sizes = runs.on["cases"][name]["said"]["sizes"]
             if not self.is_whole and "refused" not in given:
                 reads = len(sizes) - 1
-                assert self.sizes(runs, name, HISTORY) == (reads, sum(sizes[:-1]) + reads * self.beside), name
+                beside = reads * given.get("beside", self.beside)
+                assert self.sizes(runs, name, HISTORY) == (reads, sum(sizes[:-1]) + beside), name
 
     def test_the_growth_is_that_of_the_session(self, runs: Runs) -> None:
         """From 16 KiB on; what is added to a session is no turn of it."""

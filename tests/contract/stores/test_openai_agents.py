@@ -1,4 +1,4 @@
-"""Sessions of OpenAI's Agents SDK: SQLite, SQLAlchemy, a real Redis, Dapr beside a stand-in for its sidecar."""
+"""Sessions of OpenAI's Agents SDK: SQLite, SQLAlchemy, a real Redis, stand-ins for MongoDB and Dapr's sidecar."""
 
 # ruff: noqa: D102 - a test's name and body say it
 from __future__ import annotations
@@ -33,12 +33,19 @@ class TestOpenAIAgentsSessions(StoreContract):
         "openai-agents": [
             "agents.memory.sqlite_session:SQLiteSession._insert_items",
             "agents.extensions.memory.advanced_sqlite_session:AdvancedSQLiteSession.get_items",
+            "agents.extensions.memory.async_sqlite_session:AsyncSQLiteSession._insert_items",
+            "agents.extensions.memory.mongodb_session:MongoDBSession.add_items",
             "agents.extensions.memory.sqlalchemy_session:SQLAlchemySession.add_items",
             "agents.extensions.memory.redis_session:RedisSession.add_items",
         ],
     }
     cases: ClassVar[dict[str, Any]] = {
-        **{kind: {"letters": LETTERS} for kind in ("sqlite", "counting", "advanced", "sqlalchemy", "redis")},
+        **{
+            kind: {"letters": LETTERS}
+            for kind in ("sqlite", "async", "counting", "advanced", "sqlalchemy", "redis", "mongodb")
+        },
+        # The server refuses the first one, and pymongo the other: it leaves 16 KiB for the command.
+        "mongodb-limited": {"letters": [100, 3000, 30_000], "refused": 2},
         "large": {"kind": "sqlite", "letters": [MIB, MIB, 10]},
         **({"limited": {"letters": [100, 3000, 4000], "refused": 2}} if sys.version_info >= (3, 11) else {}),
     }
@@ -68,6 +75,11 @@ class TestOpenAIAgentsSessions(StoreContract):
         assert self.total(runs, "limited", "rejected") == 2
         refused = [said for said in self.told(runs, "limited") if said.get("workflow.payload.rejected")]
         assert len(refused) == 2
+
+    def test_an_append_is_compared_with_the_cap_of_mongodb_s_documents(self, runs: Runs) -> None:
+        assert self.total(runs, "mongodb-limited", "rejected") == 2
+        refused = [said for said in self.told(runs, "mongodb-limited") if said.get("workflow.payload.rejected")]
+        assert [said["workflow.payload.cap_bytes"] for said in refused] == [16 * MIB] * 2
 
 
 class TestDaprSessions(StoreContract):

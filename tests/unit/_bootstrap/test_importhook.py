@@ -12,6 +12,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -263,6 +264,30 @@ def test_a_finder_of_the_old_kind_or_none_at_all(
     assert import_hook._finder.find_spec("framework") is None
 
 
+class _Asking:
+    """A finder that asks all others."""
+
+    def find_spec(self, *args: Any) -> Any:
+        others: list[Any] = [finder for finder in sys.meta_path if type(finder) is not _Asking]
+        return next(filter(None, (finder.find_spec(*args) for finder in others)), None)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_beside_a_finder_that_asks_all_others(write: Write, fired: list[str], place: int) -> None:
+    write("framework.py", "VALUE = 42\n")
+    import_hook.install({"framework": fired.append})
+    theirs: Any = _Asking()
+    sys.meta_path.insert(place, theirs)
+    try:
+        module = importlib.import_module("framework")
+    finally:
+        sys.meta_path.remove(theirs)
+
+    assert 42 == module.VALUE
+    assert ["framework"] == fired
+    assert not isinstance(module.__loader__, import_hook._Loader)
+
+
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_beside_wrapts_import_hook(write: Write, fired: list[str], *, ours_first: bool) -> None:
     wrapt = pytest.importorskip("wrapt")
@@ -294,6 +319,25 @@ def test_installing_twice_adds_callbacks_and_no_second_finder(write: Write, fire
     assert length + 1 == len(sys.meta_path)
     importlib.import_module("framework.tools")
     assert ["framework", "framework.tools"] == fired
+
+
+def test_a_copy_of_this_package_that_is_imported_anew_takes_the_finders_place(write: Write, fired: list[str]) -> None:
+    """Two finders would ask each other for ever, in every import of a watched module."""
+    write("framework.py")
+    import_hook.install({"framework": fired.append})
+    length, spec = len(sys.meta_path), import_hook.__spec__
+    assert spec is not None
+    assert spec.loader is not None
+    copy = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copy)
+    copy.install({"framework": lambda name: fired.append(f"{name} by the copy")})
+    try:
+        assert length == len(sys.meta_path)
+        importlib.import_module("framework")
+    finally:
+        copy.uninstall()
+
+    assert ["framework by the copy"] == fired
 
 
 def test_uninstalling_watches_nothing_any_more(write: Write, fired: list[str]) -> None:

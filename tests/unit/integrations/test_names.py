@@ -160,7 +160,7 @@ def test_a_name_that_there_is_not_is_one_warning(environment: Callable[[str], En
 
 @pytest.mark.parametrize(
     ("name", "python", "sites"),
-    [("anthropic", "anthropic", 3), ("celery", "celery", 5), ("langchain", "langchain", 2), ("mcp", "mcp-2", 8)],
+    [("anthropic", "anthropic", 5), ("celery", "celery", 5), ("langchain", "langchain", 2), ("mcp", "mcp-2", 8)],
 )
 def test_a_disabled_integration_is_left_alone_at_each_site(
     environment: Callable[[str], Environment], name: str, python: str, sites: int

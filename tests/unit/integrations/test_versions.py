@@ -248,3 +248,47 @@ def test_a_version_is_read_once_from_beside_the_package(tmp_path: Path, monkeypa
     assert "1.2.3" == versions.imported("a-package", "a_package")
     versions.forget()
     assert versions.imported("a-package", "a_package") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "than", "is_older"),
+    [
+        ("1.29.9", "1.30", True),
+        ("0.0.1", "0.3", True),
+        ("1.30", "1.30.0", False),
+        ("1.30.0rc1", "1.30", False),
+        ("2", "1.30", False),
+        ("1.2+cu118", "1.30", True),
+        # What builds have that do not know their own.
+        ("0+unknown", "1.30", False),
+        ("0.0.0", "1.30", False),
+        ("0.0.0.post1.dev0+g1a2b3c4", "1.30", False),
+        ("unknown", "1.30", False),
+    ],
+)
+def test_which_version_is_older(version: str, than: str, *, is_older: bool) -> None:
+    assert versions.is_older(version, than) == is_older
+
+
+def test_of_two_installations_over_each_other_the_newer_version_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = ModuleType("b_package")
+    package.__file__ = str(tmp_path / "b_package.py")
+    monkeypatch.setitem(sys.modules, "b_package", package)
+    for version in ("0.9.1", "0.10.0", "0.2"):
+        (tmp_path / f"b_package-{version}.dist-info").mkdir()
+
+    assert versions._beside("b-package", "b_package") == "0.10.0"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x80"], ids=["missing", "empty", "no text"])
+def test_metadata_that_cannot_be_read_has_no_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    (tmp_path / "c_package.dist-info").mkdir()
+    if content is not None:
+        (tmp_path / "c_package.dist-info" / "METADATA").write_bytes(content)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert versions.installed("c-package") is None

@@ -17,6 +17,7 @@ from google.adk.agents import LlmAgent
 from google.adk.models.google_llm import Gemini
 from google.adk.runners import Runner
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
 from agent_otel.testing.servers.gemini import GeminiServer
@@ -37,7 +38,8 @@ def search(n: int) -> str:
 
 async def _run(url: str, file: str, name: str, given: Json) -> Json:
     os.environ.update(GOOGLE_API_KEY="scripted", GOOGLE_GEMINI_BASE_URL=url)
-    service = DatabaseSessionService(f"sqlite+aiosqlite:///{file}")
+    is_own = name == "sqlite"
+    service: Any = SqliteSessionService(file) if is_own else DatabaseSessionService(f"sqlite+aiosqlite:///{file}")
     agent = LlmAgent(name="clerk", model=Gemini(model=GEMINI), tools=[search])
     runner = Runner(agent=agent, app_name="store", session_service=service)
     whose = {"user_id": "user", "session_id": f"session-{name}"}
@@ -58,5 +60,6 @@ async def _run(url: str, file: str, name: str, given: Json) -> Json:
 def running(_: Json) -> Iterator[Callable[[str, Any], Any]]:
     """Yield what runs an agent a few times in one session."""
     with tempfile.TemporaryDirectory() as folder, GeminiServer(decide) as server:
-        file = str(Path(folder) / "sessions")
-        yield lambda name, given: asyncio.run(_run(server.base_url, file, name, given))
+        yield lambda name, given: asyncio.run(
+            _run(server.base_url, str(Path(folder, "own" if name == "sqlite" else "sessions")), name, given)
+        )

@@ -11,47 +11,16 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import boto3
-from langchain_core.messages import AIMessage, HumanMessage
-from langchain_core.runnables import RunnableConfig  # noqa: TC002 - read at run time
-from langchain_core.tools import tool
-from langgraph.graph import START, MessagesState, StateGraph
+from langchain_core.messages import HumanMessage
 from langgraph_checkpoint_aws import DynamoDBSaver
 from moto.server import ThreadedMotoServer
 
-from tests.contract.runtimes.steps import produce
+from tests.contract.stores.programs.langgraph_graph import graph
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Json = dict[str, Any]
-
-
-@tool
-def search(n: int) -> str:
-    """Find so many letters."""
-    return produce(n)
-
-
-def model(state: MessagesState) -> Json:
-    """Ask for one search."""
-    text = str(state["messages"][-1].content)
-    call = {"name": "search", "args": {"n": int(text)}, "id": f"call_{len(state['messages'])}", "type": "tool_call"}
-    return {"messages": [AIMessage("", tool_calls=[call])]}
-
-
-def tools(state: MessagesState, config: RunnableConfig) -> Json:
-    """Search."""
-    return {"messages": [search.invoke(state["messages"][-1].tool_calls[0], config)]}
-
-
-def graph() -> Any:
-    """A model and its tool."""
-    built = StateGraph(MessagesState)
-    built.add_node("model", model)
-    built.add_node("tools", tools)
-    built.add_edge(START, "model")
-    built.add_edge("model", "tools")
-    return built
 
 
 def make_table(client: Any, name: str) -> None:

@@ -1,0 +1,45 @@
+"""Amazon Bedrock AgentCore Memory: the events that a program adds to a session.
+
+botocore's client sends them, whatever calls it: the SDK's clients, the session manager for Strands, boto3 itself. The
+bytes are those of the body of ``CreateEvent``. In a method of another store they are that store's: a checkpoint of
+LangGraph's saver is one event, and so are all that a node writes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agent_otel.core.plain import text
+from agent_otel.integrations import stores
+from agent_otel.semconv import STATE
+
+_RUNTIME = "agentcore"
+#: The SDKs write the ids before the payload.
+_MAX_IDS = 2_000
+_SESSION = re.compile(rb'"sessionId":\s*"([^"\\]+)"')
+_REFUSED = 300
+
+
+def created(request: dict[str, Any], answered: Any) -> None:
+    """Report an event that botocore has sent; one that the service has not taken is none."""
+    body = request.get("body")
+    http = answered[0] if type(answered) is tuple else None
+    if type(body) is not bytes or http is None or http.status_code >= _REFUSED:
+        return
+    saving = stores.open_saving.get()
+    if saving is not None:
+        saving.items.append((len(body), _RUNTIME))
+        return
+    transfer = stores.open_transfer.get()
+    if transfer is not None and not transfer.is_read:
+        stores.add(body)
+        return
+    session = _SESSION.search(body, 0, _MAX_IDS)
+    name = None if session is None else session[1].decode("utf-8", "replace")
+    stores.report(_RUNTIME, name, STATE, len(body), None, is_appended=True, agent=_memory(request))
+
+
+def _memory(request: dict[str, Any]) -> str | None:
+    """Return the memory's id: the part of ``/memories/{id}/events``."""
+    return (text(request.get("url_path")) or "").rpartition("/events")[0].rpartition("/memories/")[2] or None
