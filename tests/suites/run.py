@@ -216,7 +216,7 @@ def _with_us(differences: Iterable[Difference]) -> set[Difference]:
 def _environment(suite: Suite, source: Source) -> Environment:
     """Return the environment of a suite, made if need be."""
     folder = FOLDER / f"suite-{suite.name}"
-    stamp, content = folder / "made-from", repr((suite.requirement, suite.install, source.version))
+    stamp, content = folder / "made-from", repr((suite.requirement, suite.install, suite.python, source.version))
     if not (stamp.exists() and stamp.read_text() == content):
         requirements = (f"{suite.requirement}=={source.version}", *_TOOLS, *suite.install)
         environments.make(folder, interpreters.find(suite.python), "--editable", str(ROOT), *requirements)
@@ -240,17 +240,22 @@ def main() -> int:
         parser.error(f"no suite {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     os.nice(10)
     kept = options.keep or Path(tempfile.mkdtemp(prefix="suites-"))
-    lines = []
+    lines, are_all_run = [], True
     try:
         for name in options.suites or every:
-            lines.append(run(every[name], options.modes.split(","), kept))
+            try:
+                lines.append(run(every[name], options.modes.split(","), kept))
+            except interpreters.UnavailableError as error:
+                print(f"  {error}", flush=True)
+                are_all_run = False
+                continue
             if options.write:
                 page.PATH.write_text(page.text(page.PATH.read_text() if page.PATH.exists() else "", lines))
     finally:
         if options.keep is None:
             shutil.rmtree(kept, ignore_errors=True)
     print(page.table(lines))
-    return int(any(line.differences != "0" or line.errors != "0" for line in lines))
+    return int(not are_all_run or any(line.differences != "0" or line.errors != "0" for line in lines))
 
 
 if __name__ == "__main__":

@@ -116,6 +116,27 @@ def test_a_framework_that_is_half_installed_fails_as_it_does_without_the_package
     assert ["it has no module langchain_core.tools.base" in line for line in logged] == [True] * warnings
 
 
+@pytest.mark.parametrize(
+    ("metadata", "content"),
+    [("langchain_core-0+unknown.dist-info", b"Name: langchain-core"), ("langchain_core.dist-info", b"\xff\xfe\x80")],
+    ids=["no version", "no text"],
+)
+def test_a_framework_whose_metadata_say_nothing_is_measured(
+    environment: Callable[[str], Environment], tmp_path: Path, metadata: str, content: bytes
+) -> None:
+    """A build without its history has no version, and an installation that was torn off has no metadata."""
+    python = environment("langchain")
+    _copy(python, "langchain_core", tmp_path)
+    (tmp_path / metadata).mkdir()
+    (tmp_path / metadata / "METADATA").write_bytes(content)
+    program = """
+        sys.path.insert(0, sys.argv[1])
+        from langchain_core.tools import tool
+        report(len(tool(search).invoke({"query": "ab"})))
+    """
+    assert _run(python, _dedented(program), str(tmp_path), **_ON) == [300, 300.0, [], {}]
+
+
 def test_a_framework_that_the_program_has_patched_is_measured_as_it_is_then(
     environment: Callable[[str], Environment],
 ) -> None:
@@ -134,6 +155,47 @@ def test_a_framework_that_the_program_has_patched_is_measured_as_it_is_then(
     """
     # 300 letters and the patch from before; what is put around the wrapper later is not seen.
     assert _run(environment("langchain"), _dedented(program)) == ["<>", 301.0, [], {}]
+
+
+@pytest.mark.parametrize("remedied", [{}, {"AGENT_OTEL_RESULT_CEILING_BYTES": "1MiB"}], ids=["measured", "remedied"])
+def test_an_async_function_that_the_program_has_patched_with_a_sync_one_is_measured_while_it_runs(
+    environment: Callable[[str], Environment], remedied: dict[str, str]
+) -> None:
+    """Its coroutine is no result, and two calls that are made before one is awaited are two, with a span each."""
+    program = """
+        import asyncio
+        from langchain_core.tools import BaseTool, tool
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+        from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+        before, exporter = BaseTool.arun, InMemorySpanExporter()
+        BaseTool.arun = lambda self, *args, **kwargs: before(self, *args, **kwargs)
+        provider = TracerProvider()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        trace.set_tracer_provider(provider)
+        import agent_otel.auto
+
+        async def slow(query: str) -> str:
+            "Search."
+            await asyncio.sleep(0)
+            inside.append(trace.get_current_span().get_span_context().span_id)
+            return query * 150
+
+        async def main():
+            found = tool("search")(slow)
+            calls = [found.arun({"query": query}) for query in ("a", "bc")]
+            outside.append(trace.get_current_span().is_recording())
+            return [len(result) for result in await asyncio.gather(*calls)]
+
+        inside, outside = [], []
+        lengths = asyncio.run(main())
+        spans = {span.context.span_id: span.attributes["tool.result.bytes"] for span in exporter.get_finished_spans()}
+        report(lengths, [spans[each] for each in inside], outside)
+    """
+    said = _run(environment("langchain"), _dedented(program), **remedied)
+    assert said == [[150, 300], [150, 300], [False], 450.0, [], {}]
 
 
 @pytest.mark.parametrize("times", [1, 2])

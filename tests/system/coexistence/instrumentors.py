@@ -41,6 +41,14 @@ def _otel(contract: type[Contract], *parts: str, **more: Any) -> Row:
     return _instrumentors("OpenTelemetry's own", "peers-genai", _OL, contract, parts, more)
 
 
+def _processor(contract: type[Contract], path: str, *switches: str, **more: Any) -> Row:
+    """Return a row of a processor that rewrites the framework's own spans."""
+    switch = f"tests.system.coexistence.switches:processor={_OI}.{path}"
+    distribution = f"openinference-instrumentation-{path.partition('.')[0].replace('_', '-')}"
+    row = Row("OpenInference", "peers-openinference", contract, (switch, *switches), (distribution,), contract.scope)
+    return row._replace(**more)
+
+
 def _instrumentors(  # noqa: PLR0913, PLR0917 - what differs between the three
     peer: str, environment: str, package: str, contract: type[Contract], parts: tuple[str, ...], more: dict[str, Any]
 ) -> Row:
@@ -183,5 +191,15 @@ ROWS = (
     _genai(classes.BEDROCK, "bedrock:BedrockInstrumentor", environment=_SDKS),
     _otel(classes.BEDROCK, "botocore:BotocoreInstrumentor", environment=_SDKS),
     _otel(classes.GOOGLE_2, "google_genai:GoogleGenAiSdkInstrumentor", environment=_ADK),
+    _processor(
+        classes.PYDANTIC_AI,
+        "pydantic_ai.OpenInferenceSpanProcessor",
+        "tests.system.coexistence.switches:pydantic_ai=",
+        traces="pydantic-ai",
+        span=_OWN,
+        scope="pydantic-ai",
+    ),
+    _processor(classes.STRANDS, "strands_agents.StrandsAgentsToOpenInferenceProcessor", environment="peers-strands"),
+    _processor(classes.AGENT_FRAMEWORK, "agent_framework.AgentFrameworkToOpenInferenceProcessor", environment=_SDKS),
     _otel(classes.FUNCTIONS_2, "google_genai:GoogleGenAiSdkInstrumentor", environment=_ADK),
 )

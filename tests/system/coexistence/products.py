@@ -52,6 +52,29 @@ def _ddtrace(contract: type[Contract], libraries: str, **more: Any) -> Row:
     return _other("ddtrace", contract, f"ddtrace={libraries}", root=contract.run_span, variables=_DATADOG, **more)
 
 
+_TRACELOOP_ROWS: tuple[tuple[Any, str, dict[str, Any]], ...] = (
+    (
+        classes.LANGCHAIN,
+        "langchain",
+        {
+            "span": _OWN,
+            "scope": "opentelemetry.instrumentation.langchain",
+            "error": "BrokenError",
+            "lost": _CANCELLED,
+            "variables": _TRACELOOP,
+        },
+    ),
+    (
+        classes.AGNO,
+        "agno",
+        {"span": "{tool}.tool", "scope": "opentelemetry.instrumentation.agno", "variables": _TRACELOOP},
+    ),
+    (classes.OPENAI, "openai", {"variables": _TRACELOOP}),
+    (classes.ANTHROPIC, "anthropic", {"variables": _TRACELOOP}),
+    (classes.GOOGLE, "google_generativeai", {"variables": _TRACELOOP}),
+)
+
+
 ROWS = (
     *(
         Row(
@@ -121,6 +144,10 @@ ROWS = (
         scope="opentelemetry.instrumentation.openai_agents",
         variables=_TRACELOOP,
     ),
+    *(
+        _other("Traceloop", contract, "traceloop=", f"opentelemetry.instrumentation.{scope}", **more)
+        for contract, scope, more in _TRACELOOP_ROWS
+    ),
     _mlflow(classes.LANGGRAPH, "langchain,openai"),
     _other(
         "MLflow",
@@ -161,4 +188,14 @@ ROWS = (
     _ddtrace(classes.BEDROCK, "botocore", environment=_SDKS),
     _other("LangSmith", classes.LANGGRAPH, "", "langsmith", root="invoke_agent clerk", variables=_LANGSMITH),
     _other("LangSmith", classes.LANGCHAIN, "", "langsmith", variables=_LANGSMITH),
+    _other("LangSmith", classes.OPENAI, "langsmith=openai", "langsmith", variables=_LANGSMITH),
+    _other(
+        "LangSmith",
+        classes.OPENAI_AGENTS,
+        "langsmith=openai_agents",
+        "langsmith",
+        root="invoke_agent clerk",
+        variables=_LANGSMITH,
+    ),
+    _other("Langfuse", classes.OPENAI, "langfuse_openai=", "langfuse-sdk", variables=_LANGFUSE),
 )

@@ -9,11 +9,6 @@ ROWS = (*instrumentors.ROWS, *products.ROWS)
 #: What has no row: the other instrumentation, the frameworks, and the reason.
 WITHOUT = (
     ("OpenInference 0.1", "AG2", "it instruments versions before 1.0, which have the package `autogen`"),
-    (
-        "OpenInference",
-        "Strands, Agent Framework, Pydantic AI",
-        "its span processors rewrite the frameworks' own spans, which have the numbers without them",
-    ),
     ("OpenLLMetry 0.62", "Cohere", "it instruments versions before 6"),
     ("OpenLLMetry 0.62", "Together", "it instruments versions before 2; the oldest of this package is 2.0"),
     (
@@ -31,6 +26,7 @@ WITHOUT = (
     ("MLflow 3.17", "Claude Agent SDK", "it asks for Anthropic's SDK, and has no spans of `query`"),
     ("MLflow 3.17", "CrewAI 1.15", "it looks for a module that this version has not, and logs nothing"),
     ("MLflow 3.17", "LiteLLM", "it needs a tracking store, which `mlflow-skinny` has not"),
+    ("LangSmith 0.15", "Anthropic", "its wrapper has no spans of streams in all the ways that the cases open one"),
     ("ddtrace 4.16", "MCP 2", "it has no spans of this version; there is a row of MCP 1"),
     ("ddtrace 4.16", "google-adk 2", "the kit cannot be imported once it is switched on"),
 )

@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.contract.child import Telemetry
 
 #: Names of spans that do not go through OpenTelemetry's provider of the program.
@@ -49,6 +52,50 @@ def traceloop(_: str, __: Telemetry) -> None:
     from traceloop.sdk import Traceloop
 
     Traceloop.init(disable_batch=True)
+
+
+def processor(path: str, _: Telemetry) -> None:
+    """Let a span processor of another rewrite spans before they are kept."""
+    from opentelemetry import trace
+
+    module, name = path.rsplit(".", 1)
+    every: Any = trace.get_tracer_provider()._active_span_processor  # type: ignore[attr-defined]
+    every._span_processors = (getattr(importlib.import_module(module), name)(), *every._span_processors)
+
+
+def langfuse_openai(_: str, __: Telemetry) -> None:
+    """Make a client, and replace the methods of OpenAI's SDK, which the import does."""
+    from langfuse import Langfuse
+
+    Langfuse()
+    importlib.import_module("langfuse.openai")
+
+
+def langsmith(library: str, _: Telemetry) -> None:
+    """Wrap all clients of OpenAI's SDK, or trace the runs of openai-agents."""
+    if library == "openai_agents":
+        from agents import add_trace_processor
+        from langsmith.integrations.openai_agents_sdk import OpenAIAgentsTracingProcessor
+
+        add_trace_processor(OpenAIAgentsTracingProcessor())
+        return
+    import openai
+    from langsmith.wrappers import wrap_openai
+
+    for kind in (openai.OpenAI, openai.AsyncOpenAI):
+        _wrap_made(kind, wrap_openai)
+
+
+def _wrap_made(kind: Any, wrap: Callable[[Any], object]) -> None:
+    """Wrap each client of this class when it has been made."""
+    make = kind.__init__
+
+    @functools.wraps(make)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        make(self, *args, **kwargs)
+        wrap(self)
+
+    kind.__init__ = made
 
 
 def ddtrace(libraries: str, _: Telemetry) -> None:

@@ -70,27 +70,29 @@ def test_the_first_call_imports_nothing(
 _IN_A_FRAMEWORK = """
 import sys
 import agents.tool
-awaited = ("prometheus_client", "opentelemetry.sdk.trace", "agent_otel.core.handler")
+awaited = ("prometheus_client", "opentelemetry.sdk.trace", "opentelemetry.metrics", "agent_otel.core.handler")
 print(*[name for name in awaited if name in sys.modules])
-from opentelemetry import trace
-print(trace._TRACER_PROVIDER)
+from opentelemetry import metrics, trace
+print(trace._TRACER_PROVIDER, "agent_otel.telemetry.sinks.otel" in sys.modules)
 """
 
 
 @pytest.mark.parametrize(
-    ("exporter", "loaded"),
+    ("exporter", "loaded", "is_pushed"),
     [
-        ({}, ""),  # the client of a registry that the program cannot read
-        ({"AGENT_OTEL_METRICS": "prometheus"}, "prometheus_client "),
-        ({"OTEL_TRACES_EXPORTER": "console"}, "opentelemetry.sdk.trace "),
+        # Neither the client of a registry that the program cannot read, nor the API of a provider that it has not set.
+        ({}, "", True),
+        ({"AGENT_OTEL_METRICS": "prometheus"}, "prometheus_client ", False),
+        ({"AGENT_OTEL_METRICS": "otel"}, "opentelemetry.metrics ", True),
+        ({"OTEL_TRACES_EXPORTER": "console"}, "opentelemetry.sdk.trace opentelemetry.metrics ", True),
     ],
 )
 def test_a_framework_brings_the_modules_and_no_provider(
-    environment: Callable[[str], Environment], exporter: dict[str, str], loaded: str
+    environment: Callable[[str], Environment], exporter: dict[str, str], loaded: str, *, is_pushed: bool
 ) -> None:
     child = environment("openai-agents").run(_IN_A_FRAMEWORK, env={"AGENT_OTEL": "1", **exporter}, check=True)
 
-    assert [f"{loaded}agent_otel.core.handler", "None"] == child.stdout.splitlines()
+    assert [f"{loaded}agent_otel.core.handler", f"None {is_pushed}"] == child.stdout.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -48,6 +49,43 @@ def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -
         child.stdout.readline()
 
         _wait_for(lambda: "python_info" in _scraped(port))
+
+
+_SUBINTERPRETER = """
+import json, sys, urllib.request
+from concurrent import interpreters
+import agent_otel
+
+CALL = '''
+import agent_otel, sys
+with agent_otel.execution("run"), agent_otel.tool_call(name, {}) as running:
+    running.result("x" * 30)
+from prometheus_client import REGISTRY
+size = REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", {"gen_ai_tool_name": name})
+errors = sys.modules["agent_otel._internal.errors"]
+'''
+inside = interpreters.create()
+queue = interpreters.create_queue()
+inside.prepare_main(name="inside", queue=queue)
+inside.exec(CALL + "queue.put((size, dict(errors.errors), errors.warnings()))")
+name = "outside"
+exec(CALL)
+url = f"http://127.0.0.1:{sys.argv[1]}/metrics"
+scraped = urllib.request.urlopen(url, timeout=10).read().decode()
+print(json.dumps([queue.get(), size, "outside" in scraped, "inside" in scraped]))
+"""
+
+
+def test_a_subinterpreter_measures_and_leaves_the_port_to_the_main_one(
+    environment: Callable[[str], Environment],
+) -> None:
+    """It may start no daemon threads, and has a registry of its own."""
+    bare, port = environment("bare-newest"), str(free_port())
+    child = bare.run(_SUBINTERPRETER, port, env={"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": port}, check=True)
+
+    (inside, failures, (warning,)), outside, *scraped = json.loads(child.stdout)
+    assert (inside, failures, outside, scraped) == (30.0, {}, 30.0, [True, False])
+    assert warning.startswith(f"agent_otel cannot serve metrics on 127.0.0.1:{port}: RuntimeError")
 
 
 _FORKED = """

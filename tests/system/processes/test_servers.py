@@ -42,6 +42,7 @@ async def application(scope, receive, send):
     await send({"type": "http.response.body", "body": body})
 """
 _GUNICORN = ("gunicorn", _WSGI, ("-w", "2", "-b", "unix:{socket}"))
+_GEVENT = ("gunicorn", _WSGI, ("-k", "gevent", *_GUNICORN[2]))
 _PRELOADED = ("gunicorn", _WSGI, ("-w", "2", "--preload", "-b", "unix:{socket}"))
 _UVICORN = ("uvicorn", _ASGI, ("--lifespan", "off", "--uds", "{socket}"))
 _UVICORN_2 = ("uvicorn", _ASGI, ("--lifespan", "off", "--workers", "2", "--uds", "{socket}"))
@@ -58,6 +59,7 @@ _KEY = "q1Zk0mX7uB2rT9vL4sYc"
     ("name", "server", "env"),
     [
         pytest.param("servers", _GUNICORN, _LONG, id="gunicorn"),
+        pytest.param("servers", _GEVENT, _LONG, id="gunicorn gevent"),
         pytest.param("servers", _PRELOADED, _LONG, id="gunicorn preloaded"),
         pytest.param("servers-newest", _GUNICORN, _LONG, id="gunicorn newest"),
         pytest.param("servers", _UVICORN, _LONG | _FLUSH, id="uvicorn flushing"),
