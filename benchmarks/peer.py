@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import sys
@@ -13,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.tools import StructuredTool
+from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
@@ -41,6 +44,8 @@ RESULTS = {
     for kind, make in (("text", text), ("dict", rows))
     for label, size in (("200 B", 200), ("16 KB", 16_000), ("1 MB", 1_000_000))
 }
+TEXTS = tuple(name for name in RESULTS if name.startswith("text"))
+LOOP = asyncio.new_event_loop()
 
 
 class Nowhere(SpanExporter):
@@ -61,13 +66,17 @@ def span(attributes: dict[str, str] | None = None) -> None:
     """A bare wrap that opens and ends one span, which is the floor for all who make one."""
     from langchain_core.tools import BaseTool
 
-    tracer, run = trace.get_tracer("floor"), BaseTool.run
+    tracer, run, arun = trace.get_tracer("floor"), BaseTool.run, BaseTool.arun
 
     def traced(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
         with tracer.start_as_current_span(f"execute_tool {self.name}", attributes=attributes):
             return run(self, *args, **kwargs)
 
-    BaseTool.run = traced  # type: ignore[method-assign]
+    async def traced_async(self: BaseTool, *args: Any, **kwargs: Any) -> Any:
+        with tracer.start_as_current_span(f"execute_tool {self.name}", attributes=attributes):
+            return await arun(self, *args, **kwargs)
+
+    BaseTool.run, BaseTool.arun = traced, traced_async  # type: ignore[method-assign]
 
 
 def span_with_attributes() -> None:
@@ -132,13 +141,31 @@ def tool(result: Any) -> StructuredTool:
         """Fetch."""
         return result
 
-    return StructuredTool.from_function(fetch)
+    async def fetch_async(query: str) -> Any:
+        return result
+
+    return StructuredTool.from_function(fetch, fetch_async)
 
 
 def invoke(result: Any) -> Callable[[], object]:
     """A call of a tool that returns this very object."""
     made = tool(result)
     return lambda: made.invoke({"query": "where is it"})
+
+
+def invoke_async(result: Any) -> Callable[[], object]:
+    """The same by the async method."""
+    made = tool(result)
+    return lambda: LOOP.run_until_complete(made.ainvoke({"query": "where is it"}))
+
+
+def invoke_in_node(result: Any) -> Callable[[], object]:
+    """A call with an id in a ToolNode of LangGraph; the async one, because the sync one runs tools in other threads."""
+    node = ToolNode([tool(result)])
+    call = {"name": "fetch", "args": {"query": "where is it"}, "id": "call_1"}
+    asked = {"messages": [AIMessage("", tool_calls=[call])]}
+    config: Any = {"configurable": {"thread_id": "a thread", "__pregel_runtime": Runtime()}}
+    return lambda: LOOP.run_until_complete(node.ainvoke(asked, config))
 
 
 def request(messages: int) -> Callable[[], object]:
@@ -155,6 +182,8 @@ def request(messages: int) -> Callable[[], object]:
 def cases() -> dict[str, Callable[[], object]]:
     """All that is measured, by its name."""
     calls = {name: invoke(result) for name, result in RESULTS.items()}
+    calls |= {f"{name}, async": invoke_async(RESULTS[name]) for name in TEXTS}
+    calls |= {f"{name}, ToolNode": invoke_in_node(RESULTS[name]) for name in TEXTS}
     return calls | {f"request of {messages} messages": request(messages) for messages in (8, 200)}
 
 

@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.sinks`` from the root of the repository, in an environment that has the package and rich
 (``scripts/benchmark sinks``). They are interleaved in one process; times are minima, in U. ``… ratio`` is the child of
-the budget: it prints a call with OpenTelemetry's metrics as a multiple of one with the cells.
+the budget: it prints a call with OpenTelemetry's metrics as a multiple of one with the cells that is followed by as
+many ``record`` calls of the SDK's own histograms, which is the least that its metrics can cost.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.table import Table
 
 import agent_otel
+from agent_otel import semconv
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.sinks.exposition import ClientMetric
@@ -26,7 +31,7 @@ from agent_otel.telemetry.tool_metrics import Metrics
 from benchmarks import budgets, clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.tool_metrics import ToolSeries
@@ -47,8 +52,8 @@ def _record(series: ToolSeries) -> None:
         series.size.add(200)
 
 
-def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
-    """Return what measuring adds to a tool call with each of these, and the cost of the metrics alone."""
+def measured(metrics: dict[str, Metrics], more: Mapping[str, Callable[[], object]] | None = None) -> dict[str, float]:
+    """Return what measuring adds to a tool call with each of these and in ``more`` cases, and the metrics alone."""
     tool, out = agent_otel.tool(budgets.bare), setup.telemetry()
 
     def with_metrics(chosen: Metrics) -> Callable[[], object]:
@@ -59,7 +64,7 @@ def measured(metrics: dict[str, Metrics]) -> dict[str, float]:
         return call
 
     cases: dict[str, Callable[[], object]] = {"bare": lambda: budgets.bare("where is it")}
-    cases |= {name: with_metrics(one) for name, one in metrics.items()}
+    cases |= {name: with_metrics(one) for name, one in metrics.items()} | dict(more or {})
     series = {name: one.tool("bare", None) for name, one in metrics.items()}
     cases |= {f"{name}, alone": lambda s=one: _record(s) for name, one in series.items()}
     took = clock.measure(cases, rounds=200)
@@ -72,19 +77,35 @@ def _metrics() -> dict[str, Metrics]:
     return {name: Metrics([sink], 10**6) for name, sink in zip(("cells", "client", "otel"), sinks, strict=True)}
 
 
-def ratio() -> float:
-    """Return a call with a recorded span and OpenTelemetry's metrics, as a multiple of one with the cells."""
+def ratios() -> tuple[float, float]:
+    """Return a call with a recorded span and OpenTelemetry's metrics, to one with the cells, and to the least cost."""
     metrics = _metrics()
     del metrics["client"]
     budgets.record_spans()
-    took = measured(metrics)
-    return took["otel"] / took["cells"]
+    tool, out = agent_otel.tool(budgets.bare), setup.telemetry()
+    meter = MeterProvider([InMemoryMetricReader()]).get_meter("floor")
+    record_duration, record_args, record_size = (
+        meter.create_histogram(metric.name, explicit_bucket_boundaries_advisory=list(metric.buckets)).record
+        for metric in (semconv.TOOL_DURATION, semconv.ARGS_SIZE, semconv.RESULT_SIZE)
+    )
+    attributes = {semconv.GEN_AI_TOOL_NAME: "bare"}
+    within = trace.set_span_in_context(NonRecordingSpan(SpanContext(1, 1, False, TraceFlags(1))), Context())
+
+    def least() -> None:
+        out.metrics = metrics["cells"]
+        tool("where is it")
+        record_duration(0.001, attributes, within)
+        record_args(20, attributes, within)
+        record_size(200, attributes, within)
+
+    took = measured(metrics, {"least": least})
+    return took["otel"] / took["cells"], took["otel"] / took["least"]
 
 
 def main() -> int:
     """Measure without a recorded span, then with one."""
     if sys.argv[1:] == ["ratio"]:
-        print(ratio())
+        print(*ratios())
         return 0
     metrics = _metrics()
     silent = measured(metrics)
