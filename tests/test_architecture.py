@@ -23,10 +23,13 @@ FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langg
 
 #: Room -> the rooms that it may import. A room is a folder or a module of the package's root.
 ALLOWED: dict[str, tuple[str, ...]] = {
-    "semconv": (),
+    "semconv": ("_internal",),
     "_internal": (),
-    "measure": (),
-    "messages": ("measure",),  # object_kinds alone: which objects can be read without running their code
+    "measure": ("_internal",),
+    "messages": (
+        "_internal",
+        "measure",
+    ),  # object_kinds alone: what can be read without running code
     "_bootstrap": ("_internal", "core", "integrations", "telemetry", "settings"),
     "settings": ("_internal", "semconv", "caps"),
     "caps": ("_internal",),
@@ -162,6 +165,16 @@ def test_adapters_reach_neither_telemetry_nor_measure_nor_remedies() -> None:
 def test_no_framework_is_imported() -> None:
     roots = {(module, name.split(".")[0]) for module, path in MODULES.items() for name in _imports(path)}
     assert set() == {(module, root) for module, root in roots if root in FRAMEWORKS}
+
+
+def test_named_tuples_are_those_that_cost_little_to_make() -> None:
+    typings = {
+        module
+        for module, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module == "typing" and "NamedTuple" in {x.name for x in node.names}
+    }
+    assert {"agent_otel._internal.named_tuples"} == typings
 
 
 def test_what_runs_at_interpreter_start_uses_the_standard_library_only() -> None:

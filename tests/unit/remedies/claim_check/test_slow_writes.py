@@ -91,11 +91,17 @@ def test_a_large_payload_that_is_slow_says_nothing_of_the_store(put: Put) -> Non
 
 
 def refused(put: Put, writer: ClaimWriter, store: Hanging) -> int:
-    """Write large results until they are refused at once, and go on; return how many came to the store."""
+    """Write large results, of which 40 are refused in the end; return how many came to the store.
+
+    A refusal is a thread's, which may be late on a busy machine: it counts as a timeout then.
+    """
     large = Content(["x" * (MIB + 1)], 2)
-    outcomes = [put(writer, large, ORIGIN) for _ in range(50)]
-    last = outcomes.index(NotStored("open"))
-    assert outcomes == [NotStored("timeout")] * last + [NotStored("open")] * (50 - last)
+    refusals = 0
+    while refusals < 40:
+        outcome = put(writer, large, ORIGIN)
+        assert outcome in (NotStored("timeout"), NotStored("open"))
+        refusals += outcome == NotStored("open")
+        assert store.entered or not refusals
     return store.entered
 
 
