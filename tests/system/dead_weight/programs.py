@@ -20,7 +20,10 @@ from tests.system.dead_weight.texts import NOTES, page, rows
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONFIG: Any = {"configurable": {"thread_id": "thread-1"}}
+# One thread saves, and each checkpoint is saved before the next step starts: what a request has held when the writes of
+# a node are saved is no race.
+CONFIG: Any = {"configurable": {"thread_id": "thread-1"}, "max_concurrency": 1}
+SAVED_FIRST: Any = {"durability": "sync"}
 
 
 def _model(url: str) -> Any:
@@ -39,7 +42,7 @@ def files(url: str) -> None:
         return page(number)
 
     agent = create_deep_agent(_model(url), [fetch_page], checkpointer=InMemorySaver())
-    state = agent.invoke({"messages": [("user", "go")]}, CONFIG)
+    state = agent.invoke({"messages": [("user", "go")]}, CONFIG, **SAVED_FIRST)
     carried = json.dumps({"files": state["files"], "messages": [message.model_dump() for message in state["messages"]]})
     agent_otel.payload(carried, runtime="queue", direction="state", workflow="files", execution="thread-1")
     payload_analysis._analyst.drain(60)
@@ -47,8 +50,7 @@ def files(url: str) -> None:
 
 def artifacts(url: str) -> None:
     """Run LangChain's agent with a tool whose artifact is for the program alone."""
-    # Each checkpoint is saved before the next step starts: what a request has held by then is no race.
-    _agent_with_artifacts(url).invoke({"messages": [("user", NOTES)]}, CONFIG, durability="sync")
+    _agent_with_artifacts(url).invoke({"messages": [("user", NOTES)]}, CONFIG, **SAVED_FIRST)
 
 
 def named(url: str) -> None:

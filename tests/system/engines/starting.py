@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import random
 import signal
 import socket
 import subprocess
@@ -19,6 +20,8 @@ from tests.patience import Deadline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
+
+_SERVED_PORTS = (10_000, 32_768)  # Linux gives higher ones to connections, and macOS those from 49,152 on
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -53,11 +56,15 @@ def cache(name: str) -> Path:
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
+    """Return a TCP port of the loopback interface that nobody listens on.
+
+    It is none of those that the system gives to connections, one of which would take it before the server does.
+    """
+    while True:
+        port = random.randrange(*_SERVED_PORTS)  # noqa: S311 - no secret
+        with contextlib.suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for_port(port: int, seconds: float = 30) -> None:
