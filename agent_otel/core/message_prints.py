@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 _LONG: Final = 1_024  # characters of a text up to which all of it is hashed
 _ENDS: Final = itemgetter(slice(64), slice(-64, None))
+_IS_MINUS_ONE: Final = (-1.0).__eq__
 _DEEPEST: Final = 16
 _MOST_VALUES: Final = 100_000
 
 # Sorts of values, and which of them a translated row of sorts selects. Empty texts are among the numbers: the hash of
-# one is that of 0, so that their types are compared as well.
+# one is that of 0, so that their types are compared as well. The hash of -1 is that of -2.
 _TEXT, _LONG_TEXT, _NUMBER, _STRUCTURE, _OBJECT = range(5)
 _IS_TEXT, _IS_LONG_TEXT, _IS_NUMBER, _IS_OPENED = (
     bytes(each).ljust(256, b"\0") for each in ((1,), (0, 1), (0, 0, 1), (0, 0, 0, 1, 1))
@@ -55,9 +56,10 @@ class Depth(NamedTuple):
     ends: tuple[tuple[str, str], ...]
     numbers: tuple[Any, ...]
     number_types: tuple[type, ...]
+    are_minus_one: tuple[object, ...]
 
 
-_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), ())
+_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), (), ())
 
 
 class Print(NamedTuple):
@@ -169,5 +171,6 @@ def _depth(sorts: bytes, lengths: tuple[int, ...], values: Values) -> Depth:
     texts, long_texts, numbers, opened = values
     types: Any = map(type, opened)
     types = tuple(map(id, types) if _OBJECT in sorts else types)
-    ends = tuple(map(_ENDS, long_texts))
-    return Depth(sorts, lengths, types, texts, tuple(map(len, long_texts)), ends, numbers, tuple(map(type, numbers)))
+    sizes, ends = tuple(map(len, long_texts)), tuple(map(_ENDS, long_texts))
+    number_types, are_minus_one = tuple(map(type, numbers)), tuple(map(_IS_MINUS_ONE, numbers))
+    return Depth(sorts, lengths, types, texts, sizes, ends, numbers, number_types, are_minus_one)

@@ -96,6 +96,13 @@ def test_a_history_that_was_edited_does_not(edit: Callable[[list[Any]], Any]) ->
     assert not _begin(_messages(_history()), _messages([*items, *_history()]))
 
 
+@pytest.mark.parametrize(("before", "now"), [(-1, -2), (-1.0, -2.0), (1, True), (1, 1.0), (0, "")])
+def test_values_that_have_one_hash_are_told_apart(before: Any, now: Any) -> None:
+    assert hash(before) == hash(now)
+    assert _begin(_messages([{"n": before}, {"n": now}]), _messages([{"n": before}, {"n": now}]))
+    assert not _begin(_messages([{"n": before}, {"n": now}]), _messages([{"n": now}, {"n": before}]))
+
+
 def test_other_tools_are_another_beginning() -> None:
     assert _begin(_messages(_history(), [{"name": "a"}]), _messages(_history(), [{"name": "a"}]))
     assert not _begin(_messages(_history(), [{"name": "a"}]), _messages(_history(), [{"name": "b"}]))
