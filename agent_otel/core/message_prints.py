@@ -99,9 +99,10 @@ def recognised(values: list[Any], prints: Sequence[Print]) -> list[Depth] | None
             return None
         texts, long_texts, numbers, opened = by_sort = _by_sort(values, one.sorts)
         # An instance of a class that Python wrote refers to the class, which refers to itself, and so has no end.
-        # Without one, no code of a value's class runs when values are hashed.
+        # Without one, no code of a value's class runs when values are hashed. A weak proxy has the length and slices of
+        # its object, and does not refer to it.
         inner = None if get_referents(*texts, *long_texts, *numbers) else _inner(opened, one.sorts)
-        if inner is None:
+        if inner is None or any(type(each) is not str for each in long_texts):
             return None
         taken.append((one, by_sort, inner))
         values = get_referents(*inner)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,7 +119,8 @@ def test_what_is_no_plain_data_is_read() -> None:
 
 #: Other values, among them some that equal one of the history by their hash.
 ODD: list[Any] = [None, 0, 1j, "", "x" * 1_024, "x" * 1_025, [], {}, (), [[]], {"a": "b"}, ["a"], object, type, len]
-ODD += hostile.everything().values()
+HOSTILE = hostile.everything()
+ODD += [*HOSTILE.values(), weakref.proxy(HOSTILE["object"])]
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
