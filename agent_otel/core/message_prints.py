@@ -131,7 +131,18 @@ def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
     """Return the values of messages and of those behind them."""
     count = max(len(first), len(more))
     padded = ([*each, *[_NO_VALUES] * (count - len(each))] for each in (first, more))
-    return [Depth(*map(add, one, other)) for one, other in zip(*padded, strict=True)]
+    return [_joined(one, other) for one, other in zip(*padded, strict=True)]
+
+
+def _joined(one: Depth, other: Depth) -> Depth:
+    """Return the values of a depth and of more; where objects are among one of them, the ids of all types."""
+    if (_OBJECT in one.sorts) != (_OBJECT in other.sorts):
+        one, other = map(_with_ids, (one, other))
+    return Depth(*map(add, one, other))
+
+
+def _with_ids(one: Depth) -> Depth:
+    return one if _OBJECT in one.sorts else one._replace(types=tuple(map(id, one.types)))
 
 
 def _sort(value: Any) -> int:

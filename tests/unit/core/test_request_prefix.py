@@ -182,9 +182,14 @@ def test_blocks_that_move_to_the_next_message_are_noticed() -> None:
     assert recognised([{"content": [one, two]}, {"content": (three,)}], prints(known)) is None
 
 
+@pytest.mark.parametrize("objects", [(), (1,), (1, 3), (0, 2)], ids=str)
 @pytest.mark.parametrize("at", range(5))
-def test_messages_are_recognised_whether_they_were_read_at_once_or_one_after_the_other(at: int) -> None:
+def test_messages_are_recognised_whether_they_were_read_at_once_or_one_after_the_other(
+    at: int, objects: tuple[int, ...]
+) -> None:
+    """Also where some are the objects of an SDK, as a model's messages often are."""
     items = [*_history(), {"role": "user", "content": [{"type": "image", "source": {"url": {"of": ["x" * 2_000]}}}]}]
+    items = [Message(**item) if place in objects else item for place, item in enumerate(items)]
     first, more, whole = depths(items[:at]), depths(items[at:]), depths(items)
     assert first is not None
     assert more is not None
