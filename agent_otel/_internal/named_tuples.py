@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections import _tuplegetter  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = ["NamedTuple"]
 
 
@@ -25,6 +28,7 @@ class _Tuple(tuple[Any, ...]):
         names = "".join(f"{name}, " for name in cls._fields)
         made = eval(f"lambda _cls, {names}: _new(_cls, ({names}))", {"_new": tuple.__new__})  # noqa: S307 - our names
         made.__defaults__ = tuple(cls._field_defaults.values())
+        made.__name__, made.__qualname__ = "__new__", f"{owner.__qualname__}.__new__"
         owner.__new__ = staticmethod(made)  # type: ignore[method-assign]
         return made(cls, *args, **kwargs)
 
@@ -36,6 +40,13 @@ class _Tuple(tuple[Any, ...]):
         """Return a plain tuple for copy and pickle."""
         return tuple(self)
 
+    @classmethod
+    def _make(cls, values: Iterable[Any]) -> Any:
+        made = tuple.__new__(cls, values)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(self._fields, self, strict=False))
 
@@ -44,6 +55,8 @@ class _Tuple(tuple[Any, ...]):
         if values:
             raise TypeError(f"{type(self).__name__} has no fields {', '.join(map(repr, values))}")
         return made
+
+    __replace__ = _replace  # for `copy.replace`, from Python 3.13 on
 
 
 class _Maker(type):

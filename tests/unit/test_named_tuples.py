@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import sys
 import typing
 from typing import Any, Generic, TypeVar
 
@@ -69,6 +70,9 @@ def _outcome(act: Any, kind: Any) -> Any:
         lambda kind: kind("a", other=5),
         lambda kind: kind("a", name="b"),
         lambda kind: kind("a")._replace(size=5),
+        lambda kind: kind("a").__replace__(size=5) if sys.version_info >= (3, 13) else None,
+        lambda kind: kind._make(["a", 4, ()]),
+        lambda kind: kind._make(iter("ab")),
         lambda kind: kind("a")._asdict(),
         lambda kind: kind("a").size,
         lambda kind: kind("a").doubled,
@@ -92,6 +96,11 @@ def test_they_act_as_those_of_typing(act: Any) -> None:
 def test_a_field_that_they_have_not_is_not_replaced() -> None:
     with pytest.raises(TypeError, match="Own has no fields 'other'"):
         Own("a")._replace(other=5)  # type: ignore[call-arg]
+
+
+def test_arguments_that_do_not_fit_are_reported_with_the_class() -> None:
+    with pytest.raises(TypeError, match=r"Own\.__new__\(\) missing 1 required positional argument: 'name'"):
+        Own()  # type: ignore[call-arg]
 
 
 def test_they_are_pickled_and_matched_and_have_their_signature_from_the_first_instance_on() -> None:
