@@ -1,8 +1,8 @@
 """Amazon Bedrock AgentCore Memory: the events that a program adds to a session.
 
 botocore's client sends them, whatever calls it: the SDK's clients, the session manager for Strands, boto3 itself. The
-bytes are those of the body of ``CreateEvent``. In a method of another store they are that store's: a checkpoint of
-LangGraph's saver is one event, and so are all that a node writes.
+bytes are those of the body of ``CreateEvent``. In a method of another store they are that store's: all that a node
+writes is one event of LangGraph's saver, and a checkpoint is one too, or several: above 10 MB, or 100 channels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def created(request: dict[str, Any], answered: Any) -> None:
         return
     saving = stores.open_saving.get()
     if saving is not None:
-        saving.items.append((len(body), _RUNTIME))
+        before = sum(size for size, _ in saving.items)
+        saving.items = [(before + len(body), _RUNTIME)]
         return
     transfer = stores.open_transfer.get()
     if transfer is not None and not transfer.is_read:
