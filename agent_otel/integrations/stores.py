@@ -54,11 +54,20 @@ def begin_reading(_: Invocation) -> Transfer | None:
 
 
 def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> None:
-    """Add a serialised value, a text or bytes, to the open transfer of its direction, or make it all of that."""
+    """Add a serialised value, a text or bytes, to the open transfer of its direction, or make it all of that.
+
+    Anything else is what a damaged store has in the place of a value, which the program gets no item of.
+    """
     transfer = open_transfer.get()
-    if transfer is not None and transfer.is_read == is_read:
-        size = handler.text_bytes(serialized) if is_text(serialized) else len(serialized)
-        transfer.bytes = size if is_whole else transfer.bytes + size
+    if transfer is None or transfer.is_read != is_read:
+        return
+    if is_text(serialized):
+        size = handler.text_bytes(serialized)
+    elif issubclass(type(serialized), bytes | bytearray):
+        size = len(serialized)
+    else:
+        return
+    transfer.bytes = size if is_whole else transfer.bytes + size
 
 
 def is_reading() -> bool:
