@@ -8,7 +8,7 @@ texts, so that the next request's values are sorted and compared without a loop.
 from __future__ import annotations
 
 from gc import get_referents
-from itertools import compress
+from itertools import chain, compress
 from operator import add, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,12 +44,14 @@ class Values(NamedTuple):
 class Depth(NamedTuple):
     """The values at one depth as they are compared: their sorts, short texts and numbers, and the ends of long texts.
 
-    ``lengths`` are those of the structures that hold the values. ``types`` are those of structures, or their ids where
-    objects are among them: to hash a class may run code of its own.
+    ``lengths`` are those of the structures that hold the values, ``keys`` those of dictionaries among them that are
+    within the first values of all. ``types`` are those of structures, or their ids where objects are among them: to
+    hash a class may run code of its own.
     """
 
     sorts: bytes
     lengths: tuple[int, ...]
+    keys: tuple[str, ...]
     types: tuple[type | int, ...]
     texts: tuple[Any, ...]
     long_lengths: tuple[int, ...]
@@ -59,7 +61,7 @@ class Depth(NamedTuple):
     are_minus_one: tuple[object, ...]
 
 
-_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), (), ())
+_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), (), (), ())
 
 
 class Print(NamedTuple):
@@ -69,10 +71,15 @@ class Print(NamedTuple):
     hash: int
 
 
-def depths(values: list[Any]) -> list[Depth] | None:
-    """Return the values of messages by depth; None where they are too many, or no plain data."""
+def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
+    """Return the values of messages by depth; None where they are too many, or no plain data.
+
+    Of the first values, as many as ``named``, keys of dictionaries are compared as well: properties of tools may differ
+    by nothing else.
+    """
     found: list[Depth] = []
     lengths: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
     left = _MOST_VALUES
     while values:
         left -= len(values)
@@ -83,16 +90,17 @@ def depths(values: list[Any]) -> list[Depth] | None:
         inner = _inner(by_sort.opened, sorts)
         if inner is None:
             return None
-        found.append(_depth(sorts, lengths, by_sort))
+        found.append(_depth(sorts, lengths, keys, by_sort))
         lengths, values = tuple(map(len, inner)), get_referents(*inner)
         # A dictionary whose keys are all texts refers to its values only.
         if len(values) != sum(lengths):
             return None
+        keys, named = _keys(inner, sorts, lengths, named) if named else ((), 0)
     return found
 
 
-def recognised(values: list[Any], prints: Sequence[Print]) -> list[Depth] | None:
-    """Return the values of messages by depth where they have these prints, else None."""
+def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> list[Depth] | None:
+    """Return the values of messages by depth where they have these prints, else None; ``named`` as for `depths`."""
     taken = []
     for one in prints:
         if len(values) != len(one.sorts):
@@ -110,13 +118,16 @@ def recognised(values: list[Any], prints: Sequence[Print]) -> list[Depth] | None
         return None
     found: list[Depth] = []
     lengths: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
+    counts = [*(len(one.sorts) for one in prints[1:]), 0]
     try:
-        for one, by_sort, inner in taken:
-            depth = _depth(one.sorts, lengths, by_sort)
-            if hash(depth) != one.hash:
+        for (one, by_sort, inner), count in zip(taken, counts, strict=True):
+            depth = _depth(one.sorts, lengths, keys, by_sort)
+            # More values than are counted are keys that are no texts.
+            if hash(depth) != one.hash or count != sum(lengths := tuple(map(len, inner))):
                 return None
             found.append(depth)
-            lengths = tuple(map(len, inner))
+            keys, named = _keys(inner, one.sorts, lengths, named) if named else ((), 0)
     except (TypeError, LookupError):  # something else in the place of a text
         return None
     return found
@@ -179,10 +190,17 @@ def _inner(opened: list[Any], sorts: bytes) -> list[Any] | None:
     return inner if all(has or has is one for has, one in zip(inner, opened, strict=True)) else None
 
 
-def _depth(sorts: bytes, lengths: tuple[int, ...], values: Values) -> Depth:
+def _keys(inner: Sequence[Any], sorts: bytes, lengths: tuple[int, ...], named: int) -> tuple[tuple[str, ...], int]:
+    """Return the keys of dictionaries among the first values of a depth, and how many values those hold."""
+    count = sum(map(sorts[:named].count, (_STRUCTURE, _OBJECT)))
+    keys = chain.from_iterable([one for one in inner[:count] if type(one) is dict])
+    return tuple(keys), sum(lengths[:count])
+
+
+def _depth(sorts: bytes, lengths: tuple[int, ...], keys: tuple[str, ...], values: Values) -> Depth:
     texts, long_texts, numbers, opened = values
     types: Any = map(type, opened)
     types = tuple(map(id, types) if _OBJECT in sorts else types)
     sizes, ends = tuple(map(len, long_texts)), tuple(map(_ENDS, long_texts))
     number_types, are_minus_one = tuple(map(type, numbers)), tuple(map(_IS_MINUS_ONE, numbers))
-    return Depth(sorts, lengths, types, texts, sizes, ends, numbers, number_types, are_minus_one)
+    return Depth(sorts, lengths, keys, types, texts, sizes, ends, numbers, number_types, are_minus_one)

@@ -160,7 +160,7 @@ def find(request: ModelRequest, messages: Messages) -> Continued | None:
             and prefix.messages <= len(messages.items)
             and prefix.changes == execution.call_changes
             and prefix.parts is conversation.parts
-            and (known := recognised(messages.plain(0, prefix.messages), prefix.prints)) is not None
+            and (known := recognised(messages.plain(0, prefix.messages), prefix.prints, len(messages.head))) is not None
         ):
             break
     else:
@@ -227,7 +227,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
     """Keep a request for the next one of its conversation; ``new`` are its new parts, ``offered`` its tools."""
     continued, count = request.continued, len(messages.items)
     prefix = Prefix() if continued is None else continued.prefix
-    found = depths(messages.plain(0, count)) if continued is None else continued.depths
+    found = depths(messages.plain(0, count), len(messages.head)) if continued is None else continued.depths
     if found is None:
         return
     if request.first + len(new) == len(conversation.parts.prints) and _add(prefix, request, execution, new):

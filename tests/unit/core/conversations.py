@@ -96,7 +96,8 @@ class Program:
             case 5:
                 self.system = self.draw.choice(["Be kind.", "Be short.", "It is 2026-11-21 10:00."])
             case 6:
-                self.tools = self.tools[:1] if len(self.tools) > 1 else [_tool("search"), _tool("read")]
+                name = self.draw.choice(["query", "text"])
+                self.tools = [_tool("search", name), _tool("read")][: self.draw.choice([1, 2, 2])]
             case 7:
                 self.items.append(self.said("user", "a reminder"))
             case 8:
@@ -129,8 +130,8 @@ class Program:
         return plain_request(ModelRequest(list(found) if reads else found, execution=self.name, agent="agent"))
 
 
-def _tool(name: str) -> dict[str, Any]:
-    return {"name": name, "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}
+def _tool(name: str, argument: str = "query") -> dict[str, Any]:
+    return {"name": name, "input_schema": {"type": "object", "properties": {argument: {"type": "string"}}}}
 
 
 def _chat(asked: list[Any], answered: list[Any]) -> list[Any]:

@@ -58,9 +58,9 @@ def _messages(items: list[Any], *head: Any) -> Messages:
 
 def _begin(before: Messages, now: Messages) -> bool:
     """Return true when a request is known to begin with the messages of an earlier one."""
-    earlier = depths(before.plain(0, len(before.items)))
+    earlier = depths(before.plain(0, len(before.items)), len(before.head))
     assert earlier is not None
-    return recognised(now.plain(0, len(before.items)), prints(earlier)) is not None
+    return recognised(now.plain(0, len(before.items)), prints(earlier), len(now.head)) is not None
 
 
 def test_a_history_that_has_grown_begins_as_before() -> None:
@@ -108,6 +108,21 @@ def test_other_tools_are_another_beginning() -> None:
     assert _begin(_messages(_history(), [{"name": "a"}]), _messages(_history(), [{"name": "a"}]))
     assert not _begin(_messages(_history(), [{"name": "a"}]), _messages(_history(), [{"name": "b"}]))
     assert not _begin(_messages(_history(), [{"name": "a"}]), _messages(_history()))
+
+
+def test_a_property_of_a_tool_that_has_another_name_is_another_beginning() -> None:
+    def offered(*names: str) -> list[Any]:
+        return [{"name": "a", "parameters": {"type": "object", "properties": {name: {"type": "x"} for name in names}}}]
+
+    assert _begin(_messages(_history(), offered("q", "n")), _messages(_history(), offered("q", "n")))
+    assert not _begin(_messages(_history(), offered("q", "n")), _messages(_history(), offered("query", "n")))
+    assert not _begin(_messages(_history(), offered("q", "n")), _messages(_history(), offered("n", "q")))
+    for odd in (1, None):
+        hostile.ran.clear()
+        tools = offered("q", "n")
+        tools[0]["parameters"] = {odd: "object", "properties": tools[0]["parameters"]["properties"]}
+        assert not _begin(_messages(_history(), offered("q", "n")), _messages(_history(), tools))
+        assert hostile.ran == []
 
 
 def test_what_is_no_plain_data_is_read() -> None:
