@@ -141,4 +141,11 @@ async def _aitems(
         await generator.aclose()
         if exchange.generator:
             for stream in further:
-                await stream.close()
+                await _aclose(stream)
+
+
+async def _aclose(stream: Any) -> None:
+    """Close a stream; the function of aiobotocore's is sync."""
+    closing = stream.close()
+    if inspect.isawaitable(closing):
+        await closing

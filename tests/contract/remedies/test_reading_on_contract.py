@@ -83,6 +83,8 @@ WAYS = {
     "anthropic, raw and streamed": Way("anthropic", "raw_client", "run", AnthropicServer, "anthropic raw streamed"),
     "anthropic's tool runner": Way("anthropic", "anthropic_runner", "arun", AnthropicServer),
     "bedrock": Way("bedrock", "bedrock_client", "run", BedrockServer),
+    "aiobotocore": Way("aiobotocore", "aiobotocore_client", "arun", BedrockServer),
+    "aiobotocore, streamed": Way("aiobotocore", "aiobotocore_client", "astream", BedrockServer),
     "google-genai": Way("google-genai", "google_client", "run", GeminiServer),
     "google-genai, streamed": Way("google-genai", "google_client", "astream", GeminiServer),
     "groq, streamed": Way("groq", "groq_client", "astream"),
