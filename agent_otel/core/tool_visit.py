@@ -108,7 +108,7 @@ class Visit:
                 if reading is not None:
                     record.read(reader.station, reading)
                 elif self.is_outermost:
-                    record.unasked = record.handed is None
+                    record.unasked = record.handed is None and not record.raised
                 return reading
         except Exception:
             errors.report_error("tool_call.result")

@@ -117,7 +117,8 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
 
 
 def _failing(_: Invocation) -> None:
-    if (error := sys.exc_info()[1]) is not None:
+    error, where = sys.exc_info()[1:]  # a function's, or that of a failed request, which a tool's own code may make
+    if error is not None and where is not None and where.tb_frame.f_code.co_name == "_handle_tool_execution":
         handler.handler_raised(error, function)
 
 

@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pytest
+
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import BROKEN, KEY, Case, Cut, Record, looked_up
@@ -14,8 +16,6 @@ from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.environments import Environment
@@ -176,6 +176,44 @@ said = [sync.run(key="größe"), asyncio.run(later.arun(key="größe"))]
 spans = [span["attributes"] for span in telemetry.spans()]
 print(json.dumps([span["tool.result.bytes"] for span in spans if "tool.args_hash" in span]))
 """
+
+#: A tool whose own request to a model is refused, and a function of a model that raises.
+FAILING = """
+import json
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+from crewai.llms.providers.openai.completion import OpenAICompletion
+from crewai.tools import tool
+from tests.contract import toolbox
+
+model = OpenAICompletion(model="gpt-4o-mini", base_url="http://127.0.0.1:9/v1", api_key="scripted", max_retries=0)
+
+@tool
+def ask(question: str) -> str:
+    "Ask a model, if there is one."
+    try:
+        return model.call(question)
+    except ConnectionError:
+        return "nobody"
+
+said = [ask.run(question="who?"), model._handle_tool_execution("broken", {"key": "a"}, {"broken": toolbox.broken})]
+timed = [metric for metric in telemetry.metrics() if metric["name"] == "gen_ai.execute_tool.duration"]
+calls = [(each["attributes"]["gen_ai.tool.name"], each["attributes"].get("error.type")) for each in timed]
+print(json.dumps([said, sorted(calls), [each["count"] for each in timed]]))
+"""
+
+
+@pytest.mark.parametrize("spans", ["auto", "off"])
+def test_a_failed_request_of_a_tool_is_no_failure_of_the_tool_and_a_raising_function_is_one(
+    environment: Callable[[str], Environment], spans: str
+) -> None:
+    env = {**TestCrewAI.variables, "AGENT_OTEL": "1", "AGENT_OTEL_SPANS": spans}
+    done = environment("crewai").run(FAILING, env=env, timeout=240, check=True)
+    # The framework's panels may stand around it.
+    (said, calls, counts), _ = json.JSONDecoder().raw_decode(done.stdout, done.stdout.index('[["nobody"'))
+    assert said == ["nobody", None]
+    assert calls == [["ask", None], ["broken", BROKEN]]
+    assert counts == [1, 1]
 
 
 def test_a_tool_that_the_program_calls_is_measured(environment: Callable[[str], Environment]) -> None:
