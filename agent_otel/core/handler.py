@@ -55,6 +55,7 @@ __all__ = [
     "enter_tool",
     "execution_named",
     "handing_back",
+    "handler_deferred",
     "handler_entered",
     "handler_left",
     "handler_raised",
@@ -217,6 +218,13 @@ def handler_raised(error: BaseException, reader: ToolReader) -> None:
     record = _running()
     if record is not None:
         record.raise_(error, reader)
+
+
+def handler_deferred() -> None:
+    """Report that the function which returns has put the call off, for example for an approval: it is no call yet."""
+    record = _running()
+    if record is not None:
+        record.is_deferred = True
 
 
 def is_made_by_an_agent() -> bool:

@@ -76,6 +76,7 @@ class ToolInvocation:
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
     is_counted = False  # by the limits; a retry is no further call
     is_answered = False  # by the result of an earlier attempt of the step
+    is_deferred = False  # by the framework, in the function around which the span is open
     is_gated = False  # the dispatch policy has decided on the call
     #: True when the result was read before its function returned it, while another's span was open.
     is_read_early = False

@@ -246,8 +246,8 @@ def finish(record: ToolInvocation) -> None:
     """End the span of a call and record its metrics."""
     seconds = time.perf_counter() - record.started
     record.finished = True
-    if record.unasked and record.span is None and record.produced is None:
-        return  # the framework has deferred the call, for example for an approval
+    if record.unasked and (record.span is None or record.is_deferred) and record.produced is None:
+        return  # the framework has deferred the call, for example for an approval; what never ends is not exported
     exemplar = None
     if record.tracing:
         if record.span is None:

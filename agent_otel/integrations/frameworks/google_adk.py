@@ -97,7 +97,10 @@ def _node_call(invocation: Invocation) -> ToolCall:
 
 def _node_result(value: Any) -> ToolResult | None:
     """Read what a node's tool returns; None where it asks a human instead."""
-    return None if is_named(value, "RequestInput", "_AuthPending") else _produced(value)
+    if is_named(value, "RequestInput", "_AuthPending"):
+        handler.handler_deferred()
+        return None
+    return _produced(value)
 
 
 def _prepared_call(invocation: Invocation) -> ToolCall | None:

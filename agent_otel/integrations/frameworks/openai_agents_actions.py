@@ -53,6 +53,7 @@ def _call(invocation: Invocation) -> ToolCall:
 
 def _result(item: Any) -> ToolResult | None:
     if not is_named(item, "ToolCallOutputItem"):
+        handler.handler_deferred()
         return None
     return ToolResult(fields(item.raw_item).get("output", item.output))
 

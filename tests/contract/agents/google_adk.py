@@ -79,7 +79,8 @@ async def _node(tool: Any, prompt: str) -> str:
     """One run of a workflow, of which the tool is the only node; its arguments are those of the first call."""
     from google.adk.workflow import START, Workflow
 
-    runner = InMemoryRunner(Workflow(name="flow", edges=[(START, FunctionTool(tool))]))
+    node = tool if isinstance(tool, FunctionTool) else FunctionTool(tool)
+    runner = InMemoryRunner(Workflow(name="flow", edges=[(START, node)]))
     session = await runner.session_service.create_session(**_whose(runner))
     message = _message(json.dumps(json.loads(prompt)["calls"][0][2]))
     given = {"user_id": session.user_id, "session_id": session.id, "new_message": message}

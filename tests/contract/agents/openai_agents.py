@@ -46,7 +46,7 @@ def native(function: Any) -> FunctionTool:
 
 def make(base_url: str, tools: Sequence[Any], setting: str, name: str = "clerk", **more: Any) -> Agent[Any]:
     """An agent with these tools."""
-    kind = OpenAIResponsesModel if setting == "responses" else OpenAIChatCompletionsModel
+    kind = OpenAIResponsesModel if setting.startswith("responses") else OpenAIChatCompletionsModel
     model = kind("scripted", AsyncOpenAI(base_url=base_url, api_key="scripted", max_retries=0))
     given = [delegate(base_url) if tool == "delegate" else native(tool) for tool in tools]
     return Agent(name, tools=given, model=model, **more)
@@ -71,7 +71,7 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
             agent = make(base_url, (), setting, mcp_servers=[server])
             return str((await Runner.run(agent, prompt, run_config=CONFIG)).final_output)
     result = await Runner.run(make(base_url, tools, setting), prompt, run_config=CONFIG)
-    if setting == "approval":
+    if setting.endswith("approval"):
         return f"{len(result.interruptions)} to approve"
     return str(result.final_output)
 
@@ -159,6 +159,7 @@ class _Editor:
 # The SDK's own kinds of tools, of the versions that have them.
 _OWN: dict[str, tuple[str, dict[str, Any]]] = {
     "shell": ("ShellTool", {"executor": _shell}),
+    "shell_approved": ("ShellTool", {"executor": _shell, "needs_approval": True}),
     "apply_patch": ("ApplyPatchTool", {"editor": _Editor()}),
     "custom": ("CustomTool", {"name": "custom", "description": "Look up.", "on_invoke_tool": _in_text}),
     "custom_broken": ("CustomTool", {"name": "custom_broken", "description": "Fail.", "on_invoke_tool": _raising}),

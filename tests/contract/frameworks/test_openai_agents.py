@@ -27,6 +27,15 @@ SHELL = Case(
     (Record("shell", "call_35", 170, args=61),),
     setting="responses",
 )
+# A human has to approve; until then it is no call.
+SHELL_APPROVED = Case(
+    ("shell_approved",),
+    (("call_37", "shell", {"commands": ["ls"]}),),
+    (),
+    setting="responses approval",
+    said="1 to approve",
+    unsent=("call_37",),
+)
 # {"type":"create_file","path":"a.txt","diff":"+a"}, and one line that says so.
 PATCH = Case(
     ("apply_patch",),
@@ -85,7 +94,7 @@ class TestNewest(Delivery):
     agent_name = "clerk"
     has_runs = True
     run_span = "invoke_agent clerk"
-    waiting: ClassVar = {"waiting for approval": 1}
+    waiting: ClassVar = {"waiting for approval": 1, "shell waiting for approval": 1}
     attributes: ClassVar = {"gen_ai.conversation.id": "group-1"}
     origin = 1
     own: ClassVar = {
@@ -120,6 +129,7 @@ class TestNewest(Delivery):
             (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES),), setting="mcp"
         ),
         "shell": SHELL,
+        "shell waiting for approval": SHELL_APPROVED,
         "patch": PATCH,
         "custom tools": CUSTOM,
     }
@@ -151,7 +161,7 @@ class TestNamed(TestNewest):
 class TestClosure(TestNewest):
     """From 0.8 to 0.11; timeouts came with 0.9, custom tools later."""
 
-    waiting: ClassVar = {}
+    waiting: ClassVar = {"shell waiting for approval": 1}
     own: ClassVar = {name: case for name, case in TestNewest.own.items() if name not in {"timed out", "custom tools"}}
     environment = "openai-agents-0.8"
     integrations: ClassVar = {
@@ -168,7 +178,7 @@ class TestOldest(TestNewest):
 
     attributes: ClassVar = {}  # the tools of this version do not know their run
     own: ClassVar = {
-        **{n: case for n, case in TestClosure.own.items() if n not in {"waiting for approval", "shell", "patch"}},
+        **{n: case for n, case in TestClosure.own.items() if "approval" not in n and n not in {"shell", "patch"}},
         # The text block as JSON: {"type":"text","text":"…","annotations":null,"meta":null}, 56 bytes around the text.
         "from an MCP server": Case(
             (), (("call_31", "lookup", KEY),), (Record("lookup", "call_31", LOOKUP_BYTES + 56),), setting="mcp"
