@@ -13,7 +13,7 @@ from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
-from agent_otel.integrations.model_sdks.stainless import plain_tools
+from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -67,9 +67,10 @@ def _step(each: Any) -> Iterator[RequestPart]:
     elif kind.endswith("_call"):
         yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), text(step.get("id")), kind.removesuffix("_call"))
     elif step:
-        is_model = kind == "model_output" or text(step.get("role")) == "model"
+        is_model = kind in {"model_output", "thought"} or text(step.get("role")) == "model"
         content = step.get("content")
-        yield RequestPart(ASSISTANT if is_model else USER, content if is_text(content) else listed(content) or [each])
+        said = content if is_text(content) else listed(content) or [plain_model(each)]
+        yield RequestPart(ASSISTANT if is_model else USER, said)
 
 
 def _usage(response: Any) -> Usage | None:

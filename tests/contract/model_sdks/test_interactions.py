@@ -51,10 +51,12 @@ STYLES = {
     "streamed, async": lambda: loop.run_until_complete(streamed()),
     "abandoned": lambda: loop.run_until_complete(abandoned()),
     "raw": lambda: client.interactions.with_raw_response.create(**asked).parse(),
+    "thinking": lambda: client.interactions.create(**{**asked, "input": [STEPS[0], thought, *STEPS[1:]]}),
     "continued": lambda: client.interactions.create(**later),
     "refused": lambda: client.interactions.create(**{**asked, "model": "refused"}),
 }
 found, messages, telemetry = {}, Messages(), Telemetry()
+thought = client.interactions.create(**asked).steps[0]  # an object of the SDK's
 for name, style in STYLES.items():
     telemetry.metrics()
     with agent_otel.execution(name):
@@ -70,6 +72,7 @@ print(json.dumps([found, dict(errors.errors), messages.take()]))
 """
 
 _USAGE = {"total_input_tokens": 40, "total_output_tokens": 4, "total_thought_tokens": 3, "total_cached_tokens": 5}
+_THOUGHT = {"type": "thought", "signature": "c2ln", "summary": [{"type": "text", "text": "Hm."}]}
 _SAID = {"type": "model_output", "content": [{"type": "text", "text": "done"}]}
 
 
@@ -81,7 +84,7 @@ def _interaction(status: str = "completed", **more: Any) -> Json:
 def _answer(request: Json, _: Reply) -> Answer:
     if request["model"] == "refused":
         return Answer(b'{"error": {"code": "invalid", "message": "refused"}}', status=400)
-    whole = _interaction(steps=[_SAID], usage=_USAGE)
+    whole = _interaction(steps=[_THOUGHT, _SAID], usage=_USAGE)
     if not request.get("stream"):
         return Answer(json.dumps(whole).encode())
     events = [
@@ -107,13 +110,14 @@ class _Server(ScriptedServer):
 
 #: Bytes of a request with the whole history, and of one that goes on; the tool is {"type":"function","name":"search"}.
 WHOLE = {"system": 8, "user": 2, "tools": 35 + 2, "assistant": 0, "tool_arguments": 2, "tool_results": 3000}
+THINKING = {**WHOLE, "assistant": len(json.dumps([_THOUGHT], separators=(",", ":")))}
 CONTINUED = {**dict.fromkeys(WHOLE, 0), "tool_results": 3000}
 
 
 def test_each_style_is_one_request(environment: Callable[[str], Environment]) -> None:
     with _Server(lambda _: "done") as server:
         done = environment("google-genai").run(PROGRAM, server.url, env={"AGENT_OTEL": "1"}, check=True)
-        assert len(server.requests) == 8
+        assert len(server.requests) == 10
     found, errors, messages = json.loads(done.stdout.splitlines()[-1])
     assert (errors, messages) == ({}, [])
     for style, metrics in found.items():
@@ -122,7 +126,7 @@ def test_each_style_is_one_request(environment: Callable[[str], Environment]) ->
             for metric in metrics
             if metric["name"] == "agent_otel.model.request.size"
         }
-        expected = CONTINUED if style == "continued" else WHOLE
+        expected = {"continued": CONTINUED, "thinking": THINKING}.get(style, WHOLE)
         assert sizes == {part: (1, size) for part, size in expected.items()}, style
         delivered = [m["sum"] for m in metrics if m["name"] == "agent_otel.tool.result.delivered"]
         assert delivered == [3000], style
