@@ -6,14 +6,11 @@ The entry is in ``xai.py``.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
 
 from agent_otel.core.plain import fields, is_text, listed, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # The numbers of the protocol, https://github.com/xai-org/xai-proto.
 _ROLES = {1: "user", 2: "assistant", 3: "system", 4: "function", 5: "tool", 6: "developer"}
@@ -62,7 +59,7 @@ def _content(blocks: Any) -> Any:
     """Return the text of a message, or its blocks where it has an image, a file, or several texts."""
     if len(blocks) == 1 and blocks[0].WhichOneof("content") == "text":
         return blocks[0].text
-    return [{"type": "text", "text": each.text} if each.text else _plain(each) for each in blocks] or None
+    return [{"type": each.WhichOneof("content"), **_plain(each)} for each in blocks] or None
 
 
 def _call(call: Any) -> dict[str, Any]:
@@ -110,9 +107,9 @@ def _add(made: Any, message: Any, originals: Any) -> None:
     before = _message(made, place) if type(place) is int else {}
     made.role = _NUMBERS.get(text(message.get("role")) or "", 1)
     if message.get("content") != before.get("content"):
+        blocks = originals[place].content if type(place) is int else ()
         del made.content[:]
-        for words in _texts(message.get("content")):
-            made.content.add().text = words
+        _put_content(made, message.get("content"), listed(before.get("content")), blocks)
     if message.get("tool_calls") != before.get("tool_calls"):
         _put_calls(made, listed(message.get("tool_calls")))
     for name in _OTHER_TEXTS:
@@ -121,10 +118,13 @@ def _add(made: Any, message: Any, originals: Any) -> None:
             setattr(made, name, value)
 
 
-def _texts(content: Any) -> Iterable[str]:
-    if is_text(content):
-        return (text(content) or "",)
-    return [words for block in listed(content) if (words := text(fields(block).get("text")))]
+def _put_content(made: Any, content: Any, before: list[Any], blocks: Any) -> None:
+    """Put texts into a message, and those of its ``blocks`` that are as ``before``, such as images."""
+    for block in (content,) if is_text(content) else listed(content):
+        if block in before:
+            made.content.add().CopyFrom(blocks[before.index(block)])
+        elif words := text(block if is_text(block) else fields(block).get("text")):
+            made.content.add().text = words
 
 
 def _put_calls(made: Any, calls: list[Any]) -> None:

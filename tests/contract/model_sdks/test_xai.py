@@ -19,6 +19,7 @@ LONG = "line of a file\n" * 20  # 300 bytes
 TRIMMED = "[trimmed 300 bytes] read: " + " ".join(["line of a file"] * 10) + "…"  # 178 bytes
 LARGE = 'print("字")\n' * 200  # 13 bytes a line
 MARK = "[argument removed: 2600 bytes]"  # 30
+IMAGE = "https://example.com/b.png"
 TURNS = 7
 
 PROGRAM = """
@@ -31,7 +32,7 @@ from pydantic import BaseModel
 from tests.contract.child import Messages, Telemetry
 from xai_sdk import chat, tools
 from xai_sdk.proto import chat_pb2, chat_pb2_grpc, deferred_pb2
-long, large = sys.argv[1:]
+long, large, image = sys.argv[1:]
 telemetry, said, got = Telemetry(), Messages(), []
 
 def plain(proto):
@@ -77,6 +78,8 @@ for number in range(7):
     message = chat_pb2.Message(role=2, reasoning_content="Hm.", encrypted_content="s3cr3t", tool_calls=calls)
     talk.append(message)
     talk.append(chat.tool_result(long, f"read_{number}"))
+    if number == 0:
+        talk.messages[-1].content.append(chat.image(image))
 before = plain(talk.proto)
 with agent_otel.execution("run-1"):
     answers = [talk.sample().content, talk.parse(Answer)[1].name, talk.defer().content]
@@ -95,7 +98,7 @@ def run(environment: Callable[[str], Environment]) -> Callable[..., Any]:
     """Run the program with settings; return what it reports."""
 
     def run(**variables: str) -> Any:
-        done = environment("xai").run(PROGRAM, LONG, LARGE, env={"AGENT_OTEL": "1", **variables}, check=True)
+        done = environment("xai").run(PROGRAM, LONG, LARGE, IMAGE, env={"AGENT_OTEL": "1", **variables}, check=True)
         return json.loads(done.stdout.splitlines()[-1])
 
     return run
@@ -109,7 +112,10 @@ def test_remedies_change_the_copy_that_is_sent_and_nothing_else_of_it(run: Calla
         asking, answering = wanted["messages"][2 + 2 * number : 4 + 2 * number]
         asking["tool_calls"][0]["function"]["arguments"] = arguments
         if number < TURNS - 2:
-            answering["content"] = [{"text": TRIMMED}]
+            answering["content"][0] = {"text": TRIMMED}
+    # An image beside a text stays, and the line names it.
+    assert [*wanted["messages"][3]["content"][1]] == ["image_url"]
+    wanted["messages"][3]["content"][0]["text"] += f" {IMAGE}"
     assert report["got"][0] == {**wanted, "n": 1}
     assert report["kept"] == report["before"]
     assert report["answers"] == ['{"name": "done"}', "done", "later", "short"]
@@ -124,7 +130,8 @@ def test_each_kind_of_request_is_measured(run: Callable[..., Any]) -> None:
         for metric in report["metrics"]
         if metric["name"] == semconv.REQUEST_SIZE.name
     }
-    assert sizes["tool_results"] == (4, 4 * TURNS * 300)
+    image = f'{{"type":"image_url","image_url":{{"image_url":"{IMAGE}","detail":"DETAIL_AUTO"}}}}'
+    assert sizes["tool_results"] == (4, 4 * (TURNS * 300 + len(image)))
     assert sizes["system"] == (4, 4 * len("You read."))
     assert sizes["assistant"] == (4, 4 * TURNS * len("Hm.s3cr3t"))
     read = {"type": "function", "function": {"name": "read", "description": "Read.", "parameters": {"type": "object"}}}
