@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from types import AsyncGeneratorType, GeneratorType
-from typing import TYPE_CHECKING, Any
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import wrapt
 
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
     from agent_otel.core.types import Invocation, ResponseVisit
+
+_C = TypeVar("_C")
+
+
+def closing(coroutine: _C, value: object) -> _C:
+    """Return a coroutine that awaits ``value``; a coroutine that is awaited is closed with it.
+
+    A task that is cancelled before its first step closes its coroutine alone, and Python warns of one in it that was
+    never awaited.
+    """
+    if type(value) is CoroutineType:
+        weakref.finalize(coroutine, value.close).atexit = False
+    return coroutine
 
 
 class _Steps:

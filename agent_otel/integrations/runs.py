@@ -56,7 +56,7 @@ def _carried_on(value: Any, visit: RunVisit) -> Any:
         return generators.watched(value, visit)
     if kind is CoroutineType:
         visit.goes_on = True
-        return _awaited(value, visit)
+        return generators.closing(_awaited(value, visit), value)
     if any("__aenter__" in vars(owner) for owner in kind.__mro__):  # `dir` sorts all names of the class
         visit.goes_on = True
         return _Context(value, visit)

@@ -174,7 +174,7 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bo
                 return visit.watched(value)
             if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
                 visit.goes_on = True
-                return _awaited(visit, value)
+                return generators.closing(_awaited(visit, value), value)
             visit.returned(value)
             return value
 
@@ -241,7 +241,7 @@ def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bo
                 raise
             if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
                 visit.goes_on = True
-                return _awaited_remedied(visit, value, invocation)
+                return generators.closing(_awaited_remedied(visit, value, invocation), value)
             return visit.remedied(value, invocation)
 
     return wrapper

@@ -25,6 +25,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.generators import closing
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -87,7 +88,7 @@ def _naming(invocation: Invocation, running: Any) -> Any:
     name = text(getattr(invocation.instance, "name", None))
     if is_named(running, "ResponseStream"):
         return running.with_pull_context_manager(partial(_named, name))
-    return _awaited(running, name)
+    return closing(_awaited(running, name), running)
 
 
 def _invoke_call(invocation: Invocation) -> ToolCall:

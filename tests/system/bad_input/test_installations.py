@@ -198,6 +198,57 @@ def test_an_async_function_that_the_program_has_patched_with_a_sync_one_is_measu
     assert said == [[150, 300], [150, 300], [False], 450.0, [], {}]
 
 
+_PATCHED = """
+from langchain_core.tools import BaseTool, tool
+before = BaseTool.arun
+BaseTool.arun = lambda self, *args, **kwargs: before(self, *args, **kwargs)
+
+async def slow(query: str) -> str:
+    "Search."
+    return query
+
+def begin():
+    return tool("search")(slow).arun({"query": "a"})
+"""
+_AGENT = """
+from agent_framework import Agent
+from agent_framework.openai import OpenAIChatCompletionClient
+from openai import AsyncOpenAI
+
+def begin():
+    client = OpenAIChatCompletionClient("scripted", async_client=AsyncOpenAI(api_key="scripted"))
+    return Agent(client, name="clerk").run("go")
+"""
+_NOT_STARTED = """
+import agent_otel.auto
+import asyncio, gc, warnings
+
+async def main():
+    begin().close()
+    task = asyncio.create_task(begin())
+    task.cancel()
+    return [type(each).__name__ for each in await asyncio.gather(task, return_exceptions=True)]
+
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    ended = asyncio.run(main())
+    gc.collect()
+report(ended, [str(each.message) for each in warned if each.category is RuntimeWarning])
+"""
+
+
+@pytest.mark.parametrize("remedied", [{}, {"AGENT_OTEL_RESULT_CEILING_BYTES": "1MiB"}], ids=["measured", "remedied"])
+@pytest.mark.parametrize(
+    ("name", "program"), [("langchain", _PATCHED), ("agent-framework", _AGENT)], ids=["patched tool", "run"]
+)
+def test_a_coroutine_that_is_never_started_warns_of_nothing(
+    environment: Callable[[str], Environment], name: str, program: str, remedied: dict[str, str]
+) -> None:
+    """A program closes it, or cancels its task first; without the package there is nothing to warn of."""
+    said = _run(environment(name), program + _NOT_STARTED, **remedied)
+    assert said == [["CancelledError"], [], None, [], {}]
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_module_that_is_reloaded_is_wrapped_again_and_each_function_once(
     environment: Callable[[str], Environment], times: int
