@@ -38,7 +38,7 @@ ENTRY = Integration(
     "openai-agents",
     distribution="openai-agents",
     minimum="0.7",
-    tested="0.7 to 0.24; sessions: SQLite, a real Redis, stand-ins for Dapr's sidecar and for MongoDB on its wire",
+    tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar",
     uncovered="handoffs; of shells what the cut that the model asks for leaves out; the ceiling and the claim check on "
     "shells, patches, computers and custom tools; these four before 0.8; sessions that the provider keeps, "
     "`SQLiteSession` before 0.15 and `AsyncSQLiteSession` before 0.20",

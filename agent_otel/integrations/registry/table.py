@@ -129,7 +129,7 @@ INTEGRATIONS = (
         Site(Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')), adapter='frameworks.mcp'),
         Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')), adapter='frameworks.mcp_server'),
     )),
-    Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, stand-ins for Dapr's sidecar and for MongoDB on its wire", packages=('agents',), sites=(
+    Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", packages=('agents',), sites=(
         Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')), adapter='frameworks.openai_agents'),
         Site(Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')), adapter='frameworks.openai_agents_runs'),
         Site(Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')), Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')), adapter='frameworks.openai_agents'),
@@ -297,7 +297,7 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
         Site(Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')), adapter='runtimes.langgraph_aws'),
     )),
-    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested='0.5, beside a stand-in for MongoDB that speaks its wire protocol', packages=('langgraph.checkpoint.mongodb',), product='langgraph', sites=(
+    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', sites=(
         Site(Candidate('langgraph.checkpoint.mongodb.saver', Wrap('MongoDBSaver.__init__', 'savers')), adapter='runtimes.langgraph_mongodb'),
     )),
     Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', sites=(

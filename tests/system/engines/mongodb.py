@@ -2,7 +2,8 @@
 
 It keeps documents in memory and knows the commands that the tests' sessions and savers send, with the equalities, the
 order and the upserts that they use. It has MongoDB's limit of a document, which pymongo is told of as a real server
-tells it. The real pymongo connects to it as to any server.
+tells it. The real pymongo connects to it as to any server. ``tests/extra`` has FerretDB in its place, a server that Go
+builds.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,misc,unused-ignore"
@@ -19,6 +20,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import bson
+import pymongo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +40,29 @@ _HELLO = {
     "maxWireVersion": 21,
     "readOnly": False,
 }
+
+
+class Database:
+    """The documents of a database of a server that others have made, read whenever they are asked for."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._name = name
+
+    def get(self, collection: str, _: Any = ()) -> list[Json]:
+        """Return the documents of a collection."""
+        with pymongo.MongoClient(self._url) as client:
+            return list(client[self._name][collection].find())
+
+
+@contextlib.contextmanager
+def found(url: str | None, database: str) -> Iterator[tuple[str, Stored | Database]]:
+    """Yield the server of this URL with what it has stored in a database; without a URL a stand-in of its own."""
+    if url is None:
+        with server() as started:
+            yield started
+    else:
+        yield url, Database(url, database)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A graph of LangGraph with a saver of documents, in Redis or beside a stand-in for MongoDB, and what they received."""
+"""A graph of LangGraph with a saver of documents, in Redis or MongoDB, and what they received."""
 
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
 # The frameworks are not installed where types are checked.
@@ -83,7 +83,7 @@ def _bytes(value: Any) -> int:
     return sum(map(_bytes, value.values())) if isinstance(value, dict) else len(value[1])
 
 
-def of_documents(stored: mongodb.Stored) -> Json:
+def of_documents(stored: mongodb.Stored | mongodb.Database) -> Json:
     """Return the bytes of the serialised values of the documents: checkpoints with metadata, and writes of nodes."""
     return {
         "state": sum(len(each["checkpoint"]) + _bytes(each["metadata"]) for each in stored.get("checkpoints", ())),
@@ -131,10 +131,10 @@ async def _in_redis(kind: str, given: Json, url: str) -> Json:
         monitor.close()
 
 
-async def _in_mongodb(kind: str, given: Json) -> Json:
-    with mongodb.server() as (url, stored), MongoClient(url) as client:
+async def _in_mongodb(kind: str, given: Json, running: str | None) -> Json:
+    with mongodb.found(running, "checkpointing_db") as (url, stored), MongoClient(url) as client:
         saver = MongoDBSaver(client, serde=Reversing() if kind == "own-serializer" else None)
-        before = {"state": 0, "output": 0, "writes": 0}
+        before = of_documents(stored)
 
         def received() -> Json:
             after = of_documents(stored)
@@ -151,7 +151,8 @@ def running(engine: Json) -> Iterator[Callable[[str, Any], Any]]:
 
     def start(kind: str, given: Json) -> Json:
         wanted = given.get("kind", kind)
-        running = _in_redis(wanted, given, engine["redis"]) if "redis" in wanted else _in_mongodb(wanted, given)
-        return asyncio.run(running)
+        if "redis" in wanted:
+            return asyncio.run(_in_redis(wanted, given, engine["redis"]))
+        return asyncio.run(_in_mongodb(wanted, given, engine.get("mongodb")))
 
     yield start

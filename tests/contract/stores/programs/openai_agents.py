@@ -22,6 +22,7 @@ from agents.extensions.memory import (
     SQLAlchemySession,
 )
 from openai import AsyncOpenAI
+from pymongo import MongoClient
 from pymongo.errors import DocumentTooLarge, WriteError
 
 from agent_otel.testing.servers.openai import OpenAIServer
@@ -77,7 +78,7 @@ def session_of(kind: str, name: str, file: str, engine: Json) -> Any:
 async def stored(kind: str, session: Any, file: str, documents: Json) -> int:
     """Bytes of the session's items in the database."""
     if kind.startswith("mongodb"):
-        own = (each for each in documents[kind]["agent_messages"] if each["session_id"] == session.session_id)
+        own = (each for each in documents[kind].get("agent_messages", ()) if each["session_id"] == session.session_id)
         return sum(len(text.encode()) for each in own for text in each["message_data"] if type(text) is str)
     if kind == "redis":
         return sum(map(len, await session._redis.lrange(session._messages_key, 0, -1)))
@@ -96,7 +97,7 @@ def running(engine: Json) -> Iterator[Callable[[str, Any], Any]]:
     with (
         tempfile.TemporaryDirectory() as folder,
         OpenAIServer(decide) as server,
-        mongodb.server() as (whole, documents),
+        mongodb.found(engine.get("mongodb"), "agents") as (whole, documents),
         mongodb.server(max_document_bytes=LIMIT_BYTES) as (limited, few),
     ):
         file = str(Path(folder) / "sessions")
@@ -109,7 +110,8 @@ def running(engine: Json) -> Iterator[Callable[[str, Any], Any]]:
             session = session_of(kind, f"session-{os.getpid()}-{next(names)}", file, urls)
             if kind == "mongodb":  # what the session skips
                 damaged = {"session_id": session.session_id, "seq": -1, "generation": 0, "message_data": [None, 7]}
-                held[kind].setdefault("agent_messages", []).append(damaged)
+                with MongoClient(urls[kind]) as connection:
+                    connection["agents"]["agent_messages"].insert_one(damaged)
             sizes, said = [], []
             for n in given["letters"]:
                 try:
