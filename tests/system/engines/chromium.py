@@ -35,7 +35,9 @@ def find() -> Browser:
 def unpacked() -> Browser:
     """Return Debian's headless Chromium with the libraries that the machine has not got."""
     root = debian.beside_installed(starting.cache("chromium"), "Chromium", "chromium-headless-shell")
-    libraries = [str(path) for lib in ("lib", "usr/lib") for path in root.glob(f"{lib}/*-linux-gnu*")]
+    # PulseAudio's client looks for its own library in the folder of an installation.
+    folders = (f"{lib}/*-linux-gnu*{part}" for part in ("", "/pulseaudio") for lib in ("lib", "usr/lib"))
+    libraries = [str(path) for folder in folders for path in root.glob(folder)]
     # The packaged start script has the paths of an installation.
     program = root / "usr/lib/chromium/chromium-headless-shell"
     return Browser(program, {"LD_LIBRARY_PATH": os.pathsep.join(libraries)})
