@@ -78,8 +78,7 @@ class ToolInvocation:
     is_answered = False  # by the result of an earlier attempt of the step
     is_deferred = False  # by the framework, in the function around which the span is open
     is_gated = False  # the dispatch policy has decided on the call
-    #: True when the result was read before its function returned it, while another's span was open.
-    is_read_early = False
+    is_read_early = False  # the result, before its function returned it, while another's span was open
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None

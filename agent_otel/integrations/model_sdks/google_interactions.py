@@ -69,7 +69,8 @@ def _step(each: Any) -> Iterator[RequestPart]:
     elif step:
         is_model = kind in {"model_output", "thought"} or text(step.get("role")) == "model"
         content = step.get("content")
-        said = content if is_text(content) else listed(content) or [plain_model(each)]
+        whole = plain_model(each) if is_named(each, "BaseModel") else each
+        said = content if is_text(content) else listed(content) or [whole]
         yield RequestPart(ASSISTANT if is_model else USER, said)
 
 
