@@ -181,6 +181,7 @@ MODULES = (
     "langgraph.pregel.main",
     "langgraph_checkpoint_aws",
     "langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy",
+    "langgraph_checkpoint_cosmosdb",
     "litellm",
     "litellm.litellm_core_utils.litellm_logging",
     "livekit.agents",

@@ -19,6 +19,7 @@ _REFUSALS = (
     ("ProgramLimitExceeded", ""),  # psycopg, asyncpg
     ("DataError", "too big"),  # sqlite3
     ("ClientError", "Item size has exceeded the maximum allowed size"),  # DynamoDB
+    ("CosmosHttpResponseError", "RequestEntityTooLarge"),  # azure-cosmos
     # pymongo: by itself, and of the server for an insert, an update and a command
     ("DocumentTooLarge", ""),
     ("OperationFailure", "object to insert too large"),

@@ -251,6 +251,7 @@ SERIALISED = {
     "inngest": {"received"},
     "langgraph": {"savers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
+    "langgraph_cosmosdb": {"encoded"},
     "langgraph_mongodb": {"savers"},
     "langgraph_redis": {"encoded"},
     "llama_index_contexts": {"restored", "saved"},  # JSON that the context's serializer has made

@@ -297,6 +297,9 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
         Site(Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')), adapter='runtimes.langgraph_aws'),
     )),
+    Integration('langgraph-checkpoint-cosmosdb', distribution='langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', sites=(
+        Site(Candidate('azure.cosmos._synchronized_request', Wrap('_request_body_from_data', 'encoded')), adapter='runtimes.langgraph_cosmosdb', beside=('langgraph_checkpoint_cosmosdb',)),
+    )),
     Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', sites=(
         Site(Candidate('langgraph.checkpoint.mongodb.saver', Wrap('MongoDBSaver.__init__', 'savers')), adapter='runtimes.langgraph_mongodb'),
     )),
