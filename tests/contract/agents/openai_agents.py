@@ -166,7 +166,11 @@ _OWN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 TOOLS = {
-    **{name: getattr(agents, kind)(**given) for name, (kind, given) in _OWN.items() if hasattr(agents, kind)},
+    **{
+        name: getattr(agents, kind)(**given)
+        for name, (kind, given) in _OWN.items()
+        if hasattr(agents, kind) and given.keys() <= inspect.signature(getattr(agents, kind)).parameters.keys()
+    },
     "nested": nested,
     "text_output": text_output,
     "guarded": _guarded,
