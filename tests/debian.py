@@ -30,7 +30,7 @@ Acquire::Languages "none";
 Acquire::Check-Valid-Until "false"; // a stored copy of a suite can be older than its promise; signatures still count
 """
 _SOURCES = """
-Types: deb
+Types: {kind}
 URIs: {uri}
 Suites: {suite}
 Components: main
@@ -110,22 +110,35 @@ def _versions(here: Path, package: str) -> list[Path]:
 @contextlib.contextmanager
 def downloaded(folder: Path, suite: str, *packages: str, alone: bool = False) -> Iterator[list[Path]]:
     """Download packages of a suite and what they depend on, unless ``alone``; the files are gone after the block."""
-    uri = archive()
-    apt = folder / "apt"
-    for each in ("apt.conf.d", "preferences.d", "state/lists/partial", "cache/archives/partial"):
-        (apt / each).mkdir(parents=True)
-    (apt / "apt.conf").write_text(_APT.format(root=folder))
-    (apt / "suite.sources").write_text(_SOURCES.format(uri=uri, suite=suite, keyring=_KEYRING))
-    (apt / "state" / "status").touch()
-    get = ("env", f"APT_CONFIG={apt / 'apt.conf'}", "apt-get", "-qq", "-y")
-    archives = apt / "cache" / "archives"
-    try:
-        call(*get, "update")
+    with _updated(folder, suite, "deb") as (get, archives):
         if alone:
             call(*get, "download", *packages, cwd=archives)
         else:
             call(*get, "--no-install-recommends", "--download-only", "install", *packages)
         yield sorted(archives.glob("*.deb"))
+
+
+@contextlib.contextmanager
+def source(folder: Path, suite: str, package: str) -> Iterator[Path]:
+    """Download the authors' archive from which a package of a suite is built; it is gone after the block."""
+    with _updated(folder, suite, "deb-src") as (get, archives):
+        call(*get, "source", "--download-only", package, cwd=archives)
+        yield next(path for path in archives.glob("*.orig.tar.*") if path.suffix != ".asc")
+
+
+@contextlib.contextmanager
+def _updated(folder: Path, suite: str, kind: str) -> Iterator[tuple[tuple[str, ...], Path]]:
+    """Yield apt's command with the list of a suite's packages, and the folder of what it downloads."""
+    apt = folder / "apt"
+    for each in ("apt.conf.d", "preferences.d", "state/lists/partial", "cache/archives/partial"):
+        (apt / each).mkdir(parents=True)
+    (apt / "apt.conf").write_text(_APT.format(root=folder))
+    (apt / "suite.sources").write_text(_SOURCES.format(kind=kind, uri=archive(), suite=suite, keyring=_KEYRING))
+    (apt / "state" / "status").touch()
+    get = ("env", f"APT_CONFIG={apt / 'apt.conf'}", "apt-get", "-qq", "-y")
+    try:
+        call(*get, "update")
+        yield get, apt / "cache" / "archives"
     finally:
         shutil.rmtree(apt)
 
