@@ -144,21 +144,19 @@ def _object(value: Any, cls: type, budget: int) -> Size:
 
 def _content(blocks: list[Any], budget: int, *, message: bool) -> Size:
     """Size of a list that may hold content blocks; a bare string is one only inside a message."""
-    total, others, has_text = 0, [], message
+    texts, others, has_text = [], [], message
     for block in islice(blocks, budget):
-        text = block_text(block)
+        text = block if type(block) is str else block_text(block)
         if text is not None:
-            has_text = True
-            total += text_bytes(text)
-        elif type(block) is str:
-            total += text_bytes(block)
+            has_text = has_text or text is not block
+            texts.append(text)
         elif message or _is_block(block):
             others.append(block)
         else:
             return _structure(blocks, budget)
     if not has_text:
         return _structure(blocks, budget)
-    exact = len(blocks) <= budget
+    total, exact = sum(map(text_bytes, texts)), len(blocks) <= budget
     left = budget - min(len(blocks), budget)
     for block in others:
         more = _structure(block, left)

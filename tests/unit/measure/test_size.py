@@ -261,6 +261,13 @@ def test_a_message_costs_its_content() -> None:
     assert Size(len('{"content":"a"}'), exact=True) == size({"content": "a"})
 
 
+def test_a_list_of_texts_is_data_unless_a_text_block_stands_among_them() -> None:
+    assert Size(len('["a","é",{"b":1}]') + 1, exact=True) == size(["a", "é", {"b": 1}])
+    assert Size(len('["a","b"]'), exact=True) == size(["a", "b"])
+    assert Size(4, exact=True) == size(["é", {"type": "text", "text": "b"}, "c"])
+    assert Size(2_000, exact=False) == size(["a", {"type": "text", "text": "b"}] * 10_000)
+
+
 def test_text_blocks_cost_their_text() -> None:
     assert Size(50_000, exact=True) == size([{"type": "text", "text": "x" * 50_000}])
     assert Size(2, exact=True) == size([{"type": "text", "text": "é", "annotations": [1, 2, 3]}])
