@@ -24,10 +24,9 @@ _SHORT: Final = 256  # characters up to which building the quoted string is chea
 _MODERATE: Final = 4096  # characters of a string among a few values
 _PLAIN_INT: Final = 10**18
 _FEW: Final = 8  # values that are sized without a list of containers
-_BATCHED: Final = 1024  # characters of a string that is quoted together with others
+_BATCHED: Final = 4096  # characters of a string that is quoted together with others
 _JOINED: Final = 256 * 1024  # characters of these together
 _CHEAP_POWER: Final = 5000
-_INFINITY: Final = math.inf
 _TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
 _BLOCK_KEYS: Final = frozenset({"text", "json", "image", "document", "video"})  # Bedrock's blocks have no type
 
@@ -207,6 +206,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a 
     total, exact, left = 0, True, max(budget, 1)
     keys_left = 2 * left  # keys are taken when a dictionary is opened, and dictionaries nest
     texts: list[Any] = []  # keys and short strings: quoted together at the end, a third of the cost of singly
+    floats: list[float] = []
     long_sizes: dict[int, int] = {}  # by id: one long string may stand in 2,000 places
     pending: list[Iterator[Any]] = [iter((root,))]
     try:
@@ -228,7 +228,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a 
                     total += len(repr(value))
                     continue
                 if cls is float:
-                    total += _float(value)
+                    floats.append(value)
                     continue
                 if value is None or cls is bool:
                     total += 5 if value is False else 4
@@ -251,11 +251,9 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a 
                 pending.pop()
     except Exception:  # changed by another thread meanwhile
         exact = False
-    if texts:
-        more, certain = _texts(texts)
-        total += more
-        exact = exact and certain
-    return _new(Size, (max(total, 0), exact))
+    total += _floats(floats) if floats else 0
+    more, certain = _texts(texts) if texts else (0, True)
+    return _new(Size, (max(total + more, 0), exact and certain))
 
 
 def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], int, int]:
@@ -271,9 +269,11 @@ def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], i
 def _texts(texts: list[Any]) -> tuple[int, bool]:
     """Size of short texts and of keys, which need not be texts nor short."""
     try:
-        if sum(map(str.__len__, texts)) <= _JOINED or max(map(str.__len__, texts)) <= _BATCHED:
-            # In one string they have all but one pair of their quotes less.
-            step = _JOINED // _BATCHED
+        # In one string they have all but one pair of their quotes less.
+        if sum(map(str.__len__, texts)) <= _JOINED:
+            return quoted_bytes("".join(texts)) + 2 * len(texts) - 2, True
+        if (longest := max(map(str.__len__, texts))) <= _BATCHED:
+            step = _JOINED // longest
             joined = ("".join(texts[start : start + step]) for start in range(0, len(texts), step))
             return sum(quoted_bytes(text) - 2 for text in joined) + 2 * len(texts), True
     except TypeError:  # a key that is no string
@@ -307,10 +307,10 @@ def _escaped_bytes(text: str) -> int:
     return len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
 
 
-def _float(value: float) -> int:
-    if -_INFINITY < value < _INFINITY or value != value:  # noqa: PLR0124 - NaN, which json writes with 3 letters
-        return len(float.__repr__(value))
-    return 8 if value > 0 else 9  # Infinity, -Infinity
+def _floats(floats: list[float]) -> int:
+    """Size of floats, from the text of their list, where each has a comma and a space, or a bracket."""
+    text = repr(floats)
+    return len(text) - 2 * len(floats) + 5 * text.count("inf")  # which json writes as Infinity
 
 
 def _int(value: int) -> tuple[int, bool]:
@@ -335,7 +335,7 @@ def _key(key: Any) -> tuple[int, bool]:
     if key is None or key is True or key is False:
         return 7 if key is False else 6, True
     if type(key) is float:
-        return _float(key) + 2, True
+        return _floats([key]) + 2, True
     if type(key) is int:
         digits, certain = _int(key)
         return digits + 2, certain
@@ -366,7 +366,7 @@ def _other(value: Any, left: int) -> tuple[int, bool, Any]:
 
 def _number(shape: object_kinds.Shape, value: Any) -> tuple[int, bool]:
     number = shape.read(value)
-    return _int(number) if type(number) is int else (_float(number), True)
+    return _int(number) if type(number) is int else (_floats([number]), True)
 
 
 _LEAVES: Final[dict[str, Callable[[object_kinds.Shape, Any], tuple[int, bool]]]] = {
