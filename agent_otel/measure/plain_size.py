@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from gc import get_referents
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,8 +20,13 @@ MOST_CHARACTERS: Final = 2 * 1024 * 1024
 #: Characters for each value up to which pydantic-core takes less time than a walk.
 _CHARACTERS_A_VALUE: Final = 64
 
-# Floats within these bounds are written alike.
-_LEAST, _MOST = 1e-4, 1e16
+#: Values and rows from which a look at whole columns takes less time than one at each value.
+_MANY, _ROWS = 192, 64
+_CONTAINERS: Final = frozenset({dict, list, tuple})
+_CONSTANTS: Final = frozenset({int, bool, type(None)})
+
+# Floats whose squares are within these bounds are written alike: those from 1e-4 up to 1e16 are.
+_LEAST, _MOST = 1.000001e-8, 0.999999e32
 _WORDS: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -52,14 +58,19 @@ def _floats(root: Any, budget: int, *, is_fast: bool) -> list[float] | None:
     """Return the floats that may be written otherwise; None where the structure is not plain or not short."""
     level, left, characters = [root], budget - 1, 0
     floats: list[float] = []
-    while level:
+    while level and characters <= MOST_CHARACTERS:
         count = sum(map(len, level))
         left -= count
         # A dictionary whose keys are all texts refers to its values only.
-        values = get_referents(*level) if left >= 0 else ()
+        values = get_referents(*level) if left >= 0 else []
         if len(values) != count:
             return None
-        level = []
+        if count >= _MANY:
+            texts, more, level, values = _columns(level, values)
+            characters += sum(map(len, texts))
+            floats += more
+        else:
+            level = []
         for value in values:
             cls = type(value)
             if cls is str:
@@ -70,11 +81,43 @@ def _floats(root: Any, budget: int, *, is_fast: bool) -> list[float] | None:
                 level.append(value)
             elif cls is not float:
                 return None
-            elif not _LEAST <= abs(value) < _MOST and value != 0:
+            elif not _LEAST <= value * value < _MOST and value != 0:
                 floats.append(value)
-        if characters > MOST_CHARACTERS:
-            return None
-    return floats if is_fast or characters <= (budget - left) * _CHARACTERS_A_VALUE else None
+    is_short = characters <= MOST_CHARACTERS and (is_fast or characters <= (budget - left) * _CHARACTERS_A_VALUE)
+    return floats if is_short else None
+
+
+def _columns(level: list[Any], values: list[Any]) -> tuple[list[str], list[float], list[Any], list[Any]]:
+    """Return the texts, floats and containers of columns that have one class, and the values of other columns.
+
+    Rows have a column for each key, lists have one together. Constants, integers and floats that are written alike are
+    left out.
+    """
+    texts: list[str] = []
+    floats: list[float] = []
+    containers: list[Any] = []
+    width = (len(level[0]) if type(level[0]) is dict else 0) or 1
+    is_table = width == 1 or (len(level) >= _ROWS and width * len(level) == len(values))
+    if not is_table or not all(map(is_, map(type, values[:width]), map(type, values[-width:]))):
+        return texts, floats, containers, values
+    classes = list(map(type, values))
+    if get_referents(*classes):  # made by Python code, which may run where they are compared
+        return texts, floats, containers, values
+    others: list[Any] = []
+    are_alike = classes == classes[:width] * (len(values) // width)
+    for place in range(width):
+        cls, column = classes[place], values[place::width]
+        if not are_alike and classes[place::width].count(cls) != len(column):
+            others += column
+        elif cls is str:
+            texts += column
+        elif cls is float:
+            floats += [value for value in column if not _LEAST <= value * value < _MOST and value != 0]
+        elif cls in _CONTAINERS:
+            containers += column
+        elif cls not in _CONSTANTS:
+            others += column
+    return texts, floats, containers, others
 
 
 def _difference(number: float, encode: Callable[[float], bytes]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 import tracemalloc
 from collections import OrderedDict
 from datetime import date
@@ -31,6 +32,14 @@ class Text(str):
 
 class Number(int):
     """A number with a class of its own."""
+
+
+class Ratio(float):
+    """A float with a class of its own."""
+
+
+class Rows(list[Any]):
+    """A list with a class of its own."""
 
 
 class Colour(Enum):
@@ -92,6 +101,45 @@ def test_both_ways_say_the_same(value: Any, budget: int) -> None:
     assert walked == (json_size([value], budget), size({"a": value, **dict.fromkeys("bcdefghi", value)}, budget))
 
 
+kinds = st.sampled_from(
+    [leaves, texts, st.integers(), st.booleans(), st.floats() | edges, st.lists(leaves, max_size=2)]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn, odd: st.SearchStrategy[Any]) -> list[Any]:
+    """Draw so many rows that they are measured by column, with some odd values in any place."""
+    width = draw(st.integers(4, 6))
+    columns = [draw(st.lists(draw(kinds), min_size=1, max_size=5)) for _ in range(width)]
+    rows = [{f"c{place}": column[row % len(column)] for place, column in enumerate(columns)} for row in range(80)]
+    for row, place, value in draw(st.lists(st.tuples(st.integers(0, 79), st.integers(0, 7), odd), max_size=3)):
+        rows[row][f"c{place}"] = value  # also a key more
+    return rows
+
+
+@given(tables(leaves), st.lists(leaves, min_size=1, max_size=4))
+def test_many_plain_values_have_the_length_of_their_compact_json(rows: list[Any], few: list[Any]) -> None:
+    for value in (rows, [few * 300], [few] * 100, {"a": tuple(few * 300)}):
+        assert plain_size(value, 10_000) in {-1, compact(value)}
+        assert json_size(value, 10_000) == (compact(value), True)
+
+
+@given(tables(plain | uncommon), st.integers(400, 600))
+def test_both_ways_say_the_same_of_many_values(rows: list[Any], budget: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ENCODERS:
+            patch.setitem(sys.modules, name, None)
+        walked = json_size(rows, budget), json_size(rows, 10_000)
+    assert walked == (json_size(rows, budget), json_size(rows, 10_000))
+
+
+@pytest.mark.parametrize("bound", [1e-4, -1e-4, 1e16, -1e16, 1e-5, 1e-323, 0.0, -0.0, 1e-162, 1e154, 1e308])
+def test_floats_beside_a_change_of_notation(bound: float) -> None:
+    near = [bound, *(math.nextafter(bound, end) for end in (-math.inf, 0, math.inf)), bound * 1.0000005]
+    for value in (near, near * 100):
+        assert compact(value) == plain_size(value, 2_000)
+
+
 @pytest.mark.parametrize(
     "value",
     [
@@ -126,10 +174,24 @@ def test_anything_else_is_left_to_the_walk(value: Any) -> None:
     assert plain_size(value, 2_000) == -1
 
 
+@pytest.mark.parametrize("odd", [Text("a"), Number(1), Ratio(1), OrderedDict(a=1), Rows(), Colour.RED, b"a", 1j, {1}])
+def test_one_odd_value_among_many_is_seen(odd: Any) -> None:
+    cells: list[Any] = ["a", 1, 1.5, None, {}, [], ()]
+    for cell in cells:
+        for place in (0, 77, 299):
+            values = [cell] * 300
+            values[place] = odd
+            rows = [{"a": 1, "b": 2.5, "c": value} for value in values]
+            assert plain_size(values, 2_000) == plain_size(rows, 2_000) == -1
+    assert plain_size([odd] * 300, 2_000) == plain_size([{"a": 1, "b": odd}] * 300, 2_000) == -1
+
+
 def test_no_code_of_a_value_runs() -> None:
     hostile.ran.clear()
     for value in hostile.everything().values():
-        for place in ([value], {"key": value}, {"key": [{"key": value}]}):
+        rows = [{"a": 1, "b": "b", "c": row, "d": value if row == 40 else "d"} for row in range(80)]
+        many = [value] * 300, ["a"] * 150 + [value] + ["a"] * 150, rows, [{**row, "e": value} for row in rows]
+        for place in ([value], {"key": value}, {"key": [{"key": value}]}, *many):
             assert json_size(place).bytes >= 0
             assert plain_size(place, 2_000) == -1 or json_size(place) == (compact(place), True)
     assert [] == hostile.ran
@@ -139,6 +201,30 @@ def test_a_structure_that_holds_itself_is_left_to_the_walk() -> None:
     value: list[Any] = []
     value.append(value)
     assert plain_size(value, 2_000) == -1
+
+
+def test_what_another_thread_changes_meanwhile_has_a_size() -> None:
+    rows: list[Any] = [{"a": n, "b": "text", "c": n / 7} for n in range(100)]
+    stop = threading.Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for row in rows:
+                row["d"] = rows[:3]
+            for row in rows:
+                del row["d"]
+            rows.append({})
+            rows.pop()
+
+    worker = threading.Thread(target=change)
+    worker.start()
+    try:
+        for _ in range(300):
+            assert json_size(rows).bytes >= 100
+            assert plain_size(rows, 2_000) >= -1
+    finally:
+        stop.set()
+        worker.join()
 
 
 def test_without_an_encoder_in_the_process_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
