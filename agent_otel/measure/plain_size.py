@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 #: Characters up to which a structure is encoded, so that the copy stays small.
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
-#: Characters for each value up to which pydantic-core takes less time than a walk.
-_CHARACTERS_A_VALUE: Final = 64
+#: Characters for each value up to which pydantic-core takes less time than a walk, also where many are escaped.
+_CHARACTERS_A_VALUE: Final = 256
 
 #: Values and rows from which a look at whole columns takes less time than one at each value.
 _MANY, _ROWS = 192, 64
