@@ -201,7 +201,7 @@ def _structure(value: Any, budget: int) -> Size:
     return _walk(value, budget)
 
 
-def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a call a node would double its cost
+def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one loop: a call a node would double its cost
     """Length as compact JSON, depth first: where the budget ends, what was seen is the beginning of the value."""
     total, exact, left = 0, True, max(budget, 1)
     keys_left = 2 * left  # keys are taken when a dictionary is opened, and dictionaries nest
@@ -233,6 +233,12 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912 - one loop: a 
                 if value is None or cls is bool:
                     total += 5 if value is False else 4
                     continue
+                if cls is dict and (keys := len(value)) <= keys_left:
+                    texts += value
+                    keys_left -= keys
+                    total += 2 * keys + 1 if keys else 2
+                    pending.append(iter(value.values()))
+                    break
                 node = value
                 if cls is not dict and cls is not list and cls is not tuple:
                     more, certain, node = _other(value, left)
