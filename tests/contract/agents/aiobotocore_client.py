@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from aiobotocore.session import get_session
 
 import agent_otel
+from tests.contract.agents import converse_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ async def _arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str, 
         while True:
             if is_streamed:
                 stream = (await client.converse_stream(**request))["stream"]
-                said = _said([event async for event in stream])
+                said = converse_stream.blocks([event async for event in stream])
             else:
                 said = (await client.converse(**request))["output"]["message"]["content"]
             asked = [block["toolUse"] for block in said if "toolUse" in block]
@@ -49,24 +49,3 @@ async def _arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str, 
                     value = call.refused() or call.result(functions[each["name"]](**each["input"]))
                 results.append({"toolResult": {"toolUseId": each["toolUseId"], "content": [{"text": value}]}})
             messages += [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
-
-
-def _said(events: Sequence[Any]) -> list[Any]:
-    """Return the blocks of a streamed message."""
-    said: list[Any] = []
-    for event in events:
-        if "contentBlockStart" in event:
-            said.append({"toolUse": {**event["contentBlockStart"]["start"]["toolUse"], "input": ""}})
-        elif "contentBlockDelta" in event:
-            delta = event["contentBlockDelta"]["delta"]
-            if "toolUse" in delta:
-                said[-1]["toolUse"]["input"] += delta["toolUse"]["input"]
-            else:
-                said.append({"text": delta["text"]})
-    return [_parsed(block) for block in said]
-
-
-def _parsed(block: Any) -> Any:
-    if "toolUse" not in block:
-        return block
-    return {"toolUse": {**block["toolUse"], "input": json.loads(block["toolUse"]["input"])}}

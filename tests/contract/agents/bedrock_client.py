@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 import agent_otel
+from tests.contract.agents import converse_stream
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,20 +74,7 @@ def _content(value: Any, setting: str) -> list[Any]:
 def _ask(client: Any, request: dict[str, Any], setting: str) -> list[Any]:
     if setting != "stream":
         return list(client.converse(**request)["output"]["message"]["content"])
-    said: list[Any] = []
-    for event in client.converse_stream(**request)["stream"]:
-        if "contentBlockStart" in event:
-            said.append({"toolUse": {**event["contentBlockStart"]["start"]["toolUse"], "input": ""}})
-        elif "contentBlockDelta" in event:
-            delta = event["contentBlockDelta"]["delta"]
-            if "toolUse" in delta:
-                said[-1]["toolUse"]["input"] += delta["toolUse"]["input"]
-            else:
-                said.append({"text": delta["text"]})
-    for block in said:
-        if "toolUse" in block:
-            block["toolUse"]["input"] = json.loads(block["toolUse"]["input"])
-    return said
+    return converse_stream.blocks(client.converse_stream(**request)["stream"])
 
 
 def _invoke(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:

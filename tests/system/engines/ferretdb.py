@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 from typing import TYPE_CHECKING, Final
 
 from tests.interpreters import lock
@@ -45,9 +44,8 @@ def server() -> Iterator[str]:
     program, port = build(), starting.free_port()
     with starting.folder() as folder:
         arguments = (f"127.0.0.1:{port}", f"file:{folder}/")
-        with starting.process(
-            program, *arguments, answers=lambda: _listens(port), env={"HOME": str(folder)}, cwd=folder
-        ):
+        env = {"HOME": str(folder)}
+        with starting.process(program, *arguments, answers=lambda: starting.listens(port), env=env, cwd=folder):
             yield f"mongodb://127.0.0.1:{port}/?directConnection=true"
 
 
@@ -64,9 +62,3 @@ def build() -> Path:
                 program.parent.mkdir(exist_ok=True)
                 shutil.move(scratch / "ferretdb", program)
     return program
-
-
-def _listens(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False

@@ -67,12 +67,17 @@ def free_port() -> int:
             return port
 
 
+def listens(port: int) -> bool:
+    """Return true when somebody of this machine listens."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
 def wait_for_port(port: int, seconds: float = 30) -> None:
     """Wait until somebody of this machine listens."""
     deadline = Deadline(seconds)
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=seconds):
-            return
+    while not listens(port):
         assert not deadline.has_passed(), f"nobody listens on port {port}"
         time.sleep(0.02)
 
