@@ -15,6 +15,7 @@ from agent_otel._internal.failures import arguments_of, cause_of, context_of, pu
 from agent_otel._internal.named_functions import function_named
 from agent_otel.core import switches
 from agent_otel.core.execution_context import text_or_none
+from agent_otel.core.plain import class_of
 from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:
@@ -104,11 +105,11 @@ def _function(named: str) -> Callable[..., object] | None:
 
 def _refuse(named: str, made: object) -> None:
     """Warn of a function that has returned neither a text nor None."""
-    if isinstance(made, CoroutineType):
+    if type(made) is CoroutineType:  # isinstance() would read __class__ from the value
         made.close()
         _say(named, "is async, and is called where nothing can be awaited")
     elif made is not None:
-        _say(named, f"returned {type(made).__name__}, which is no text")
+        _say(named, f"returned {class_of(made)}, which is no text")
 
 
 def _is_cut(text: str, chosen: Settings) -> bool:

@@ -104,3 +104,37 @@ def test_a_module_that_is_not_there_is_not_looked_for_in_each_call(environment: 
     found, first, again = json.loads(child.stdout)
     assert [None, None, None, "[6]"] == [result for _, result in found]
     assert first == again
+
+
+_FOREIGN = """
+ran = []
+
+class Kind(type):
+    @property
+    def __name__(cls):
+        ran.append("__name__")
+        return "kind"
+
+class Proxy(metaclass=Kind):
+    @property
+    def __class__(self):
+        ran.append("__class__")
+        return types.CoroutineType
+
+    def close(self):
+        ran.append("close")
+
+sys.modules["privacy"] = types.SimpleNamespace(redact=lambda tool, attribute, text: Proxy())
+call("search", "secret")
+print(json.dumps([results(), ran]))
+"""
+
+
+def test_no_code_of_what_the_function_returns_runs(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(
+        CALL + _FUNCTION + _FOREIGN, env={**_CAPTURING, "AGENT_OTEL_REDACT": "privacy:redact"}
+    )
+    assert [[["execute_tool search", None]], []] == json.loads(child.stdout)
+    assert [
+        "AGENT_OTEL_REDACT: privacy:redact returned Proxy, which is no text; what it does not redact is not captured."
+    ] == child.stderr.splitlines()
