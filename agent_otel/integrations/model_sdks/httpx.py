@@ -128,7 +128,8 @@ class _Events:
         self._around: Any = None
         self._separator = b"\n" if is_stream else None
         self._refusal = refusal
-        self._rest = b""
+        #: The bytes of the line, or of the text, that has not ended yet; joined once, when it has.
+        self._rest: list[bytes] = []
 
     def step(self) -> Self:
         """Return the context manager around the next bytes."""
@@ -149,9 +150,10 @@ class _Events:
     def item(self, value: Any) -> None:
         """Read the events that end in these bytes."""
         try:
-            self._rest += value
-            if self._separator is not None:
-                *lines, self._rest = self._rest.split(self._separator)
+            self._rest.append(value)
+            if self._separator is not None and self._separator in value:
+                *lines, rest = self._whole().split(self._separator)
+                self._rest.append(rest)
                 for line in lines:
                     self._line(line)
         except Exception:
@@ -168,13 +170,18 @@ class _Events:
     def _end(self) -> None:
         """Read what is left: the last line, or the whole text."""
         try:
-            rest, self._rest = self._rest, b""
+            rest = self._whole()
             if self._refusal is None:
                 self._line(rest)
             else:
                 self._visit.refused(_RefusedError(self._refusal, rest))
         except Exception:
             errors.report_error("model_request.response")
+
+    def _whole(self) -> bytes:
+        """Return what is left, and leave nothing."""
+        parts, self._rest = self._rest, []
+        return b"".join(parts)
 
     def _line(self, line: bytes) -> None:
         event = _json(line.removeprefix(b"data:"))
