@@ -139,7 +139,14 @@ def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
 # --- payloads --------------------------------------------------------------------------------------------------------
 
 
+def _is_lost(error: BaseException | None) -> bool:
+    """Return true for a failure other than a refusal of the size: the caller does not know what is stored."""
+    return error is not None and stores.refusal(error) is None
+
+
 def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    if _is_lost(error):
+        return
     saving: _Saving = invocation.state
     config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
     metadata = invocation.arg(2, "metadata") or {}
@@ -152,6 +159,8 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    if _is_lost(error):
+        return
     saving: _Saving = invocation.state
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
     task_id = invocation.arg(2, "task_id")
@@ -184,8 +193,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
         return
     refused = None if error is None else stores.refusal(error)
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
-    if error is None or refused:
-        _discover(saving.saver, direction, variant)
+    _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
     carried = Payload(direction, size, value=stored, kind=kind)
     step_handler.payload(step, carried, refused=refused)

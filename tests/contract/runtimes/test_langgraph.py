@@ -358,5 +358,40 @@ def test_a_text_that_jsonb_cannot_hold_is_refused(environment: Callable[[str], E
     assert numbers["stuck_retries"] == 0
 
 
+def test_what_a_saver_fails_to_store_is_no_payload(environment: Callable[[str], Environment]) -> None:
+    """A database that is read-only stores nothing, and refuses nothing for its size."""
+    script = """
+        import contextlib, json, sqlite3
+        from tests.contract.child import Telemetry
+        telemetry = Telemetry()
+        from agent_otel._internal import errors
+        from langgraph.checkpoint.sqlite import SqliteSaver
+        from tests.contract.runtimes.programs import langgraph
+
+        counted, config = [], {"configurable": {"thread_id": "thread"}}
+        with contextlib.closing(sqlite3.connect(":memory:", check_same_thread=False)) as connection:
+            saver = SqliteSaver(connection)
+            saver.setup()
+            app = langgraph.growing({}).compile(checkpointer=saver)
+            connection.execute("PRAGMA query_only = ON")
+            try:
+                app.invoke({"n": 1000, "messages": []}, config)
+            except sqlite3.OperationalError as error:
+                said = str(error)
+            counted.append(telemetry.metrics())
+            connection.execute("PRAGMA query_only = OFF")
+            app.invoke({"n": 1000, "messages": []}, config)
+            counted.append(telemetry.metrics())
+            stored = [connection.execute(query, ("thread",)).fetchone()[1] for query in langgraph.SQLITE]
+        print(json.dumps([said, counted, stored, dict(errors.errors)]))
+    """
+    run = environment("langgraph-savers").run(script, env={"AGENT_OTEL": "1"}, check=True)
+    said, counted, stored, errors = json.loads(run.stdout)
+    assert (said, errors) == ("attempt to write a readonly database", {})
+    failed, written = ([each for each in metrics if each["name"] == SIZE] for metrics in counted)
+    assert failed == []
+    assert [sum(m["sum"] for m in written if m["attributes"]["direction"] == of) for of in (STATE, OUTPUT)] == stored
+
+
 def _is_refused(said: Json) -> bool:
     return bool(said.get("workflow.payload.rejected"))
