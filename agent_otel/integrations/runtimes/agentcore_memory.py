@@ -17,7 +17,9 @@ from agent_otel.semconv import STATE
 _RUNTIME = "agentcore"
 #: The SDKs write the ids before the payload.
 _MAX_IDS = 2_000
-_SESSION = re.compile(rb'"sessionId":\s*"([^"\\]+)"')
+#: The field with the session, any other text, and the brackets around fields.
+_TOKENS = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"|"(?:[^"\\]|\\.)*"|[][{}]')
+_DEPTHS = {b"{": 1, b"[": 1, b"]": -1, b"}": -1}
 _REFUSED = 300
 
 
@@ -36,9 +38,17 @@ def created(request: dict[str, Any], answered: Any) -> None:
     if transfer is not None and not transfer.is_read:
         stores.add(body)
         return
-    session = _SESSION.search(body, 0, _MAX_IDS)
-    name = None if session is None else session[1].decode("utf-8", "replace")
-    stores.report(_RUNTIME, name, STATE, len(body), None, is_appended=True, agent=_memory(request))
+    stores.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=_memory(request))
+
+
+def _session(body: bytes) -> str | None:
+    """Return the session that a body names; what is stored in it may have fields of the same name."""
+    depth = 0
+    for token in _TOKENS.finditer(body, 0, _MAX_IDS):
+        if depth == 1 and token[1] is not None:
+            return token[1].decode("utf-8", "replace")
+        depth += _DEPTHS.get(token[0], 0)
+    return None
 
 
 def _memory(request: dict[str, Any]) -> str | None:

@@ -123,6 +123,38 @@ def test_events_are_payloads_of_their_session(
     assert (len(every), sum(every)) == tuple(map(sum, zip(*counted.values(), strict=True)))
 
 
+_FIELDS = """
+import boto3
+from datetime import datetime
+
+client = boto3.client("bedrock-agentcore")
+fields = {{
+    "memoryId": "{memory}", "actorId": "sessionId", "sessionId": "own", "eventTimestamp": datetime(2026, 1, 1),
+    "payload": [
+        {{"blob": {{"sessionId": "stored"}}}},
+        {{"conversational": {{"role": "USER", "content": {{"text": '{{"sessionId": "said"}}' + "é" * 200}}}}}},
+    ],
+}}
+for names in (list(fields), list(fields)[::-1]):
+    client.create_event(**{{name: fields[name] for name in names}})
+settle(telemetry, case)
+from agent_otel._internal import errors
+print(json.dumps([case["spans"], dict(errors.errors)]))
+"""
+
+
+def test_a_field_of_what_is_stored_is_not_the_session(
+    environment: Callable[[str], Environment], request: pytest.FixtureRequest
+) -> None:
+    """A program's own call may write the payload before the session."""
+    code = (_SERVICE + _FIELDS).format(root=str(request.config.rootpath), memory=MEMORY)
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_CAPS": "agentcore.state=1KiB"}
+    done = environment("strands-sessions").run(code, env=env, timeout=110, check=True)
+    spans, errors = json.loads(done.stdout.splitlines()[-1])
+    assert {} == errors
+    assert ["own", "own"] == [span["attributes"]["workflow.execution.id"] for span in spans]
+
+
 _SAVER = """
 from typing import TypedDict
 from langchain_core.messages import HumanMessage
