@@ -38,8 +38,8 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_asks", "_backpressure", "_myself", "_out", "_reader", "_request", "_sending"),
-        *("_flows", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("__weakref__", "_above", "_answers", "_asks", "_backpressure", "_flows", "_myself", "_out", "_reader"),
+        *("_request", "_sending", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -61,6 +61,8 @@ class ModelVisit:
         #: The fragments that the answer is built on, if there are some; shared with the layers above.
         self.pending: PendingAnswer | None = None
         self._asks: bool | None = None
+        #: Answers of the response that have not ended yet.
+        self._answers = request.answers
         self._backpressure: Backpressure | None = None
         self._sending: Token[weakref.ref[Sending] | None] | None = None
         self._myself: weakref.ref[Any] = weakref.ref(self)
@@ -212,14 +214,23 @@ class ModelVisit:
         if self._taken is not None and reader.hosted is not None:
             for call, result in reader.hosted(value):
                 run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
-        if self._usage is not None and reader.ends is not None and reader.ends(value):
+        has_ended = self._has_ended(value)
+        if has_ended:
             self._tell_usage()
-        if self.pending is not None and self._reader.asks is not None:
-            asks = self._reader.asks(value)
+        if self.pending is not None and reader.asks is not None:
+            asks = reader.asks(value)
             if asks is not None:
                 self._asks = asks or self._asks is True
-            if self._reader.ends is not None and self._reader.ends(value):
+            if has_ended:
                 self._answered()
+
+    def _has_ended(self, value: Any) -> bool:
+        """Return true when the last answer of a response ends with this item."""
+        ends = self._reader.ends
+        if ends is None or (self._usage is None and self.pending is None) or not ends(value):
+            return False
+        self._answers -= 1
+        return self._answers <= 0
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
@@ -314,7 +325,7 @@ class ModelVisit:
         self._asks = None
         visit: ModelVisit | None = self
         while visit is not None:
-            visit.sent, visit.usage_is_told = sent, False
+            visit.sent, visit.usage_is_told, visit._answers = sent, False, request.answers  # noqa: SLF001 - of this class
             visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
 

@@ -208,9 +208,8 @@ class RequestPart(NamedTuple):
 
     ``part`` is one of ``semconv.REQUEST_PARTS``. ``value`` holds the text: a ``str``, or the provider's content blocks.
     A call's arguments and its result have the ``call_id``, or the tool's ``name`` where the provider has no call ids.
-    ``failed`` is true when the provider's format flags a result as an error.
-    ``wrapped`` is the value inside the object that the provider requires around it; the tool itself may have returned
-    that object. ``message_id`` is the id that a framework gives a message.
+    ``failed``: the provider's format flags a result as an error. ``wrapped`` is the value inside an object that the
+    provider requires, which the tool may have returned. ``message_id`` is the id that a framework gives a message.
     """
 
     part: str
@@ -242,6 +241,7 @@ class ModelRequest(NamedTuple):
     model: str | None = None
     must_call: bool = False
     ends_at_limit: bool = False
+    answers: int = 1  # of one response
 
 
 class AgentRun(NamedTuple):
@@ -316,7 +316,7 @@ class ModelReader(NamedTuple):
     ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the provider reports
     in a response, or in an item of a stream; ``adds_usage`` is true when each item has its own share. ``asks`` returns
     true when a response, or an item of a stream, asks for a tool call, and None when it shows neither that nor an
-    answer. ``ends`` returns true for the item after which a consumer may leave a stream. ``watch`` puts a visit around
+    answer. ``ends`` returns true for an answer's last item, where a consumer may leave. ``watch`` puts a visit around
     the stream of a response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's
     SDK; its request counts only when no SDK reported a request inside it. Where such a layer builds its request later,
     ``request`` returns a request without parts, and the adapter reports the parts through `handler.model_announced`.

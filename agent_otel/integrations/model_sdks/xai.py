@@ -43,7 +43,8 @@ def _request(invocation: Invocation) -> ModelRequest:
     body = as_chat(sent)
     parts = Messages(openai.chat({"tools": body.get("tools")}).head, body["messages"], _parts)
     continued = bool(getattr(sent, "previous_response_id", ""))
-    return ModelRequest(parts, continued=continued, model=sent.model, must_call=openai.must_call(body))
+    forced, answers = openai.must_call(body), body.get("n", 1)
+    return ModelRequest(parts, continued=continued, model=sent.model, must_call=forced, answers=answers)
 
 
 def _parts(message: Any) -> Iterator[RequestPart]:

@@ -137,3 +137,67 @@ def test_each_kind_of_request_is_measured(run: Callable[..., Any]) -> None:
     read = {"type": "function", "function": {"name": "read", "description": "Read.", "parameters": {"type": "object"}}}
     tools = json.dumps([read, report["before"]["tools"][1]], separators=(",", ":"))
     assert sizes["tools"] == (4, 3 * len(tools))  # a compaction is sent without them
+
+
+_ANSWERS = """
+import asyncio, json
+from concurrent.futures import ThreadPoolExecutor
+import grpc, xai_sdk
+import agent_otel.auto
+from agent_otel._internal import errors
+from tests.contract.child import Telemetry
+from xai_sdk import chat
+from xai_sdk.proto import chat_pb2, chat_pb2_grpc, usage_pb2
+telemetry = Telemetry()
+
+def chunk(index, text, tokens, **ended):
+    output = chat_pb2.CompletionOutputChunk(index=index, delta=chat_pb2.Delta(role=2, content=text), **ended)
+    usage = usage_pb2.SamplingUsage(prompt_tokens=10, completion_tokens=tokens)
+    return chat_pb2.GetChatCompletionChunk(outputs=[output], usage=usage)
+
+class Model(chat_pb2_grpc.ChatServicer):
+    def GetCompletionChunk(self, request, context):
+        yield chunk(0, "a", 1)
+        yield chunk(0, "b", 2, finish_reason=1)
+        yield chunk(1, "c", 30)
+        yield chunk(1, "d", 40, finish_reason=1)
+
+server = grpc.server(ThreadPoolExecutor(2))
+chat_pb2_grpc.add_ChatServicer_to_server(Model(), server)
+host = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+server.start()
+
+def talk(kind):
+    client = kind(api_key="scripted", api_host=host, use_insecure_channel=True)
+    return client.chat.create(model="scripted", messages=[chat.user("go")])
+
+def read(ends):
+    for responses, chunks in talk(xai_sdk.Client).stream_batch(2):
+        if ends and chunks[1].content == "d":
+            break
+    return [response.content for response in responses]
+
+async def aread(_):
+    async for responses, _ in talk(xai_sdk.AsyncClient).stream_batch(2):
+        pass
+    return [response.content for response in responses]
+
+found = {}
+for name, way, ends in (("sync", read, False), ("left", read, True), ("async", aread, False)):
+    with agent_otel.execution(name):
+        said = way(ends) if way is read else asyncio.run(way(ends))
+    tokens = [m["sum"] for m in telemetry.metrics() if m["name"] == "agent_otel.execution.tokens"]
+    found[name] = [said, tokens]
+server.stop(None).wait()
+print(json.dumps([found, dict(errors.errors)]))
+"""
+
+
+def test_the_tokens_of_several_answers_in_one_stream_are_read_to_the_last(
+    environment: Callable[[str], Environment],
+) -> None:
+    """The usage of a chunk is that of the stream so far; the first answer ends before the second begins."""
+    done = environment("xai").run(_ANSWERS, env={"AGENT_OTEL": "1"}, check=True)
+    found, errors = json.loads(done.stdout.splitlines()[-1])
+    assert errors == {}
+    assert found == {name: [["ab", "cd"], [10 + 40]] for name in ("sync", "left", "async")}
