@@ -186,6 +186,7 @@ MODULES = (
     "litellm.litellm_core_utils.litellm_logging",
     "livekit.agents",
     "livekit.agents.llm",
+    "livekit.agents.llm.utils",
     "livekit.agents.voice.tool_executor",
     "llama_index.core",
     "llama_index.core.agent.workflow.base_agent",

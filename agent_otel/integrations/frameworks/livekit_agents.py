@@ -28,7 +28,9 @@ ENTRY = Integration(
     packages=("livekit.agents",),
     sites=(
         Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),
-        # The function by which a loop of the program's own makes a call.
+        # The function by which a loop of the program's own makes a call, where it is defined and where it is public:
+        # one of the two is wrapped already when it gets its second name, unless that was before the package began.
+        Candidate("livekit.agents.llm.utils", Wrap("execute_function_call", "executed")),
         Candidate("livekit.agents.llm", Wrap("execute_function_call", "executed")),
     ),
 )

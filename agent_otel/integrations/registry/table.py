@@ -103,6 +103,7 @@ INTEGRATIONS = (
     )),
     Integration('livekit-agents', distribution='livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), sites=(
         Site(Candidate('livekit.agents.voice.tool_executor', Wrap('_ToolExecutor.execute', 'execute')), adapter='frameworks.livekit_agents'),
+        Site(Candidate('livekit.agents.llm.utils', Wrap('execute_function_call', 'executed')), adapter='frameworks.livekit_agents'),
         Site(Candidate('livekit.agents.llm', Wrap('execute_function_call', 'executed')), adapter='frameworks.livekit_agents'),
     )),
     Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), sites=(

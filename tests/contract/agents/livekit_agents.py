@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from livekit.agents import Agent, AgentSession, StopResponse, ToolError, function_tool, llm
 from livekit.agents.llm import ChatContext, ToolContext, ToolResult
+from livekit.agents.llm.utils import execute_function_call
 from livekit.plugins import openai
 
 from tests.contract import toolbox
@@ -42,8 +43,9 @@ def native(function: Callable[..., Any]) -> Any:
 async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -> str:
     """Run a session once; what the agent says last."""
     model = openai.LLM(model="scripted", base_url=base_url, api_key="scripted", max_retries=0)
-    if setting == "loop":
-        return await _loop(model, ToolContext([native(tool) for tool in tools]), prompt)
+    if setting.startswith("loop"):
+        execute = execute_function_call if setting == "loop of utils" else llm.execute_function_call
+        return await _loop(model, ToolContext([native(tool) for tool in tools]), prompt, execute)
     async with AgentSession(llm=model) as session:
         await session.start(Clerk(instructions="You help.", tools=[native(tool) for tool in tools]))
         events = (await session.run(user_input=prompt)).events
@@ -51,7 +53,7 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
     return str(said[-1]) if said else "nothing"
 
 
-async def _loop(model: Any, tools: ToolContext, prompt: str) -> str:
+async def _loop(model: Any, tools: ToolContext, prompt: str, execute: Callable[..., Any]) -> str:
     """Run a loop of the program's own, as the framework's documentation writes it."""
     context = ChatContext.empty()
     context.add_message(role="user", content=prompt)
@@ -60,7 +62,7 @@ async def _loop(model: Any, tools: ToolContext, prompt: str) -> str:
         if not response.tool_calls:
             return str(response.text)
         for call in response.tool_calls:
-            result = await llm.execute_function_call(call, tools)
+            result = await execute(call, tools)
             context.insert([result.fnc_call, result.fnc_call_out])
 
 

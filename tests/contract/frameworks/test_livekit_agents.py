@@ -9,8 +9,8 @@ from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
 
-def _looped(tool: str, call_id: str, record: Record) -> Case:
-    return Case((tool,), ((call_id, tool, KEY),), (record,), setting="loop")
+def _looped(tool: str, call_id: str, record: Record, setting: str = "loop") -> Case:
+    return Case((tool,), ((call_id, tool, KEY),), (record,), setting=setting)
 
 
 class TestLiveKitAgents(Delivery):
@@ -21,6 +21,7 @@ class TestLiveKitAgents(Delivery):
     integrations: ClassVar = {
         "livekit-agents": [
             "livekit.agents.voice.tool_executor:_ToolExecutor.execute",
+            "livekit.agents.llm.utils:execute_function_call",
             "livekit.agents.llm:execute_function_call",
         ]
     }
@@ -56,9 +57,12 @@ class TestLiveKitAgents(Delivery):
         "in a loop that raises": _looped(
             "broken", "call_26", Record("broken", "call_26", handed_back=26, error=BROKEN, agent="")
         ),
+        "in a loop over utils": _looped(
+            "lookup", "call_27", Record("lookup", "call_27", LOOKUP_BYTES, agent=""), "loop of utils"
+        ),
     }
 
-    scopes: ClassVar = dict.fromkeys(("in a loop", "in a loop that raises"), "agent_otel")
+    scopes: ClassVar = dict.fromkeys(("in a loop", "in a loop that raises", "in a loop over utils"), "agent_otel")
 
     @classmethod
     def cases(cls) -> dict[str, Case]:
