@@ -120,11 +120,18 @@ def _add(made: Any, message: Any, originals: Any) -> None:
 
 def _put_content(made: Any, content: Any, before: list[Any], blocks: Any) -> None:
     """Put texts into a message, and those of its ``blocks`` that are as ``before``, such as images."""
+    others = [(plain, block) for plain, block in zip(before, blocks, strict=False) if not _is_plain_text(plain)]
     for block in (content,) if is_text(content) else listed(content):
-        if block in before:
-            made.content.add().CopyFrom(blocks[before.index(block)])
+        # A message may have thousands of texts, none of which is searched for.
+        original = None if _is_plain_text(block) else next((each for plain, each in others if plain == block), None)
+        if original is not None:
+            made.content.add().CopyFrom(original)
         elif words := text(block if is_text(block) else fields(block).get("text")):
             made.content.add().text = words
+
+
+def _is_plain_text(block: Any) -> bool:
+    return is_text(block) or fields(block).keys() == {"type", "text"}
 
 
 def _put_calls(made: Any, calls: list[Any]) -> None:
