@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 _LONG: Final = 1_024  # characters of a text up to which all of it is hashed
 _ENDS: Final = itemgetter(slice(64), slice(-64, None))
-_IS_MINUS_ONE: Final = (-1.0).__eq__
+_TEXTS: Final = frozenset((str,))
+_NUMBERS: Final = frozenset((int, bool, float, str))
 _DEEPEST: Final = 16
 _MOST_VALUES: Final = 100_000
 
 # Sorts of values, and which of them a translated row of sorts selects. Empty texts are among the numbers: the hash of
-# one is that of 0, so that their types are compared as well. The hash of -1 is that of -2.
+# one is that of 0. Numbers are compared as they are written: -1 has the hash of -2, and 0 that of 2 ** 61 - 1.
 _TEXT, _LONG_TEXT, _NUMBER, _STRUCTURE, _OBJECT = range(5)
 _IS_TEXT, _IS_LONG_TEXT, _IS_NUMBER, _IS_OPENED = (
     bytes(each).ljust(256, b"\0") for each in ((1,), (0, 1), (0, 0, 1), (0, 0, 0, 1, 1))
@@ -56,12 +57,10 @@ class Depth(NamedTuple):
     texts: tuple[Any, ...]
     long_lengths: tuple[int, ...]
     ends: tuple[tuple[str, str], ...]
-    numbers: tuple[Any, ...]
-    number_types: tuple[type, ...]
-    are_minus_one: tuple[object, ...]
+    numbers: str
 
 
-_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), (), (), ())
+_NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), "")
 
 
 class Print(NamedTuple):
@@ -90,7 +89,10 @@ def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
         inner = _inner(by_sort.opened, sorts)
         if inner is None:
             return None
-        found.append(_depth(sorts, lengths, keys, by_sort))
+        try:
+            found.append(_depth(sorts, lengths, keys, by_sort))
+        except ValueError:  # more digits than Python writes
+            return None
         lengths, values = tuple(map(len, inner)), get_referents(*inner)
         # A dictionary whose keys are all texts refers to its values only.
         if len(values) != sum(lengths):
@@ -110,7 +112,7 @@ def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> li
         # Without one, no code of a value's class runs when values are hashed. A weak proxy has the length and slices of
         # its object, and does not refer to it.
         inner = None if get_referents(*texts, *long_texts, *numbers) else _inner(opened, one.sorts)
-        if inner is None or any(type(each) is not str for each in long_texts):
+        if inner is None or not (_TEXTS.issuperset(map(type, long_texts)) and _NUMBERS.issuperset(map(type, numbers))):
             return None
         taken.append((one, by_sort, inner))
         values = get_referents(*inner)
@@ -128,7 +130,7 @@ def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> li
                 return None
             found.append(depth)
             keys, named = _keys(inner, one.sorts, lengths, named) if named else ((), 0)
-    except (TypeError, LookupError):  # something else in the place of a text
+    except (TypeError, LookupError, ValueError):  # something else in the place of a text; as in `depths`
         return None
     return found
 
@@ -202,5 +204,5 @@ def _depth(sorts: bytes, lengths: tuple[int, ...], keys: tuple[str, ...], values
     types: Any = map(type, opened)
     types = tuple(map(id, types) if _OBJECT in sorts else types)
     sizes, ends = tuple(map(len, long_texts)), tuple(map(_ENDS, long_texts))
-    number_types, are_minus_one = tuple(map(type, numbers)), tuple(map(_IS_MINUS_ONE, numbers))
-    return Depth(sorts, lengths, keys, types, texts, sizes, ends, numbers, number_types, are_minus_one)
+    written = f"{repr([*numbers])[1:-1]}, " if numbers else ""
+    return Depth(sorts, lengths, keys, types, texts, sizes, ends, written)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import json
 import os
 import subprocess
@@ -97,11 +98,43 @@ def test_a_history_that_was_edited_does_not(edit: Callable[[list[Any]], Any]) ->
     assert not _begin(_messages(_history()), _messages([*items, *_history()]))
 
 
-@pytest.mark.parametrize(("before", "now"), [(-1, -2), (-1.0, -2.0), (1, True), (1, 1.0), (0, "")])
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [(-1, -2), (-1.0, -2.0), (1, True), (1, 1.0), (0, ""), (7, 7 + 2**61 - 1), (1.0, 2.0**61), (0.0, -0.0)],
+)
 def test_values_that_have_one_hash_are_told_apart(before: Any, now: Any) -> None:
     assert hash(before) == hash(now)
     assert _begin(_messages([{"n": before}, {"n": now}]), _messages([{"n": before}, {"n": now}]))
     assert not _begin(_messages([{"n": before}, {"n": now}]), _messages([{"n": now}, {"n": before}]))
+
+
+class Zone(dt.tzinfo):
+    """A program's own zone; a time with it has no reference that Python shows."""
+
+    def utcoffset(self, _: dt.datetime | None) -> dt.timedelta:
+        """Leave a trace."""
+        hostile.ran.append("utcoffset")
+        return dt.timedelta()
+
+    dst = utcoffset
+
+    def tzname(self, _: dt.datetime | None) -> str:
+        """Return no zone that Python knows."""
+        return "zone"
+
+
+@pytest.mark.parametrize("number", [0, -1, 0.5, True, ""])
+def test_no_code_runs_of_a_time_in_the_place_of_a_number(number: Any) -> None:
+    hostile.ran.clear()
+    time = dt.datetime(2026, 1, 1, tzinfo=Zone())
+    assert not _begin(_messages([{"n": number}]), _messages([{"n": time}]))
+    assert hostile.ran == []
+
+
+def test_a_number_with_more_digits_than_python_writes_is_read() -> None:
+    huge = 10**5_000
+    assert (depths([{"n": huge}]) is None) == hasattr(sys, "get_int_max_str_digits")
+    assert not _begin(_messages([{"n": 1}]), _messages([{"n": huge}]))
 
 
 def test_other_tools_are_another_beginning() -> None:
