@@ -25,7 +25,7 @@ from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
 from agent_otel.settings import checks as setting_checks
-from agent_otel.telemetry import setup, spans
+from agent_otel.telemetry import sdk_spans, setup, spans
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -247,13 +247,13 @@ def finish(record: ToolInvocation) -> None:
     seconds = time.perf_counter() - record.started
     record.finished = True
     if record.unasked and (record.span is None or record.is_deferred) and record.produced is None:
-        return  # the framework has deferred the call, for example for an approval; what never ends is not exported
+        sdk_spans.drop(record.span)  # the framework has deferred the call, for example for an approval
+        return
     exemplar = None
     if record.tracing:
         if record.span is None:
             open_span(record, attach=False)
-        opened = record.span
-        if opened is None:
+        if (opened := record.span) is None:
             exemplar = spans.exemplar_of(trace.get_current_span())
         else:
             if not (opened.foreign and record.written):

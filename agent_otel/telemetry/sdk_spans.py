@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from opentelemetry.trace import SpanKind
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from agent_otel.telemetry.recording import recording
 
@@ -63,6 +63,20 @@ def fill(span: Any) -> None:
     own.update(full.__dict__)
     own.pop("_light", None)
     own.pop("_ends_as", None)
+
+
+def drop(opened: Any) -> None:
+    """End an open span of this package, if there is one, as a span that was not sampled: no exporter gets it.
+
+    A processor may keep each span from its start to its end. A span of another tracer than the SDK's is left open.
+    """
+    sdk = sys.modules.get(SDK)
+    if opened is None or opened.foreign or sdk is None or not issubclass(type(opened.span), sdk.Span):
+        return
+    spot = opened.span.get_span_context()
+    flags = TraceFlags(spot.trace_flags & ~TraceFlags.SAMPLED)
+    opened.span._context = SpanContext(spot.trace_id, spot.span_id, spot.is_remote, flags, spot.trace_state)  # noqa: SLF001
+    opened.end()
 
 
 def is_alike(light: Any, tracer: Any, first: Any) -> bool:

@@ -12,8 +12,11 @@ from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.testing.servers.openai import Json, Reply
     from agent_otel.testing.servers.scripted import Endpoint, ScriptedServer
+    from tests.environments import Environment
 
 # The call of the agent behind the tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
@@ -191,6 +194,49 @@ class TestOldest(TestNewest):
             "agents.tool:_extract_tool_argument_json_error",
         ],
     }
+
+
+_KEEPING = """
+import asyncio, json, sys
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+class Keeping(SpanProcessor):
+    started, kept = [], {}
+
+    def on_start(self, span, parent_context=None):
+        self.started.append(span.name)
+        self.kept[span.context.span_id] = span.name
+
+    def on_end(self, span):
+        del self.kept[span.context.span_id]
+
+provider, simple, batch = TracerProvider(), InMemorySpanExporter(), InMemorySpanExporter()
+for processor in (Keeping(), SimpleSpanProcessor(simple), BatchSpanProcessor(batch)):
+    provider.add_span_processor(processor)
+trace.set_tracer_provider(provider)
+from agent_otel._internal import errors
+from tests.contract.agents import openai_agents
+
+said = asyncio.run(openai_agents.arun(sys.argv[1], [openai_agents.TOOLS["shell_approved"]], "go", "responses approval"))
+provider.force_flush()
+exported = [[span.name for span in exporter.get_finished_spans()] for exporter in (simple, batch)]
+print(json.dumps([said, Keeping.started, Keeping.kept, exported, dict(errors.errors)]))
+"""
+
+
+def test_a_deferred_call_leaves_no_open_span(environment: Callable[[str], Environment]) -> None:
+    """A processor that keeps spans until they end keeps none, and no exporter gets the span of what is no call yet."""
+    env = {"AGENT_OTEL": "1", "OPENAI_AGENTS_DISABLE_TRACING": "1"}
+    with Server(lambda _: [openai.ToolCall("call_1", "shell", {"commands": ["ls"]})]) as server:
+        done = environment("openai-agents").run(_KEEPING, server.base_url, env=env, check=True)
+    said, started, kept, exported, errors = json.loads(done.stdout.splitlines()[-1])
+    assert (said, errors) == ("1 to approve", {})
+    assert "execute_tool shell" in started
+    assert kept == {}
+    assert exported == [["invoke_agent clerk"]] * 2
 
 
 del Delivery
