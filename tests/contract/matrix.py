@@ -124,8 +124,9 @@ def run(row: Row, content: dict[str, Any], *, anew: bool) -> list[tuple[str, str
         print(f"{row.name}: {error}", file=sys.stderr)
         return [(name, version, "-", today, "not installed") for name, version in row.pins.items()]
     code = (
-        "import sys; from importlib.metadata import version\n"
-        "print('%d.%d' % sys.version_info[:2], *map(version, sys.argv[1:]))"
+        "import sys, sysconfig; from importlib.metadata import version\n"
+        "free = 't' * bool(sysconfig.get_config_var('Py_GIL_DISABLED'))\n"
+        "print('%d.%d' % sys.version_info[:2] + free, *map(version, sys.argv[1:]))"
     )
     python, *installed = environment.run(code, *row.pins, check=True).stdout.split()
     cases = _cases(row.classes)

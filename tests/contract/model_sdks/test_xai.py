@@ -204,31 +204,23 @@ def test_the_tokens_of_several_answers_in_one_stream_are_read_to_the_last(
 
 
 _BLOCKS = """
-import json, time
+import json
 from agent_otel.integrations.model_sdks.xai_messages import as_chat, with_body
 from google.protobuf.json_format import MessageToDict
 from xai_sdk import chat
 from xai_sdk.proto import chat_pb2
 
-def seconds(count):
-    blocks = [chat.image("https://example.com/a.png"), *(chat.text(f"text {n}") for n in range(count))]
-    body = as_chat(chat_pb2.GetCompletionsRequest(messages=[chat.user(*blocks)]))
-    request, message = chat_pb2.GetCompletionsRequest(messages=[chat.user(*blocks)]), body["messages"][0]
-    message["content"][-1] = {"type": "text", "text": "short"}
-    begun = time.process_time()
-    made = with_body(request, body)
-    took = time.process_time() - begun
-    content = MessageToDict(made, preserving_proto_field_name=True)["messages"][0]["content"]
-    wanted = MessageToDict(request, preserving_proto_field_name=True)["messages"][0]["content"]
-    assert content == [*wanted[:-1], {"text": "short"}]
-    return took
-
-few = min(seconds(250) for _ in range(5))
-print(json.dumps(min(seconds(2000) for _ in range(3)) / few))
+blocks = [chat.text("one"), chat.image("https://example.com/a.png"), chat.text("one"), chat.text("two")]
+request = chat_pb2.GetCompletionsRequest(messages=[chat.user(*blocks)])
+body = as_chat(request)
+body["messages"][0]["content"][-1] = {"type": "text", "text": "short"}
+made = MessageToDict(with_body(request, body), preserving_proto_field_name=True)
+wanted = MessageToDict(request, preserving_proto_field_name=True)
+print(json.dumps([each["messages"][0]["content"] for each in (made, wanted)]))
 """
 
 
-def test_changing_a_message_costs_as_much_for_each_of_many_blocks(environment: Callable[[str], Environment]) -> None:
-    """Eight times the blocks take eight times as long; compared with each other they would take fifty times."""
-    done = environment("xai").run(_BLOCKS, check=True)
-    assert json.loads(done.stdout) < 16
+def test_a_changed_text_leaves_the_blocks_beside_it(environment: Callable[[str], Environment]) -> None:
+    made, wanted = json.loads(environment("xai").run(_BLOCKS, check=True).stdout)
+    assert len(wanted) == 4
+    assert made == [*wanted[:-1], {"text": "short"}]
