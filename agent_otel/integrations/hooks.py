@@ -163,66 +163,79 @@ def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
 
 
 def _hooked_before(hook: Hook) -> Wrapper:
+    before = hook.before
+
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        _run_before(hook, invocation)
+        if before is not None:
+            _run_before(before, invocation)
         return wrapped(*invocation.args, **invocation.kwargs)
 
     return wrapper
 
 
 def _hooked(hook: Hook) -> Wrapper:
+    before, after, within = hook
+
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        if hook.before is not None and not _run_before(hook, invocation):
+        if before is not None and not _run_before(before, invocation):
             return wrapped(*args, **kwargs)
         running, value, has_returned = None, None, False
         try:
-            if hook.within is not None:
-                running = hook.within.enter(invocation.state)
+            if within is not None:
+                running = within.enter(invocation.state)
             value = wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(hook, running, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(after, within, running, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
 
 def _hooked_async(hook: Hook) -> Wrapper:
+    before, after, within = hook
+
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        if hook.before is not None and not _run_before(hook, invocation):
+        if before is not None and not _run_before(before, invocation):
             return await wrapped(*args, **kwargs)
         running, value, has_returned = None, None, False
         try:
-            if hook.within is not None:
-                running = hook.within.enter(invocation.state)
+            if within is not None:
+                running = within.enter(invocation.state)
             value = await wrapped(*args, **kwargs)
             has_returned = True
             return value
         finally:
-            _run_after(hook, running, invocation, value, None if has_returned else sys.exc_info()[1])
+            _run_after(after, within, running, invocation, value, None if has_returned else sys.exc_info()[1])
 
     return wrapper
 
 
-def _run_before(hook: Hook, invocation: Invocation) -> bool:
+def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> bool:
     """Return true when the call has a state, for which ``after`` runs."""
     try:
-        if hook.before is not None:
-            invocation.state = hook.before(invocation)
+        invocation.state = before(invocation)
     except Exception:
         errors.report_error("hook.before")
     return invocation.state is not None
 
 
-def _run_after(hook: Hook, running: Any, invocation: Invocation, value: Any, error: BaseException | None) -> None:
+def _run_after(  # noqa: PLR0913, PLR0917 - the hook's own two, and the call with its end
+    after: Callable[[Invocation, Any, BaseException | None], None] | None,
+    within: Within[Any] | Flag | None,
+    running: Any,
+    invocation: Invocation,
+    value: Any,
+    error: BaseException | None,
+) -> None:
     try:
-        if hook.within is not None and running is not None:
-            hook.within.leave(running)
-        if hook.after is not None:
-            hook.after(invocation, value, error)
+        if running is not None and within is not None:
+            within.leave(running)
+        if after is not None:
+            after(invocation, value, error)
     except Exception:
         errors.report_error("hook.after")
 

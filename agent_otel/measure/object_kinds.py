@@ -389,10 +389,12 @@ def identity(value: object) -> str | None:
     return str(value) if kind is int or kind is UUID else plain_text(value)
 
 
-def modules_of(value: object) -> list[str]:
-    """Return the modules of a value's class and of its bases."""
-    found = (_members(cls).get("__module__") for cls in _mro(type(value)))
-    return [name for name in found if type(name) is str]
+def modules_of(value: object) -> Iterator[str]:
+    """Yield the modules of a value's class and of its bases."""
+    for cls in _mro(type(value)):
+        name = _members(cls).get("__module__")
+        if type(name) is str:
+            yield name
 
 
 def class_of(value: object) -> str:

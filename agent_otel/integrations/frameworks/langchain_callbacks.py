@@ -36,7 +36,7 @@ def _started(invocation: Invocation, value: Any, error: Any) -> None:
 def _held_span(manager: Any) -> Span | None:
     """Return the span that a handler holds for a call; it is not current in async calls, OpenInference's never."""
     for handler in manager.handlers:
-        modules = modules_of(handler)
+        modules = list(modules_of(handler))
         if "langfuse.langchain.CallbackHandler" in modules:
             runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
             return getattr(runs.get(manager.run_id), "_otel_span", None)

@@ -8,6 +8,7 @@ and metadata, which some savers write as JSON of their own.
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import step_handler
@@ -21,7 +22,7 @@ from agent_otel.integrations.runtimes.langgraph_names import kind_of, namespace,
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_otel.core.types import Invocation
 
@@ -86,7 +87,7 @@ _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 class _Saving:
     """Totals of the payloads that one call of a saver's method has serialised so far."""
 
-    __slots__ = ("blobs", "inline", "items", "saver", "seen", "sizes", "whole")
+    __slots__ = ("blobs", "inline", "items", "saver", "seen", "serializing", "sizes", "whole")
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
@@ -98,10 +99,11 @@ class _Saving:
         self.whole = False
         #: Bytes and variant of each item of a database that has a cap of an item.
         self.items: list[tuple[int, str | None]] = []
+        #: The threads in which the saver's serializer runs.
+        self.serializing: set[int] = set()
 
 
 open_saving: Within[_Saving] = stores.open_saving
-_open_value: Within[_Saving] = Within("agent_otel_langgraph_value")
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -122,18 +124,23 @@ def _serializing(invocation: Invocation) -> _Saving | None:
     It may wrap another serializer, whose calls come in between.
     """
     saving = open_saving.get()
-    is_own = saving is not None and invocation.instance is saving.saver.serde
-    return saving if is_own and _open_value.get() is None else None
+    if saving is None or invocation.instance is not saving.saver.serde or get_ident() in saving.serializing:
+        return None
+    saving.serializing.add(get_ident())
+    return saving
 
 
 def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
     saving: _Saving = invocation.state
+    saving.serializing.discard(get_ident())
     if error is None:
-        given = invocation.arg(0, "obj")
         saving.seen = True
-        saving.blobs += len(value[1])
-        saving.sizes.append(len(value[1]))
-        saving.whole = saving.whole or (type(given) is dict and "channel_values" in fields(given))
+        size = len(value[1])
+        saving.blobs += size
+        saving.sizes.append(size)
+        if not saving.whole:
+            given = invocation.arg(0, "obj")
+            saving.whole = type(given) is dict and "channel_values" in fields(given)
 
 
 # --- payloads --------------------------------------------------------------------------------------------------------
@@ -148,6 +155,8 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
     if _is_lost(error):
         return
     saving: _Saving = invocation.state
+    if not saving.seen:
+        return
     config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
     metadata = invocation.arg(2, "metadata") or {}
     new_versions = invocation.arg(3, "new_versions") or {}
@@ -162,22 +171,31 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
     if _is_lost(error):
         return
     saving: _Saving = invocation.state
+    if not saving.seen:
+        return
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
-    task_id = invocation.arg(2, "task_id")
-    written: dict[str, list[Any]] = {}
-    for channel, each in writes:
-        written.setdefault(channel, []).append(each)
-    stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
-    node = node_of(task_id, invocation.arg(3, "task_path") or "")
-    if _variant(saving) in _ONE_DOCUMENT_EACH and len(saving.sizes) == len(writes):
-        saving.items = [(size, _variant(saving)) for size in saving.sizes]
-    kind = namespace(config)
-    items = [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)]
-    if len(items) == 1:
-        items = []  # one write, or one item of all of them
-    for item in items[:-1]:
-        _report(saving, OUTPUT, config, node, item, f"{kind} {','.join(item)}", None)
-    _report(saving, OUTPUT, config, node, items[-1] if items else stored, kind, error)
+    node = node_of(invocation.arg(2, "task_id"), invocation.arg(3, "task_path") or "")
+    if len(saving.sizes) == len(writes) and (variant := _variant(saving)) in _ONE_DOCUMENT_EACH:
+        saving.items = [(size, variant) for size in saving.sizes]
+    kind, stored = namespace(config), _by_channel(writes)
+    if saving.items:
+        items = [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)]
+        for item in items[:-1]:
+            _report(saving, OUTPUT, config, node, item, f"{kind} {','.join(item)}", None)
+        if len(items) > 1:  # else one write, or one item of all of them
+            stored = items[-1]
+    _report(saving, OUTPUT, config, node, stored, kind, error)
+
+
+def _by_channel(writes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the value of each channel that is written, of one that is written several times a list."""
+    stored = dict(writes)
+    if len(stored) != len(writes):
+        written: dict[str, list[Any]] = {}
+        for channel, each in writes:
+            written.setdefault(channel, []).append(each)
+        stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
+    return stored
 
 
 def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
@@ -189,8 +207,6 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     kind: str,
     error: BaseException | None,
 ) -> None:
-    if not saving.seen:
-        return
     refused = None if error is None else stores.refusal(error)
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
     _discover(saving.saver, direction, variant)
@@ -218,7 +234,7 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
 
 put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
-serialized = Hook(_serializing, _serialized, within=_open_value)
+serialized = Hook(_serializing, _serialized)
 writing = Hook(note_task)
 
 

@@ -24,7 +24,7 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 def namespace(config: Mapping[str, Any]) -> str:
     """Return the path to a subgraph, without the ids of its runs."""
     path = text(config["configurable"].get("checkpoint_ns")) or ""
-    return "|".join(part.partition(":")[0] for part in path.split("|"))
+    return "|".join(part.partition(":")[0] for part in path.split("|")) if ":" in path else path
 
 
 def kind_of(
@@ -33,7 +33,8 @@ def kind_of(
     """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
     ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
     coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
-    coming.update(node for send in listed(channels.get(_SENDS)) if (node := text(send.node)) is not None)
+    if _SENDS in channels:
+        coming.update(node for send in listed(channels[_SENDS]) if (node := text(send.node)) is not None)
     return f"{namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
 
 
