@@ -227,7 +227,7 @@ def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bo
         invocation = Invocation(instance, args, kwargs)
         visit = enter(reader, invocation)
         if visit is None:
-            return wrapped(*args, **kwargs)
+            return wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             visit.take_turn()
         with visit:
@@ -252,7 +252,7 @@ def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool, ski
         invocation = Invocation(instance, args, kwargs)
         visit = enter(reader, invocation)
         if visit is None:
-            return await wrapped(*args, **kwargs)
+            return await wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             await visit.atake_turn()
         with visit:

@@ -30,6 +30,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.frameworks.dspy_native_calls import CALLS
 from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -45,9 +46,11 @@ ENTRY = Integration(
     distribution="dspy",
     minimum="3.4",
     tested="3.4.1",
-    uncovered="ids of calls; the calls of an agent that a plain function runs (they are part of the function's call)",
+    uncovered="ids of an agent's calls; the calls of an agent that a plain function runs (they are part of the "
+    "function's call); the functions that the code of a `CodeAct` calls, of which its sandbox has copies",
     sites=(
         Candidate("dspy.adapters.types.tool", Wrap("Tool.__call__", "tool"), Wrap("Tool.acall", "tool")),
+        CALLS,
         Candidate(
             "dspy.predict.react",
             Wrap("ReAct.forward", "agent_run"),

@@ -72,6 +72,7 @@ INTEGRATIONS = (
     )),
     Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', packages=('dspy',), sites=(
         Site(Candidate('dspy.adapters.types.tool', Wrap('Tool.__call__', 'tool'), Wrap('Tool.acall', 'tool')), adapter='frameworks.dspy'),
+        Site(Candidate('dspy.adapters.types.tool', Wrap('ToolCalls.ToolCall.execute', 'execute')), adapter='frameworks.dspy_native_calls'),
         Site(Candidate('dspy.predict.react', Wrap('ReAct.forward', 'agent_run'), Wrap('ReAct.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
         Site(Candidate('dspy.predict.react_v2', Wrap('ReActV2.forward', 'agent_run'), Wrap('ReActV2.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
         Site(Candidate('dspy.clients.base_lm', Wrap('BaseLM.__call__', 'request'), Wrap('BaseLM.acall', 'request')), adapter='frameworks.dspy'),

@@ -1,0 +1,102 @@
+"""Tools that a framework runs on another way than its agents' usual one: each call counts once, and a policy holds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.contract.suite import QUIET
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.environments import Environment
+
+HEAD = """
+import json
+from contextlib import suppress
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+ran = []
+
+def lookup(key: str) -> str:
+    "Look a record up."
+    ran.append(key)
+    return key * 10
+"""
+TAIL = """
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+names = ("tool.name", "gen_ai.tool.call.id", "tool.args.bytes", "tool.result.bytes", "error.type")
+print(json.dumps([ran, [[span.get(name) for name in names] for span in spans]]))
+"""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A program with calls, and what is expected of it: what has run, and each call's id, bytes and error."""
+
+    environment: str
+    program: str
+    ran: list[str]
+    calls: list[list[Any]]
+
+
+WAYS = {
+    "dspy's native calls": Way(
+        "dspy",
+        """
+        import dspy
+        from dspy.adapters.types.tool import ToolCalls
+
+        asked = [{"name": name, "args": {"key": name[0]}} for name in ("lookup", "local", "plain", "listed")]
+        calls = ToolCalls.from_dict_list(asked).tool_calls
+
+        def run():
+            local = lookup
+            return calls[1].execute()
+
+        for execute in (
+            calls[0].execute,
+            run,
+            lambda: calls[2].execute({"plain": dspy.Tool(lookup, name="plain")}),
+            lambda: calls[3].execute(functions=[dspy.Tool(lookup, name="listed")]),
+        ):
+            with suppress(Exception):
+                execute()
+        try:
+            ToolCalls.from_dict_list([{"name": "wrapped", "args": {}}]).tool_calls[0].execute()
+        except ValueError:
+            pass
+        """,
+        ["l", "l", "p", "l"],
+        # {"key":"l"} are 11 bytes.
+        [[name, None, 11, 10, None] for name in ("lookup", "local", "plain", "listed")],
+    ),
+}
+
+
+def run(environment: Callable[[str], Environment], way: Way, **settings: str) -> Any:
+    program = HEAD + dedent(way.program) + TAIL
+    done = environment(way.environment).run(program, env={**QUIET, "AGENT_OTEL": "1", **settings}, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_each_call_counts_once(environment: Callable[[str], Environment], name: str) -> None:
+    way = WAYS[name]
+    assert run(environment, way) == [way.ran, way.calls]
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_policy_that_denies_by_default_denies_each(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str
+) -> None:
+    way, policy = WAYS[name], tmp_path / "policy.toml"
+    policy.write_text('mode = "enforce"\n')
+    denied = [[call, id_, size, None, "tool_denied"] for call, id_, size, _, _ in way.calls]
+    assert run(environment, way, AGENT_OTEL_TOOL_POLICY=str(policy)) == [[], denied]
