@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 MODULES = (
     "ag2",
     "ag2.agent",
+    "ag2.tools.builtin.anthropic_bash",
     "ag2.tools.executor",
     "ag2.tools.final.function_tool",
+    "ag2.tools.toolkits.mcp_server.toolkit",
     "agent_framework",
     "agent_framework._agents",
     "agent_framework._tools",

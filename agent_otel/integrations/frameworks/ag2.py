@@ -1,8 +1,8 @@
 """AG2, from 1.0 on.
 
-Produced is read at ``FunctionTool.__call__``, which makes an event of an exception, handed back at ``_execute_call``,
-behind middleware. Neither knows the agent: its name is kept where a turn begins, because each call runs in a task with
-a copy of that context.
+Produced is read where a tool is called: one of a function, of an MCP server, or the shell, which make an event of an
+exception. Handed back is read at ``_execute_call``, behind middleware. Neither knows the agent: its name is kept where
+a turn begins, because each call runs in a task with a copy of that context.
 """
 
 from __future__ import annotations
@@ -42,12 +42,18 @@ ENTRY = Integration(
     uncovered="tools that the provider runs (`ag2.tools.builtin`) or the program's client",
     sites=(
         Candidate("ag2.tools.final.function_tool", Wrap("FunctionTool.__call__", "tool")),
+        Candidate("ag2.tools.toolkits.mcp_server.toolkit", Wrap("_MCPProxyTool.__call__", "tool")),
+        # The shell of Anthropic's models, whose commands run here.
+        Candidate("ag2.tools.builtin.anthropic_bash", Wrap("AnthropicBashTool.__call__", "tool")),
         Candidate("ag2.tools.executor", Wrap("_execute_call", "execute")),
         Candidate(  # all ways to run an agent pass both
             "ag2.agent", Wrap("Agent._turn_scope", "agent_run"), Wrap("Agent._drive_scope", "scope")
         ),
     ),
 )
+
+#: The arguments of the tool whose schema Anthropic has.
+_BASH = ("command", "restart")
 
 _agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None)
 
@@ -126,7 +132,8 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(fields(invocation.instance.schema.function.parameters).get("properties")))
+    schema = getattr(invocation.instance, "schema", None)
+    return tuple(fields(fields(schema.function.parameters).get("properties"))) if schema is not None else _BASH
 
 
 def _is_refusal(error: BaseException) -> bool:

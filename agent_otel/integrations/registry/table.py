@@ -10,6 +10,8 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 INTEGRATIONS = (
     Integration('ag2', distribution='ag2', minimum='1.2', tested='1.2', packages=('ag2',), sites=(
         Site(Candidate('ag2.tools.final.function_tool', Wrap('FunctionTool.__call__', 'tool')), adapter='frameworks.ag2'),
+        Site(Candidate('ag2.tools.toolkits.mcp_server.toolkit', Wrap('_MCPProxyTool.__call__', 'tool')), adapter='frameworks.ag2'),
+        Site(Candidate('ag2.tools.builtin.anthropic_bash', Wrap('AnthropicBashTool.__call__', 'tool')), adapter='frameworks.ag2'),
         Site(Candidate('ag2.tools.executor', Wrap('_execute_call', 'execute')), adapter='frameworks.ag2'),
         Site(Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'scope')), adapter='frameworks.ag2'),
     )),

@@ -47,6 +47,58 @@ class Way:
 
 
 WAYS = {
+    "ag2's shell for Anthropic": Way(
+        "ag2",
+        """
+        import asyncio, os, tempfile
+        from ag2 import Agent
+        from ag2.events import ToolCallEvent
+        from ag2.testing import TestConfig
+        from ag2.tools.builtin.anthropic_bash import AnthropicBashTool
+        from ag2.tools.sandbox import LocalEnvironment
+
+        with tempfile.TemporaryDirectory() as folder:
+            asked = ToolCallEvent(id="call_1", name="bash", arguments=json.dumps({"command": "echo a > b; cat b"}))
+            tool = AnthropicBashTool(LocalEnvironment(folder))
+            asyncio.run(Agent("clerk", config=TestConfig(asked, "done"), tools=[tool]).ask("go"))
+            ran += os.listdir(folder)
+        """,
+        ["b"],
+        # The text {"command": "echo a > b; cat b"} is 32 bytes; the framework strips the line end.
+        [["bash", "call_1", 32, 1, None]],
+    ),
+    "ag2's tools of an MCP server": Way(
+        "ag2-mcp",
+        """
+        import asyncio, os, sys, tempfile
+        from ag2 import Agent
+        from ag2.events import ToolCallEvent
+        from ag2.testing import TestConfig
+        from ag2.tools import MCPToolkit
+        from ag2.tools.toolkits.mcp_server import MCPStdioServerConfig
+
+        SERVER = '''
+        from pathlib import Path
+        from mcp.server.mcpserver import MCPServer
+        server = MCPServer("served")
+
+        @server.tool()
+        def lookup(key: str) -> str:
+            "Look a record up."
+            Path(key).touch()
+            return key * 10
+
+        server.run()
+        '''
+        with tempfile.TemporaryDirectory() as folder:
+            asked = ToolCallEvent(id="call_1", name="lookup", arguments=json.dumps({"key": "a"}))
+            served = MCPToolkit(MCPStdioServerConfig(command=sys.executable, args=["-c", SERVER], cwd=folder))
+            asyncio.run(Agent("clerk", config=TestConfig(asked, "done"), tools=[served]).ask("go"))
+            ran += os.listdir(folder)
+        """,
+        ["a"],
+        [["lookup", "call_1", 12, 10, None]],  # the text {"key": "a"}
+    ),
     "dspy's native calls": Way(
         "dspy",
         """
