@@ -42,7 +42,7 @@ ENTRY = Integration(
             Wrap("MultiStepAgent.__call__", "managed"),
         ),
         Candidate("smolagents.agents", Wrap("MultiStepAgent.run", "agent_run")),
-        Candidate("smolagents.tools", Wrap("Tool.__call__", "tool")),
+        Candidate("smolagents.tools", Wrap("Tool.__call__", "tool"), Wrap("PipelineTool.__call__", "tool")),
         # The thread in which a CodeAgent's code runs.
         Candidate("smolagents.local_python_executor", Wrap("timeout", "in_thread")),
     ),

@@ -166,7 +166,7 @@ INTEGRATIONS = (
     Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', packages=('smolagents',), sites=(
         Site(Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')), adapter='frameworks.smolagents'),
         Site(Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')), adapter='frameworks.smolagents'),
-        Site(Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool')), adapter='frameworks.smolagents'),
+        Site(Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool'), Wrap('PipelineTool.__call__', 'tool')), adapter='frameworks.smolagents'),
         Site(Candidate('smolagents.local_python_executor', Wrap('timeout', 'in_thread')), adapter='frameworks.smolagents'),
     )),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), sites=(

@@ -129,6 +129,61 @@ WAYS = {
         # {"key":"l"} are 11 bytes.
         [[name, None, 11, 10, None] for name in ("lookup", "local", "plain", "listed")],
     ),
+    "smolagents' tools of pipelines": Way(
+        "smolagents",
+        """
+        import sys, types
+        from smolagents import CodeAgent, LogLevel, ToolCallingAgent
+        from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole, Model
+        from smolagents.tools import PipelineTool
+
+        for name in ("torch", "accelerate", "accelerate.utils"):
+            sys.modules[name] = types.ModuleType(name)
+        sys.modules["torch"].Tensor = type("Tensor", (), {})
+        sys.modules["accelerate.utils"].send_to_device = lambda value, device: value
+
+        class Spoken(PipelineTool):
+            name = "spoken"
+            description = "Look a record up."
+            inputs = {"key": {"type": "string", "description": "key"}}
+            output_type = "string"
+
+            def __init__(self):
+                self.device, self.is_initialized = None, True
+
+            def encode(self, key):
+                return {"key": key}
+
+            def forward(self, inputs):
+                return lookup(**inputs)
+
+            def decode(self, outputs):
+                return outputs
+
+        class Scripted(Model):
+            def __init__(self, *messages):
+                super().__init__()
+                self.messages = list(messages)
+
+            def generate(self, messages, **given):
+                return self.messages.pop(0)
+
+        def asked(name, arguments):
+            called = ChatMessageToolCall(ChatMessageToolCallFunction(arguments, name), "call_1", "function")
+            return ChatMessage(MessageRole.ASSISTANT, "", [called])
+
+        def written(code):
+            return ChatMessage(MessageRole.ASSISTANT, f"So.\\n<code>\\n{code}\\n</code>")
+
+        answer = asked("final_answer", {"answer": "done"})
+        quiet = {"verbosity_level": LogLevel.OFF}
+        ToolCallingAgent([Spoken()], Scripted(asked("spoken", {"key": "a"}), answer), **quiet).run("go")
+        code = 'spoken(key="a")', 'final_answer("done")'
+        CodeAgent([Spoken()], Scripted(*map(written, code)), **quiet).run("go")
+        """,
+        ["a", "a"],
+        [["spoken", None, 11, 10, None]] * 2,
+    ),
 }
 
 
