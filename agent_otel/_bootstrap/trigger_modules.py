@@ -215,6 +215,7 @@ MODULES = (
     "mistralai.client.utils.retries",
     "mistralai.conversations",
     "mistralai.extra.run.context",
+    "mistralai.extra.voice_agents.tools",
     "mistralai.utils.retries",
     "ollama",
     "ollama._client",

@@ -15,6 +15,7 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
 from agent_otel.integrations.frameworks.mistral_runs import LOOP
+from agent_otel.integrations.frameworks.mistral_voice import VOICE
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai, openai_answers
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
@@ -35,7 +36,8 @@ ENTRY = Integration(
     distribution="mistralai",
     minimum="1.3",
     tested="1.12 and 3.7",
-    uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async`, not their calls",
+    uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async`, not their calls; "
+    "sessions of voice agents, not the calls of the program's functions",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
     sites=(
         Site(
@@ -60,6 +62,7 @@ ENTRY = Integration(
         # The calls that contain these requests, in 2.0 and later, and before.
         Site(Candidate("mistralai.client.chat", *_CHATS), Candidate("mistralai.chat", *_CHATS)),
         *LOOP,
+        VOICE,
     ),
 )
 

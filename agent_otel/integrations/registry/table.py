@@ -235,6 +235,7 @@ INTEGRATIONS = (
         Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
         Site(Candidate('mistralai.extra.run.context', Wrap('create_function_result', 'called')), adapter='frameworks.mistral_runs', minimum='1.12'),
         Site(Candidate('mistralai.client.conversations', Wrap('Conversations.run_async', 'conversation_run')), Candidate('mistralai.conversations', Wrap('Conversations.run_async', 'conversation_run')), adapter='frameworks.mistral_runs', minimum='1.12'),
+        Site(Candidate('mistralai.extra.voice_agents.tools', Wrap('FunctionHandler.invoke', 'invoke')), adapter='frameworks.mistral_voice', minimum='3.3'),
     )),
     Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), sites=(
         Site(Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')), adapter='model_sdks.ollama'),

@@ -129,6 +129,25 @@ WAYS = {
         # {"key":"l"} are 11 bytes.
         [[name, None, 11, 10, None] for name in ("lookup", "local", "plain", "listed")],
     ),
+    "mistral's voice agents": Way(
+        "mistralai",
+        """
+        import asyncio
+        from mistralai.extra.voice_agents.tools import function_tool
+
+        async def looked_up(key: str) -> str:
+            "Look a record up."
+            return lookup(key)
+
+        async def main():
+            for function in (lookup, looked_up):
+                await function_tool(function).invoke('{"key":"a"}')
+
+        asyncio.run(main())
+        """,
+        ["a", "a"],
+        [[name, None, 11, 10, None] for name in ("lookup", "looked_up")],
+    ),
     "smolagents' tools of pipelines": Way(
         "smolagents",
         """

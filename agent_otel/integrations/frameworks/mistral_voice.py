@@ -1,0 +1,61 @@
+"""Functions of the program that Mistral's voice agents call; the entry is in ``model_sdks/mistral.py``.
+
+Produced is read where a handler is invoked. It gets the model's arguments as JSON and returns a text. The id of the
+call does not reach the program.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import fields, is_dict, is_named, is_raised_within, text
+from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+VOICE = Site(
+    Candidate("mistralai.extra.voice_agents.tools", Wrap("FunctionHandler.invoke", "invoke")),
+    minimum="3.3",
+    adapter="frameworks.mistral_voice",
+)
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.instance.name, text(invocation.arg(0, "raw_arguments")) or {})
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return is_named(error, "ValidationError") and is_raised_within(error, "mistralai")
+
+
+def _replace(_: Any, replacement: Replacement, __: Invocation) -> str:
+    return replacement.text
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    given = text(invocation.arg(0, "raw_arguments"))
+    arguments = json.loads(given) if given else {}
+    if not is_dict(arguments):
+        return False
+    invocation.put(0, "raw_arguments", json.dumps({**arguments, **values}, ensure_ascii=False))
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(fields(invocation.instance.parameters).get("properties")))
+
+
+invoke = ToolReader(
+    PRODUCED,
+    _call,
+    ToolResult,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
