@@ -99,8 +99,12 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
 
 def wrap_attribute(owner: Any, name: str, reader: Measured, function: Callable[..., Any] | None = None) -> None:
     """Wrap a callable attribute of an object, such as a function of a gRPC stub; ``function`` takes its place."""
-    function = getattr(owner, name) if function is None else function
-    setattr(owner, name, wrapt.FunctionWrapper(function, wrapper_for(reader, function)))
+    setattr(owner, name, around(getattr(owner, name) if function is None else function, reader))
+
+
+def around(function: Callable[..., Any], reader: Measured) -> Any:
+    """Return a proxy of a callable that a program passes to a framework, with the wrapper around its calls."""
+    return wrapt.FunctionWrapper(function, wrapper_for(reader, function))
 
 
 def _exchanging(reader: ModelReader, exchange: Exchange, wrapped: Callable[..., Any], *, is_async: bool) -> Wrapper:

@@ -16,6 +16,7 @@ from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed,
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
+from agent_otel.integrations.frameworks.litellm_loops import LOOPS
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -33,7 +34,8 @@ ENTRY = Integration(
     distribution="litellm",
     minimum="1.70",
     tested="1.106",
-    uncovered="requests that its proxy sends, in another process",
+    uncovered="requests that its proxy sends, in another process; tools of its other harnesses (Claude Code, Codex and "
+    "their like), which run in programs of their own; code that it sends to a sandbox",
     sites=(
         Candidate("litellm.litellm_core_utils.litellm_logging", Wrap("Logging.pre_call", "announced")),
         # The calls that contain these requests.
@@ -44,6 +46,7 @@ ENTRY = Integration(
             Wrap("responses", "responding"),
             Wrap("aresponses", "responding"),
         ),
+        *LOOPS,
     ),
 )
 

@@ -129,6 +129,49 @@ WAYS = {
         # {"key":"l"} are 11 bytes.
         [[name, None, 11, 10, None] for name in ("lookup", "local", "plain", "listed")],
     ),
+    "litellm's loops": Way(
+        "litellm",
+        """
+        import asyncio, functools, os
+        os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # and not one from the web
+        import litellm
+
+        def call(id, name):
+            return {"id": id, "type": "function", "function": {"name": name, "arguments": '{"key":"a"}'}}
+
+        def asking(id):
+            left = [id, None]
+
+            def respond(**given):
+                id = left.pop(0)
+                asked = {"role": "assistant", "content": None, "tool_calls": [call(id, "lookup")]}
+                message = {"role": "assistant", "content": "done"} if id is None else asked
+                return litellm.ModelResponse(choices=[{"message": message, "finish_reason": "stop"}])
+
+            return respond
+
+        def answer(beside, asked):
+            content = lookup(**json.loads(asked.function.arguments))
+            return {"role": "tool", "tool_call_id": asked.id, "content": content}
+
+        async def answer_later(beside, asked):
+            return answer(beside, asked)
+
+        async def respond_later(respond, **given):
+            return respond(**given)
+
+        given = {"model": "scripted", "messages": [{"role": "user", "content": "go"}], "tools": []}
+        litellm.completion = asking("call_1")
+        litellm.run_tool_loop(execute_tool=functools.partial(answer, 1), **given)
+        litellm.acompletion = functools.partial(respond_later, asking("call_2"))
+        asyncio.run(litellm.arun_tool_loop(execute_tool=functools.partial(answer_later, 1), **given))
+        litellm.acompletion = functools.partial(respond_later, asking("call_3"))
+        here = litellm.sandbox.local(".")
+        litellm.agent(litellm.Harness.TOOL_LOOP, "go", tools=[lookup], model="scripted", sandbox=here)
+        """,
+        ["a", "a", "a"],
+        [["lookup", id_, 11, 10, None] for id_ in ("call_1", "call_2", None)],
+    ),
     "mistral's voice agents": Way(
         "mistralai",
         """
