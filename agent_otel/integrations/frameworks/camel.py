@@ -1,12 +1,14 @@
 """CAMEL.
 
-Produced is read at both functions that call a tool, handed back where an agent puts the result in its memory, behind
-its own limit. Four functions of the agent know the call's id: for steps and for streams, sync and async.
+Produced is read at both functions that call a tool, and at the one that an async step calls past the tool of an MCP
+server. Handed back is read where an agent puts the result in its memory, behind its own limit. Four functions of the
+agent know the call's id: for steps and for streams, sync and async.
 """
 
 from __future__ import annotations
 
 import contextvars
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, switches
@@ -22,11 +24,12 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook, inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -35,14 +38,15 @@ ENTRY = Integration(
     distribution="camel-ai",
     minimum="0.2.90",
     tested="0.2.90, beside MCP's SDK 1",
-    uncovered="what a tool of `MCPToolkit` produces in an async step (what is handed back is measured); the run, in a "
-    "sync stream, which calls tools in threads without the context; tools that the program executes "
-    "(`external_tools`); in an async step, a remedy of the text about an exception",
+    uncovered="the run, in a sync stream, which calls tools in threads without the context; tools that the program "
+    "executes (`external_tools`); in an async step, a remedy of the text about an exception; code that an "
+    "`EmbodiedAgent` writes",
     sites=(
         Candidate(
             "camel.toolkits.function_tool",
             Wrap("FunctionTool.__call__", "tool"),
             Wrap("FunctionTool.async_call", "tool"),
+            Wrap("FunctionTool.__init__", "making"),
         ),
         # The threads in which async steps run sync tools.
         Candidate("camel.toolkits.function_tool", Wrap("_SYNC_TOOL_EXECUTOR.submit", "submitting")),
@@ -141,6 +145,34 @@ tool = ToolReader(
     parameters=_parameters,
     inject=inject_by_name,
 )
+
+
+class _Later:
+    """The function that an async step calls in the place of a tool."""
+
+    __slots__ = ("_function", "_tool")
+
+    def __init__(self, tool: Any, function: Callable[..., Any]) -> None:
+        self._tool = tool
+        self._function = function
+
+    @property
+    def openai_tool_schema(self) -> Any:
+        return self._tool.openai_tool_schema
+
+    async def call(self, **arguments: Any) -> Any:
+        return await self._function(**arguments)
+
+
+def _made(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    """Put the reader around the function that the toolkits leave at the one of a tool, which cannot be awaited."""
+    given: Any = getattr(invocation.instance, "func", None)
+    later = vars(given).get("async_call") if type(given) is FunctionType else None
+    if error is None and type(later) is FunctionType:
+        given.async_call = wrappers.around(_Later(invocation.instance, later).call, tool)
+
+
+making = Hook(after=_made)
 execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool)
 execute_streamed = ToolReader(HANDED_BACK, _streamed_call, _nothing, tool)
 remembering = Hook(_remembered)

@@ -46,7 +46,7 @@ INTEGRATIONS = (
         Site(Candidate('browser_use.agent.service', Wrap('Agent.run', 'agent_run')), adapter='frameworks.browser_use'),
     )),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", packages=('camel',), sites=(
-        Site(Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool')), adapter='frameworks.camel'),
+        Site(Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool'), Wrap('FunctionTool.__init__', 'making')), adapter='frameworks.camel'),
         Site(Candidate('camel.toolkits.function_tool', Wrap('_SYNC_TOOL_EXECUTOR.submit', 'submitting')), adapter='frameworks.camel'),
         Site(Candidate('camel.agents.chat_agent', Wrap('ChatAgent._execute_tool', 'execute'), Wrap('ChatAgent._aexecute_tool', 'execute'), Wrap('ChatAgent._execute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent._aexecute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent.update_memory', 'remembering'), Wrap('ChatAgent._step_impl', 'agent_run'), Wrap('ChatAgent._astep_non_streaming_task', 'agent_run'), Wrap('ChatAgent._stream', 'agent_run'), Wrap('ChatAgent._astream', 'agent_run')), adapter='frameworks.camel'),
     )),

@@ -99,6 +99,46 @@ WAYS = {
         ["a"],
         [["lookup", "call_1", 12, 10, None]],  # the text {"key": "a"}
     ),
+    "camel's tools of an MCP server": Way(
+        "camel-ai",
+        """
+        import asyncio, os, sys, tempfile
+        from agent_otel.testing.servers.openai import OpenAIServer
+        from camel.utils.mcp_client import MCPClient, ServerConfig
+        from tests.contract import script
+        from tests.contract.agents import camel
+
+        SERVER = '''
+        from pathlib import Path
+        from mcp.server.fastmcp import FastMCP
+        server = FastMCP("served")
+
+        @server.tool()
+        def lookup(key: str) -> str:
+            "Look a record up."
+            Path(key).touch()
+            return key * 10
+
+        server.run()
+        '''
+
+        async def main(base_url, folder):
+            served = ServerConfig(command=sys.executable, args=["-c", SERVER], cwd=folder)
+            async with MCPClient(served) as client:
+                for id, setting in (("call_1", ""), ("call_2", "stream")):
+                    agent = camel.make(base_url, [], setting)
+                    agent.add_tools(client.get_tools())
+                    said = await agent.astep(script.prompt((id, "lookup", {"key": id})))
+                    if setting:
+                        [response async for response in said]
+
+        with tempfile.TemporaryDirectory() as folder, OpenAIServer(script.decide_one) as server:
+            asyncio.run(main(server.base_url, folder))
+            ran += sorted(os.listdir(folder))
+        """,
+        ["call_1", "call_2"],
+        [["lookup", id_, 16, 60, None] for id_ in ("call_1", "call_2")],
+    ),
     "dspy's native calls": Way(
         "dspy",
         """
