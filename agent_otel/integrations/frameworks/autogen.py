@@ -1,16 +1,18 @@
 """AutoGen.
 
-Produced is read at a tool's own ``run`` or ``run_stream``, within the framework's span of the tool, and handed back at
+Produced is read at a tool's own ``run`` or ``run_stream``, within the framework's span of the tool. In an assistant's
+workbench without such tools, as of an MCP server, it is read at ``call_tool``. Handed back is read at
 ``AssistantAgent._execute_tool_call``, behind the conversion of exceptions into text. A tool that runs without an
 assistant has its call's id from ``BaseTool.run_json``, which validates the arguments as well.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text
+from agent_otel.core.plain import fields, is_named, is_raised_within, is_text, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -36,14 +38,18 @@ ENTRY = Integration(
     distribution="autogen-core",
     minimum="0.7.5",
     tested="0.7.5",
-    uncovered="what a `StreamTool` or a tool of an `McpWorkbench` produces (what an `AssistantAgent` hands back is "
-    "measured)",
+    uncovered="code that a `CodeExecutorAgent` runs; what `MultimodalWebSurfer` and `FileSurfer` do themselves, which "
+    "have no tools",
     packages=("autogen_core", "autogen_agentchat"),
     sites=(
         Candidate(
             "autogen_core.tools._base", Wrap("BaseTool.__init__", "tools"), Wrap("BaseTool.run_json", "validating")
         ),
-        Candidate("autogen_agentchat.agents._assistant_agent", Wrap("AssistantAgent._execute_tool_call", "execute")),
+        Candidate(
+            "autogen_agentchat.agents._assistant_agent",
+            Wrap("AssistantAgent._execute_tool_call", "execute"),
+            Wrap("AssistantAgent.__init__", "workbenches"),
+        ),
         Candidate(
             "autogen_agentchat.agents._base_chat_agent",
             Wrap("BaseChatAgent.run", "agent_run"),
@@ -60,7 +66,14 @@ ENTRY = Integration(
 _call_id: Within[str] = Within("agent_otel_autogen_call_id")
 
 
-def _run_call(invocation: Invocation) -> ToolCall:
+def _is_workbench(invocation: Invocation) -> bool:
+    return is_named(invocation.instance, "Workbench")
+
+
+def _run_call(invocation: Invocation) -> ToolCall | None:
+    """Read a call of a tool; one of a workbench is an assistant's, or that of the MCP session behind it."""
+    if _is_workbench(invocation):
+        return None
     return ToolCall(invocation.instance.name, fields(invocation.arg(0, "args")), _call_id.get())
 
 
@@ -76,6 +89,10 @@ def _result(value: Any) -> ToolResult | None:
     if is_named(value, "TaskResult"):
         messages = listed(value.messages)
         value = fields(messages[-1]).get("content") if messages else ""
+    if is_named(value, "ToolResult"):  # of a workbench
+        parts = [fields(part)["content"] for part in listed(value.result)]
+        whole = "\n".join(parts) if all(map(is_text, parts)) else parts
+        return ToolResult(whole, error_type=TOOL_ERROR if value.is_error is True else None)
     return ToolResult(value)
 
 
@@ -85,13 +102,26 @@ def _handed_back(pair: Any) -> ToolResult:
     return ToolResult(result.content, error_type=TOOL_ERROR if is_error else None, raised=is_error)
 
 
-def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
+def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement for a value of which the framework makes a text; a program that calls a tool computes."""
     if not handler.is_made_by_an_agent():
         return NOT_HERE
+    if _is_workbench(invocation):
+        return _replace_of_workbench(value, replacement, invocation)
     tool = invocation.instance
+    if is_named(tool, "McpToolAdapter"):  # its text is one of contents
+        return [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
     is_declared = hasattr(type(tool), "run_stream") and tool.return_type() is not str
     return LEFT_ALONE if is_declared else replacement.text
+
+
+def _replace_of_workbench(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    tools = sys.modules["autogen_core.tools"]
+    if value is not None and not all(is_named(part, "TextResultContent") for part in listed(value.result)):
+        return LEFT_ALONE
+    content = [tools.TextResultContent(content=replacement.text)]
+    is_error = replacement.is_error or (value is not None and value.is_error)
+    return tools.ToolResult(name=invocation.arg(0, "name"), result=content, is_error=is_error)
 
 
 def _replace_handed_back(pair: Any, replacement: Replacement, _: Invocation) -> Any:
@@ -102,13 +132,17 @@ def _replace_handed_back(pair: Any, replacement: Replacement, _: Invocation) -> 
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Put arguments behind the validation, into a copy of what it returned."""
+    """Put arguments behind the validation, into a copy of what it returned, or into those of a workbench."""
+    if _is_workbench(invocation):
+        invocation.put(1, "arguments", {**fields(invocation.arg(1, "arguments")), **values})
+        return True
     invocation.put(0, "args", invocation.arg(0, "args").model_copy(update=values))
     return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.arg(0, "args")))
+    given = invocation.arg(1, "arguments") if _is_workbench(invocation) else invocation.arg(0, "args")
+    return tuple(fields(given))
 
 
 def _is_refusal(error: BaseException) -> bool:
@@ -134,6 +168,13 @@ def _methods(tool: Any) -> Iterable[tuple[type, str, ToolReader]]:
         yield type(tool), "run_stream", run
 
 
+def _calls(agent: Any) -> Iterable[tuple[type, str, ToolReader]]:
+    """Yield the functions of an assistant's workbenches that do not call a tool's own."""
+    for workbench in listed(fields(agent).get("_workbench")):
+        if not is_named(workbench, "StaticWorkbench"):
+            yield type(workbench), "call_tool", run
+
+
 def _validates(invocation: Invocation) -> Any:
     return invocation.arg(2, "call_id")
 
@@ -145,6 +186,7 @@ def _validated(_: Invocation, __: Any, error: BaseException | None) -> None:
 
 
 tools = Family(_methods)
+workbenches = Family(_calls)
 validating = Hook(_validates, _validated, within=_call_id)
 
 

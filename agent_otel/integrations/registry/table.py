@@ -36,7 +36,7 @@ INTEGRATIONS = (
     )),
     Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), sites=(
         Site(Candidate('autogen_core.tools._base', Wrap('BaseTool.__init__', 'tools'), Wrap('BaseTool.run_json', 'validating')), adapter='frameworks.autogen'),
-        Site(Candidate('autogen_agentchat.agents._assistant_agent', Wrap('AssistantAgent._execute_tool_call', 'execute')), adapter='frameworks.autogen'),
+        Site(Candidate('autogen_agentchat.agents._assistant_agent', Wrap('AssistantAgent._execute_tool_call', 'execute'), Wrap('AssistantAgent.__init__', 'workbenches')), adapter='frameworks.autogen'),
         Site(Candidate('autogen_agentchat.agents._base_chat_agent', Wrap('BaseChatAgent.run', 'agent_run'), Wrap('BaseChatAgent.run_stream', 'agent_run')), adapter='frameworks.autogen'),
         Site(Candidate('autogen_agentchat.teams._group_chat._base_group_chat', Wrap('BaseGroupChat.run', 'team_run'), Wrap('BaseGroupChat.run_stream', 'team_run')), adapter='frameworks.autogen'),
     )),

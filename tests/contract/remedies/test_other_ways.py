@@ -99,6 +99,54 @@ WAYS = {
         ["a"],
         [["lookup", "call_1", 12, 10, None]],  # the text {"key": "a"}
     ),
+    "autogen's tools of an MCP server": Way(
+        "autogen-mcp",
+        """
+        import asyncio, os, sys, tempfile
+        from autogen_agentchat.agents import AssistantAgent
+        from autogen_core import FunctionCall
+        from autogen_core.models import CreateResult, RequestUsage
+        from autogen_ext.models.replay import ReplayChatCompletionClient
+        from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams, mcp_server_tools
+
+        SERVER = '''
+        from pathlib import Path
+        from mcp.server.fastmcp import FastMCP
+        server = FastMCP("served")
+
+        @server.tool()
+        def lookup(key: str) -> str:
+            "Look a record up."
+            Path(key).touch()
+            return key * 10
+
+        server.run()
+        '''
+        FAMILY = {"family": "unknown", "function_calling": True, "json_output": False, "vision": False}
+
+        async def ask(id, **given):
+            called = [FunctionCall(id=id, name="lookup", arguments=json.dumps({"key": id}))]
+            usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+            asked = CreateResult(finish_reason="function_calls", content=called, usage=usage, cached=False)
+            model = ReplayChatCompletionClient([asked, "done"], model_info={**FAMILY, "structured_output": False})
+            done = await AssistantAgent("clerk", model, **given).run(task="go")
+            return done.messages[-1].content
+
+        async def main(folder):
+            served = StdioServerParams(command=sys.executable, args=["-c", SERVER], cwd=folder)
+            workbench = McpWorkbench(served)
+            said = [await ask("call_1", workbench=workbench)]
+            await workbench.stop()
+            (answer,) = json.loads(await ask("call_2", tools=await mcp_server_tools(served)))
+            assert answer["text"] == said[0].replace("call_1", "call_2"), (answer, said)
+
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(main(folder))
+            ran += sorted(os.listdir(folder))
+        """,
+        ["call_1", "call_2"],
+        [["lookup", id_, 17, 60, None] for id_ in ("call_1", "call_2")],
+    ),
     "camel's tools of an MCP server": Way(
         "camel-ai",
         """
