@@ -1,8 +1,8 @@
-"""LlamaIndex: agents, workflows of agents, and function tools that workflows of the program call themselves.
+"""LlamaIndex: agents, workflows of agents, and tools that workflows of the program call themselves.
 
 Produced is read at ``_call_tool`` of both classes of agents, handed back at their step ``call_tool``, which knows the
-call's id. What ``_call_tool`` returns has the tool's exception, and the output from before a callback. A function tool
-that an agent calls is part of that call. A workflow of agents passes no agent's name to its tools.
+call's id. What ``_call_tool`` returns has the tool's exception, and the output from before a callback. A tool that
+an agent calls is part of that call. A workflow of agents passes no agent's name to its tools.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ ENTRY = Integration(
     distribution="llama-index-core",
     minimum="0.14",
     tested="0.14.25",
-    uncovered="the agent's name on calls in a workflow of agents",
+    uncovered="the agent's name on calls in a workflow of agents; the functions that the code of a `CodeActAgent` "
+    "calls (they are part of the call of `execute`); query engines to which another one routes a question; a tool of a "
+    "class of the program's own that the program calls itself",
     packages=("llama_index.core",),
     sites=(
         Candidate(
@@ -54,6 +56,15 @@ ENTRY = Integration(
             Wrap("FunctionTool.call", "tool"),
             Wrap("FunctionTool.acall", "tool"),
         ),
+        *(
+            Candidate(f"llama_index.core.tools.{module}", Wrap(f"{kind}.call", "tool"), Wrap(f"{kind}.acall", "tool"))
+            for module, kind in (
+                ("query_engine", "QueryEngineTool"),
+                ("retriever_tool", "RetrieverTool"),
+                ("ondemand_loader_tool", "OnDemandLoaderTool"),
+            )
+        ),
+        Candidate("llama_index.core.tools.query_plan", Wrap("QueryPlanTool.__call__", "tool")),
         # The tools that the program passes to a model with the question (``predict_and_call``).
         Candidate(
             "llama_index.core.tools.calling",

@@ -260,6 +260,48 @@ WAYS = {
         ["a", "a", "a"],
         [["lookup", id_, 11, 10, None] for id_ in ("call_1", "call_2", None)],
     ),
+    "llama-index's tools of queries": Way(
+        "llama-index",
+        """
+        import asyncio
+        from llama_index.core.query_engine import CustomQueryEngine
+        from llama_index.core.retrievers import BaseRetriever
+        from llama_index.core.schema import NodeWithScore, TextNode
+        from llama_index.core.tools import QueryEngineTool, QueryPlanTool, RetrieverTool
+        from llama_index.core.tools.calling import call_tool
+
+        class Engine(CustomQueryEngine):
+            def custom_query(self, query_str):
+                return lookup(query_str)
+
+        class Retriever(BaseRetriever):
+            def _retrieve(self, bundle):
+                return [NodeWithScore(node=TextNode(text=lookup(bundle.query_str.strip()[-1])))]
+
+        queried = QueryEngineTool.from_defaults(Engine(), name="queried", description="Look a record up.")
+        retrieved = RetrieverTool.from_defaults(Retriever(), name="retrieved", description="Look a record up.")
+
+        class Synthesizer:
+            def synthesize(self, **given):
+                return "so"
+
+        planned = QueryPlanTool.from_defaults([queried], Synthesizer(), name="planned", description_prefix="Look up.")
+        nodes = [{"id": 1, "query_str": "a", "tool_name": "queried", "dependencies": []}]
+
+        async def main():
+            with suppress(Exception):
+                await queried.acall(input="a")
+            with suppress(Exception):
+                retrieved(input="a")
+            with suppress(Exception):
+                planned(nodes=nodes)
+
+        asyncio.run(main())
+        print()  # behind what the plan prints
+        """,
+        ["a", "a", "a"],
+        [["queried", None, 13, 10, None], ["retrieved", None, 13, 12, None], ["planned", None, 76, 10, None]],
+    ),
     "mistral's voice agents": Way(
         "mistralai",
         """
