@@ -40,7 +40,8 @@ ENTRY = Integration(
     distribution="agent-framework-core",
     minimum="1.8",
     tested="1.23",
-    uncovered="tools that the provider runs; tools without a function, which the program executes",
+    uncovered="tools that the provider runs; tools without a function, which the program executes; functions that a "
+    "declarative workflow calls itself (`InvokeFunctionTool`)",
     sites=(
         Candidate(
             "agent_framework._tools",

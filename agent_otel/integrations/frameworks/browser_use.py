@@ -33,7 +33,8 @@ ENTRY = Integration(
     minimum="0.13.14",
     tested="0.13.14, with Chromium",
     uncovered="the state of the page, which the model gets in each step and which no tool returns; images of results; "
-    "the calls of an agent that an action runs (they are part of the action's call); agents in its cloud",
+    "the calls of an agent that an action runs (they are part of the action's call); agents in its cloud; "
+    "agents of `browser_use.beta`, whose actions a program of its own runs",
     sites=(
         Candidate("browser_use.tools.registry.service", Wrap("Registry.execute_action", "action")),
         Candidate("browser_use.tools.service", Wrap("Tools.act", "act")),

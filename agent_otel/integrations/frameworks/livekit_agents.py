@@ -24,7 +24,8 @@ ENTRY = Integration(
     distribution="livekit-agents",
     minimum="1.8",
     tested="1.8, sessions in text",
-    uncovered="what a tool returns after `ctx.update()`, which is measured in its place",
+    uncovered="what a tool returns after `ctx.update()`, which is measured in its place; the tools behind a "
+    "`ToolProxyToolset` (they are part of the call of `call_tool`, whose argument `name` a policy can require)",
     packages=("livekit.agents",),
     sites=(
         Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),
