@@ -42,7 +42,8 @@ ENTRY = Integration(
     distribution="strands-agents",
     minimum="1.30",
     tested="1.30, 1.61 and 1.62",
-    uncovered="runs of bidirectional agents (their tool calls are measured)",
+    uncovered="runs of bidirectional agents (their tool calls are measured); before 1.62, the results of tools that "
+    "run in the background",
     sites=(
         Site(
             Candidate(  # 1.62
@@ -55,6 +56,11 @@ ENTRY = Integration(
                 Wrap("ToolExecutor._stream", "stream_alone"),
                 Wrap("AfterToolCallEvent.__init__", "returned"),
             ),
+        ),
+        # A call in a task of its own, which may begin within the one that puts it there, and go on behind it.
+        Site(
+            Candidate("strands.tools.executors._executor", Wrap("ToolExecutor._execute_background", "background")),
+            minimum="1.62",
         ),
         Candidate("strands.agent.agent", Wrap("Agent.stream_async", "agent_run")),  # all ways to run an agent pass it
         # Several agents, whose runs belong to that of the graph or the swarm.
@@ -84,6 +90,11 @@ def _run_call(invocation: Invocation) -> ToolCall:
 def _stream_call(invocation: Invocation) -> ToolCall:
     agent = invocation.arg(0, "agent")
     return _call(agent, invocation.arg(1, "tool_use"))._replace(offloads_above=of_strands(agent))
+
+
+def _background_call(invocation: Invocation) -> ToolCall:
+    agent = invocation.arg(0, "agent")
+    return _call(agent, invocation.arg(2, "context").tool_use)._replace(offloads_above=of_strands(agent))
 
 
 def _result(event: Any) -> ToolResult | None:
@@ -157,6 +168,7 @@ stream = ToolReader(
     is_control_flow=_is_control_flow,
     events=True,
 )
+background = stream._replace(call=_background_call, result=lambda result: _read(result, None), events=False)
 
 
 # --- until 1.61 ------------------------------------------------------------------------------------------------------

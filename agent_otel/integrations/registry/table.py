@@ -175,6 +175,7 @@ INTEGRATIONS = (
     )),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), sites=(
         Site(Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')), Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned')), adapter='frameworks.strands'),
+        Site(Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._execute_background', 'background')), adapter='frameworks.strands', minimum='1.62'),
         Site(Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')), adapter='frameworks.strands'),
         Site(Candidate('strands.multiagent.graph', Wrap('Graph.stream_async', 'team_run')), adapter='frameworks.strands'),
         Site(Candidate('strands.multiagent.swarm', Wrap('Swarm.stream_async', 'team_run')), adapter='frameworks.strands'),

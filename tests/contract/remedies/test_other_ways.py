@@ -31,6 +31,7 @@ def lookup(key: str) -> str:
 """
 TAIL = """
 spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+spans = [span for span in spans if "tool.result.seen_at" not in span]  # what the framework tells of its tasks
 names = ("tool.name", "gen_ai.tool.call.id", "tool.args.bytes", "tool.result.bytes", "error.type")
 print(json.dumps([ran, [[span.get(name) for name in names] for span in spans]]))
 """
@@ -375,6 +376,31 @@ WAYS = {
         """,
         ["a", "a"],
         [["spoken", None, 11, 10, None]] * 2,
+    ),
+    "strands' background": Way(
+        "strands",
+        """
+        import asyncio
+        from agent_otel.testing.servers.openai import OpenAIServer
+        from strands import Agent, tool
+        from strands.models.openai import OpenAIModel
+        from tests.contract import script
+
+        async def later(key: str) -> str:
+            "Look a record up, after the call that has put this one into the background."
+            await asyncio.sleep(0.2)
+            return lookup(key)
+
+        with OpenAIServer(script.decide_one) as server:
+            client = {"base_url": server.base_url, "api_key": "scripted", "max_retries": 0}
+            model = OpenAIModel(client_args=client, model_id="scripted")
+            for id, function in (("call_1", lookup), ("call_2", later)):
+                chosen = {"always": ["*"], "agentic": []}
+                agent = Agent(model=model, tools=[tool(function)], callback_handler=None, background_tasks=chosen)
+                agent(script.prompt((id, function.__name__, {"key": "a"})))
+        """,
+        ["a", "a"],
+        [["lookup", "call_1", 11, 10, None], ["later", "call_2", 11, 10, None]],
     ),
 }
 
