@@ -136,6 +136,7 @@ MODULES = (
     "google.adk.flows.llm_flows.functions",
     "google.adk.flows.llm_flows.tools._caller",
     "google.adk.flows.llm_flows.tools._error_handler",
+    "google.adk.flows.llm_flows.tools._live_caller",
     "google.adk.runners",
     "google.adk.sessions.database_session_service",
     "google.adk.sessions.schemas.shared",

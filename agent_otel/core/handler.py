@@ -203,9 +203,12 @@ def handler_left() -> None:
 
 
 def handing_back(result: ToolResult) -> None:
-    """Record what the framework will hand back, while its own span is open; that ends before its function returns."""
+    """Record what the framework will hand back, while its own span is open; that ends before its function returns.
+
+    What it hands back in place of a call that it has put off is no result.
+    """
     record = _running()
-    if record is None:
+    if record is None or record.is_deferred:
         return
     record.read(HANDED_BACK, result)
     if record.span is None:

@@ -620,6 +620,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),
         {},
     ),
+    "google_adk.live": lambda _: (None, (_space(func=len),), {}),
     "dspy.cached": lambda value: (None, (), {}, value, None),
     "dspy_last_request.predict": lambda value: (None, (), {"history": value, "tools": [_space(name=value)]}),
     "dspy_last_request.step": lambda value: (_space(react=None), (None, {"observation_0": value}), {}),

@@ -6,6 +6,7 @@ With Gemini its ids of calls are its own: they never reach the model, which know
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
@@ -51,6 +52,19 @@ ENTRY = Integration(
                 Wrap("_execute_single_function_call_async", "single_call"),
                 Wrap("__build_response_event", "building"),
             ),
+        ),
+        # Live runs: a pool of threads has a function of its own. The others are the same under the names by which they
+        # were imported; they are wrapped by now, unless activation was late.
+        Site(
+            Candidate(  # 2.10 and later
+                "google.adk.flows.llm_flows.tools._live_caller",
+                Wrap("_call_tool_in_thread_pool", "call_tool"),
+                Wrap("_process_function_live_helper", "live"),
+                Wrap("_call_tool_async", "call_tool"),
+                Wrap("_execute_single_prepared_call", "prepared_call"),
+            ),
+            Candidate("google.adk.flows.llm_flows.functions", Wrap("_call_tool_in_thread_pool", "call_tool")),
+            Candidate("google.adk.flows.llm_flows.functions", Wrap("__call_tool_live", "call_tool")),  # the oldest ones
         ),
         # A tool that is a node of a workflow, which no model has asked for.
         Site(
@@ -168,6 +182,12 @@ def _building(invocation: Invocation) -> None:
         handler.handing_back(_produced(invocation.arg(1, "function_result")))
 
 
+def _live(invocation: Invocation) -> None:
+    """Put off the call of a tool that streams: it runs in a task of its own, where it is measured."""
+    if inspect.isasyncgenfunction(getattr(invocation.arg(0, "tool"), "func", None)):
+        handler.handler_deferred()
+
+
 def _is_control_flow(error: BaseException) -> bool:
     """Return True for the exception by which a workflow waits for a human: it is no error."""
     return is_named(error, "NodeInterruptedError")
@@ -194,6 +214,7 @@ prepared_call = ToolReader(
 )
 single_call = prepared_call._replace(call=_single_call)
 building = Hook(_building)
+live = Hook(_live)
 answering = Passing(_answering)
 
 

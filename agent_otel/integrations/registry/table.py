@@ -84,6 +84,7 @@ INTEGRATIONS = (
     )),
     Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), sites=(
         Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')), adapter='frameworks.google_adk'),
+        Site(Candidate('google.adk.flows.llm_flows.tools._live_caller', Wrap('_call_tool_in_thread_pool', 'call_tool'), Wrap('_process_function_live_helper', 'live'), Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call')), Candidate('google.adk.flows.llm_flows.functions', Wrap('_call_tool_in_thread_pool', 'call_tool')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_live', 'call_tool')), adapter='frameworks.google_adk'),
         Site(Candidate('google.adk.workflow._tool_node', Wrap('_ToolNode._run_tool_with_plugin_callbacks', 'tool_node')), adapter='frameworks.google_adk', minimum='2.13'),
         Site(Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')), adapter='frameworks.google_adk'),
         Site(Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')), adapter='frameworks.google_adk', minimum='2.10'),
