@@ -645,6 +645,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mcp_connections.requesting": lambda _: (_WithoutCode(), (), {}),
     "mcp_connections.serving": lambda _: (None, (), {}),
     "mcp_connections.subscribing": lambda _: (None, (), {}),
+    "mcp_calls.sending": lambda value: (None, (_space(method=value, params=_space(name=value)),), {}),
     "mcp.listing": lambda value: (
         _WithoutCode(),
         (),

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks import mcp_calls
 from agent_otel.integrations.frameworks.mcp_connections import of_client
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -38,6 +39,11 @@ ENTRY = Integration(
             "mcp.client.session",
             Wrap("ClientSession.call_tool", "session"),
             Wrap("ClientSession.list_tools", "listing"),
+        ),
+        Site(
+            Candidate("mcp.client.session", Wrap("BaseSession.send_request", "sending")),  # mcp 1
+            Candidate("mcp.client.session", Wrap("ClientSession.send_request", "sending")),
+            adapter="frameworks.mcp_calls",
         ),
         Site(
             Candidate(
@@ -96,8 +102,6 @@ FASTMCP_ENTRY = Integration(
     ),
 )
 
-_MOST_CALLED = 2_048
-_called: dict[str, None] = {}
 _listed: WeakKeyDictionary[Any, dict[str, tuple[str, ...]]] = WeakKeyDictionary()
 # The names of the structured result and of the error flag, in mcp 2 and before.
 _SPELLINGS = (("structured_content", "is_error"), ("structuredContent", "isError"))
@@ -109,17 +113,9 @@ _REFUSAL = re.compile(
 )
 
 
-def is_called(tool: str) -> bool:
-    """Return whether a client in this process has called a tool of this name; then a server leaves it to the client."""
-    return tool in _called
-
-
 def _call(invocation: Invocation) -> ToolCall:
     name = invocation.arg(0, "name")
-    if type(name) is str and name not in _called:
-        _called[name] = None
-        if len(_called) > _MOST_CALLED:
-            _called.pop(next(iter(_called), ""), None)
+    mcp_calls.asked.set(text(name))
     arguments = invocation.arg(1, "arguments")
     connection = of_client(invocation.instance)
     return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension", mcp=connection)

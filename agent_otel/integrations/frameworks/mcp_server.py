@@ -6,7 +6,7 @@ handler is inside its span, which the call is written onto. FastMCP's span is ar
 
 The list of the tools is read there, too.
 
-A tool that a client in this process has called is left to the client, whose call contains the server's.
+A tool that a client in this process is calling is left to the client, whose call contains the server's.
 
 The entry is in ``mcp.py``.
 """
@@ -31,7 +31,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.frameworks import mcp, mcp_connections, mcp_listing
+from agent_otel.integrations.frameworks import mcp, mcp_calls, mcp_connections, mcp_listing
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.semconv import TOOL_ERROR
 
@@ -53,7 +53,7 @@ _measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=
 def _call(name: object, arguments: object) -> ToolCall | None:
     named = text(name)
     call = None
-    if named is not None and not mcp.is_called(named):
+    if named is not None and not mcp_calls.is_called(named):
         arguments, announced = {} if is_empty(arguments) else arguments, mcp_listing.announced.get(named)
         host, connection = _host.get(), _connection.get()
         call = ToolCall(named, arguments, type="extension", host=host, announced=announced, mcp=connection)

@@ -125,6 +125,7 @@ INTEGRATIONS = (
     )),
     Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), sites=(
         Site(Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')), adapter='frameworks.mcp'),
+        Site(Candidate('mcp.client.session', Wrap('BaseSession.send_request', 'sending')), Candidate('mcp.client.session', Wrap('ClientSession.send_request', 'sending')), adapter='frameworks.mcp_calls'),
         Site(Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning'), Wrap('ClientSession.initialize', 'introduced')), adapter='frameworks.mcp_connections'),
         Site(Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')), adapter='frameworks.mcp_connections'),
         Site(Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')), adapter='frameworks.mcp_connections'),

@@ -281,3 +281,60 @@ def test_the_ceiling_withholds_a_result_of_a_server(
     }
     assert ("ceiling", 20_000) == (ours["big"]["tool.result.truncation.reason"], ours["big"]["tool.result.bytes"])
     assert "tool.result.truncation.reason" not in ours["lookup"]
+
+
+#: A server's calls that come over HTTP, before and after a client of the same process has called the tool.
+SHARED = """
+import asyncio, json
+from fastmcp import Client, FastMCP
+from tests.contract.child import Telemetry
+
+try:
+    import httpx2 as httpx
+except ImportError:
+    import httpx
+
+ran = []
+server = FastMCP("records")
+
+@server.tool
+def lookup(key: str) -> str:
+    ran.append("lookup")
+    return "x" * 100
+
+async def post():
+    app = server.http_app(stateless_http=True, json_response=True)
+    parameters = {"name": "lookup", "arguments": {"key": "a"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
+    accept = {"accept": "application/json, text/event-stream"}
+    async with app.router.lifespan_context(app):
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000") as client:
+            return (await client.post("/mcp", headers=accept, json=body)).text
+
+async def call():
+    async with Client(server) as client:
+        return str(await client.call_tool_mcp("lookup", {"key": "a"}))
+
+telemetry = Telemetry()
+report = []
+for ask in (post, call, post):
+    said = asyncio.run(ask())
+    calls = [span["attributes"].get("tool.name") for span in telemetry.spans()]
+    report.append([list(ran), [name for name in calls if name], "tool_denied" in said])
+    ran.clear()
+print(json.dumps(report))
+"""
+
+
+@pytest.mark.parametrize("name", ["mcp-2", "fastmcp-3"])
+@pytest.mark.parametrize("rules", ['[[rules]]\ntools = "lookup"\n', "rules = []\n"], ids=["allowed", "denied"])
+def test_a_call_is_left_to_a_client_of_the_process_only_while_that_waits(
+    environment: Callable[[str], Environment], tmp_path: Path, name: str, rules: str
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(rules)
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy)}
+    done = environment(name).run(SHARED, env=env, check=True)
+    is_denied = "lookup" not in rules
+    once = [[] if is_denied else ["lookup"], ["lookup"], is_denied]
+    assert json.loads(done.stdout.splitlines()[-1]) == [once, once, once]
