@@ -127,6 +127,8 @@ MODULES = (
     "durabletask.worker",
     "fastmcp",
     "fastmcp.client.mixins.tools",
+    "fastmcp.server.middleware.tool_injection",
+    "fastmcp.server.sampling",
     "fastmcp.tools.base",
     "fastmcp.tools.tool",
     "fireworks",

@@ -269,6 +269,8 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "crewai.use": lambda value: value,
     "dapr_agents.activity": lambda value: {"content": value},
     "dapr_agents.run_tool": lambda value: value,
+    "fastmcp_server.injected": lambda value: _space(content=[_space(text=value)], structured_content=value),
+    "fastmcp_server.sampled": lambda value: value,
     "google_adk._error_answer": lambda value: value,
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
@@ -422,6 +424,12 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "dapr_agents.run_tool": lambda value: (None, (value,), {"a": value}),
+    "fastmcp_server.injected": lambda value: (
+        _space(_tools_to_inject_by_name={"a": value}),
+        (_space(message=_space(name="a", arguments=value)),),
+        {},
+    ),
+    "fastmcp_server.sampled": lambda value: (_space(name=value), (value,), {}),
     "google_adk._error_answer": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.prepared_call": lambda value: (
@@ -615,6 +623,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         ({"type": "user", "message": {"content": [{"type": "tool_result", "content": value, "tool_use_id": value}]}},),
         {},
     ),
+    "fastmcp_server.sampling": lambda value: (None, ([_space(id=value, input=value)],), {}),
     "google_adk.building": lambda value: (
         None,
         (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),

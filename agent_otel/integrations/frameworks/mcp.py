@@ -91,13 +91,27 @@ FASTMCP_ENTRY = Integration(
     distribution="fastmcp",
     minimum="3.0",
     tested="3.0 and 4.1",
-    uncovered="resources and prompts",
+    uncovered="resources and prompts; tools that run as background tasks, which no policy denies",
     sites=(
         Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
         Site(
             Candidate("fastmcp.tools.base", Wrap("Tool._run", "tool")),  # 4.0 and later
             Candidate("fastmcp.tools.tool", Wrap("Tool._run", "tool")),
             adapter="frameworks.mcp_server",
+        ),
+        # Up to 3: tools that a middleware answers, and those that a server offers to the client's model.
+        Site(
+            Candidate(
+                "fastmcp.server.middleware.tool_injection", Wrap("ToolInjectionMiddleware.on_call_tool", "injected")
+            ),
+            adapter="frameworks.fastmcp_server",
+        ),
+        Site(
+            Candidate(
+                "fastmcp.server.sampling.run", Wrap("execute_tools", "sampling"), Wrap("SamplingTool.run", "sampled")
+            ),
+            adapter="frameworks.fastmcp_server",
+            beside=("fastmcp.server.sampling",),
         ),
     ),
 )

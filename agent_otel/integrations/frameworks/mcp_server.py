@@ -42,6 +42,12 @@ if TYPE_CHECKING:
 
 _METHOD = "tools/call"
 _LISTING = "tools/list"
+#: The modules of FastMCP whose tools call other tools of the server as the model asks; those are calls of their own.
+_CALLERS = (
+    "fastmcp.contrib.bulk_tool_caller.bulk_tool_caller",
+    "fastmcp.experimental.transforms.code_mode",
+    "fastmcp.server.transforms.search.base",
+)
 #: The name by which the client of a request has introduced itself, such as ``claude-code``.
 _host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
 #: The connection over which a request came.
@@ -50,7 +56,8 @@ _connection: ContextVar[McpCall | None] = ContextVar("agent_otel_mcp_over", defa
 _measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=None)
 
 
-def _call(name: object, arguments: object) -> ToolCall | None:
+def call_of(name: object, arguments: object) -> ToolCall | None:
+    """Read the call of a server's tool; return None for one that is left to the client."""
     named = text(name)
     call = None
     if named is not None and not mcp_calls.is_called(named):
@@ -86,7 +93,7 @@ def _handled(invocation: Invocation) -> ToolCall | None:
     if _is_fastmcp(invocation.instance):
         return None
     given = fields(known.get("params"))
-    return _call(given.get("name"), given.get("arguments"))
+    return call_of(given.get("name"), given.get("arguments"))
 
 
 async def _responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
@@ -124,7 +131,7 @@ def _request(invocation: Invocation) -> ToolCall | None:
     if _is_fastmcp(runner.get("server")):
         return None
     given = fields(invocation.arg(2, "params"))
-    return _call(given.get("name"), given.get("arguments"))
+    return call_of(given.get("name"), given.get("arguments"))
 
 
 def _looking_up(invocation: Invocation) -> None:
@@ -151,16 +158,22 @@ async def _answering(answer: Callable[[Any], Any], asked: Any) -> Any:
 
 
 def _tool(invocation: Invocation) -> ToolCall | None:
-    return _call(fields(invocation.instance).get("name"), invocation.arg(0, "arguments"))
+    known = fields(invocation.instance)
+    call = call_of(known.get("name"), invocation.arg(0, "arguments"))
+    if call is None or getattr(known.get("fn"), "__module__", None) not in _CALLERS:
+        return call
+    return call._replace(is_agent=True)
 
 
-def _tool_result(answer: Any) -> ToolResult | None:
+def tool_result(answer: Any) -> ToolResult | None:
     """Read FastMCP's own form of a result, which has no error flag in FastMCP 3."""
     return mcp.result({"is_error": False, "structured_content": None, **fields(answer)})
 
 
-def _replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) -> Any:
+def replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into FastMCP's own form of a result; a structured form that has to stay is left alone."""
+    if answer is None:
+        return LEFT_ALONE  # FastMCP makes an answer of the exception about the denial
     known = fields(answer)
     produced = known.get("structured_content")
     data = mcp.structured(replacement, produced, is_error="is_error" in known and replacement.is_error)
@@ -227,9 +240,9 @@ def _is_refusal(error: BaseException) -> bool:
 tool = ToolReader(
     PRODUCED,
     _tool,
-    _tool_result,
+    tool_result,
     is_refusal=_is_refusal,
-    replace=_replace_tool_result,
+    replace=replace_tool_result,
     parameters=_tool_parameters,
     inject=_inject,
 )
