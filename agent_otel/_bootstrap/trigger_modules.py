@@ -131,6 +131,7 @@ MODULES = (
     "fastmcp.server.sampling",
     "fastmcp.tools.base",
     "fastmcp.tools.tool",
+    "fastmcp_tasks.extension",
     "fireworks",
     "fireworks._base_client",
     "google.adk",

@@ -271,6 +271,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "dapr_agents.run_tool": lambda value: value,
     "fastmcp_server.injected": lambda value: _space(content=[_space(text=value)], structured_content=value),
     "fastmcp_server.sampled": lambda value: value,
+    "fastmcp_server.task": lambda value: value,
     "google_adk._error_answer": lambda value: value,
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
@@ -430,6 +431,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "fastmcp_server.sampled": lambda value: (_space(name=value), (value,), {}),
+    "fastmcp_server.task": lambda value: (None, (_space(name=value), value), {}),
     "google_adk._error_answer": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.prepared_call": lambda value: (

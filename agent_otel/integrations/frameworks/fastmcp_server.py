@@ -1,13 +1,17 @@
-"""FastMCP's servers up to 3: tools that run without the function which runs those of the server.
+"""FastMCP's servers: tools that run without the function which runs those of the server.
 
-A middleware answers the calls of the tools that it injects. With ``ctx.sample`` a tool offers further tools to the
-client's model, whose calls the server makes in a loop; their ids are known by the very object that a tool gets.
+Up to 3 a middleware answers the calls of the tools that it injects. With ``ctx.sample`` a tool offers further tools to
+the client's model, whose calls the server makes in a loop; their ids are known by the very object that a tool gets.
+
+From 4 on an extension has workers run a tool in the background. The policy decides when it is queued, before there is
+a result.
 
 The entry is in ``mcp.py``.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, listed, text
@@ -52,6 +56,21 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
+def _queued(invocation: Invocation) -> ToolCall | None:
+    return mcp_server.call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments"))
+
+
+def _no_result(_: Any) -> None:
+    """Return None: the tool has not run yet."""
+
+
+def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
+    """Return the answer to a denied call, in place of the task."""
+    content = [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
+    return sys.modules["fastmcp.tools.base"].ToolResult(content=content, is_error=True)
+
+
 injected = ToolReader(PRODUCED, _injected, mcp_server.tool_result, replace=mcp_server.replace_tool_result)
+task = ToolReader(PRODUCED, _queued, _no_result, replace=_refuse)
 sampling = Hook(_asked, lambda *_: None, _turn)
 sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=_replace, inject=_inject)

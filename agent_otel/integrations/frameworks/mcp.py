@@ -91,7 +91,7 @@ FASTMCP_ENTRY = Integration(
     distribution="fastmcp",
     minimum="3.0",
     tested="3.0 and 4.1",
-    uncovered="resources and prompts; tools that run as background tasks, which no policy denies",
+    uncovered="resources and prompts; the runs of tools as background tasks, to whose dispatch a policy applies",
     sites=(
         Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
         Site(
@@ -113,6 +113,7 @@ FASTMCP_ENTRY = Integration(
             adapter="frameworks.fastmcp_server",
             beside=("fastmcp.server.sampling",),
         ),
+        Site(Candidate("fastmcp_tasks.extension", Wrap("create_task", "task")), adapter="frameworks.fastmcp_server"),
     ),
 )
 

@@ -140,6 +140,7 @@ INTEGRATIONS = (
         Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')), adapter='frameworks.mcp_server'),
         Site(Candidate('fastmcp.server.middleware.tool_injection', Wrap('ToolInjectionMiddleware.on_call_tool', 'injected')), adapter='frameworks.fastmcp_server'),
         Site(Candidate('fastmcp.server.sampling.run', Wrap('execute_tools', 'sampling'), Wrap('SamplingTool.run', 'sampled')), adapter='frameworks.fastmcp_server', beside=('fastmcp.server.sampling',)),
+        Site(Candidate('fastmcp_tasks.extension', Wrap('create_task', 'task')), adapter='frameworks.fastmcp_server'),
     )),
     Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", packages=('agents',), sites=(
         Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')), adapter='frameworks.openai_agents'),

@@ -152,3 +152,49 @@ def test_no_tool_runs_that_the_policy_denies(
     assert _run(environment(name), AGENT_OTEL_TOOL_POLICY=str(policy)) == {
         case: [[], [[_tool(case), None, ["policy_denied"]]], True] for case in (*SHARED, *ENVIRONMENTS[name])
     }
+
+
+#: A tool that a worker of the process runs; the client is not measured, as one of another process is not.
+TASK = """
+import asyncio, json
+from fastmcp import Client, FastMCP
+from fastmcp_tasks import TasksExtension, call_tool_task
+from tests.contract.child import Telemetry
+
+ran = []
+server = FastMCP("records")
+server.add_extension(TasksExtension())
+
+@server.tool(task=True)
+async def lookup(key: str) -> str:
+    ran.append("lookup")
+    return "x" * 100
+
+async def main():
+    async with Client(server) as client:
+        task = await call_tool_task(client, "lookup", {"key": "a"})
+        await task.result()
+
+telemetry = Telemetry()
+try:
+    asyncio.run(main())
+except Exception as error:
+    assert "did not run as a task" in str(error), error
+events = [event["name"] for span in telemetry.spans() for event in span["events"]]
+print(json.dumps([ran, events.count("policy_denied")]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rules", "expected"),
+    [('[[rules]]\ntools = "lookup"\n', [["lookup"], 0]), ("rules = []\n", [[], 1])],
+    ids=["allowed", "denied"],
+)
+def test_the_policy_decides_before_a_tool_is_queued_for_a_worker(
+    environment: Callable[[str], Environment], tmp_path: Path, rules: str, expected: list[Any]
+) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(rules)
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "FASTMCP_DOCKET_URL": "memory://"}
+    done = environment("fastmcp-tasks").run(TASK, env={**env, "AGENT_OTEL_DISABLED_INTEGRATIONS": "mcp"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == expected
