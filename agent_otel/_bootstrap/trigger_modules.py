@@ -135,6 +135,7 @@ MODULES = (
     "fireworks",
     "fireworks._base_client",
     "google.adk",
+    "google.adk.code_executors.base_code_executor",
     "google.adk.flows.llm_flows.base_llm_flow",
     "google.adk.flows.llm_flows.functions",
     "google.adk.flows.llm_flows.tools._caller",

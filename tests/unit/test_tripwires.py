@@ -275,6 +275,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "google_adk._error_answer": lambda value: value,
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
+    "google_adk_code.run": lambda value: _space(stdout=value, stderr=value),
     "google_adk.single_call": lambda value: value,
     "google_adk.tool_node": lambda value: value,
     "google_genai.invoke": lambda value: value,
@@ -434,6 +435,11 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     "fastmcp_server.task": lambda value: (None, (_space(name=value), value), {}),
     "google_adk._error_answer": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
+    "google_adk_code.run": lambda value: (
+        None,
+        (_space(agent=_space(name=value), session=_space(id=value)), _space(code=value)),
+        {},
+    ),
     "google_adk.prepared_call": lambda value: (
         None,
         (

@@ -71,6 +71,11 @@ ENTRY = Integration(
             Candidate("google.adk.workflow._tool_node", Wrap("_ToolNode._run_tool_with_plugin_callbacks", "tool_node")),
             minimum="2.13",
         ),
+        # The code of a model's answer.
+        Site(
+            Candidate("google.adk.code_executors.base_code_executor", Wrap("BaseCodeExecutor.__init__", "executors")),
+            adapter="frameworks.google_adk_code",
+        ),
         Candidate("google.adk.runners", Wrap("Runner.run_async", "agent_run")),
         # The answers of error callbacks, for remedies.
         Site(
