@@ -26,8 +26,8 @@ ENTRY = Integration(
     minimum="0.2",
     tested="0.2.186 with the program that comes with it",
     uncovered=(
-        "of built-in tools (Bash, Read, …) the time, remedies, and what they produced before the program cut it: only "
-        "what the model got is known"
+        "of built-in tools (Bash, Read, …) the time, remedies, the dispatch policy, and what they produced before the "
+        "program cut it: only what the model got is known"
     ),
     sites=(
         Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),

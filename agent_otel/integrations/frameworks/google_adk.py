@@ -36,7 +36,8 @@ ENTRY = Integration(
     minimum="1.15",
     tested="1.15 and 2.13, with Gemini",
     uncovered="tools that Gemini runs; tools that are nodes of workflows before 2.13; in live runs, what is handed "
-    "back, and what a tool streams; the state in `SqliteSessionService`; sessions in PostgreSQL's columns of JSON",
+    "back, and what a tool streams; tools of `AntigravityAgent`, which another SDK runs; the state in "
+    "`SqliteSessionService`; sessions in PostgreSQL's columns of JSON",
     packages=("google.adk",),
     sites=(
         Site(
