@@ -390,11 +390,9 @@ def identity(value: object) -> str | None:
 
 
 def modules_of(value: object) -> Iterator[str]:
-    """Yield the modules of a value's class and of its bases."""
-    for cls in _mro(type(value)):
-        name = _members(cls).get("__module__")
-        if type(name) is str:
-            yield name
+    """Return the modules of a value's class and of its bases, one after the other."""
+    found = (_members(cls).get("__module__") for cls in _mro(type(value)))
+    return (name for name in found if type(name) is str)
 
 
 def class_of(value: object) -> str:
