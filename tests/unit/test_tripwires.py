@@ -280,6 +280,11 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "google_adk.tool_node": lambda value: value,
     "google_genai.invoke": lambda value: value,
     "dspy.tool": lambda value: value,
+    "dspy_native_calls._executed": lambda value: value,
+    "litellm_loops._asked": lambda value: {"role": "tool", "content": value},
+    "litellm_loops._asked_async": lambda value: {"role": "tool", "content": value},
+    "litellm_loops.function": lambda value: value,
+    "mistral_voice.invoke": lambda value: value,
     "haystack.tool": lambda value: value,
     "langchain.run": lambda value: value,
     "langchain.tool_node": lambda value: value,
@@ -311,6 +316,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "smolagents.execute": lambda value: value,
     "smolagents.managed": lambda value: value,
     "smolagents.tool": lambda value: value,
+    "strands.background": lambda value: {"content": value, "status": value},
     "strands.run_tool": lambda value: _named("ToolResultEvent", tool_result={"content": value, "status": value}),
     "strands.stream": lambda value: _named("ToolResultEvent", tool_result=value),
     "strands.stream_alone": lambda value: value,
@@ -465,6 +471,15 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "google_genai.invoke": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
     "dspy.tool": lambda value: (_space(name=value, func=value, args=value), (), {"a": value}),
+    "dspy_native_calls._executed": lambda value: (
+        _space(name="a", args=value, id=value),
+        (),
+        {"functions": {"a": value}},
+    ),
+    "litellm_loops._asked": lambda value: (None, (_asked_of_litellm(value),), {}),
+    "litellm_loops._asked_async": lambda value: (None, (_asked_of_litellm(value),), {}),
+    "litellm_loops.function": lambda value: (None, (_space(name=value), value), {}),
+    "mistral_voice.invoke": lambda value: (_space(name=value), (value,), {}),
     "haystack.tool": lambda value: (_space(name=value), (), {"a": value}),
     "langchain.run": lambda value: (
         _space(name=value),
@@ -598,13 +613,17 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     "smolagents.execute": lambda value: (_space(managed_agents={"m": None}, name=value), (value, value), {}),
     "smolagents.managed": lambda value: (_space(name=value), (value,), {}),
     "smolagents.tool": lambda value: (_space(name=value, inputs={"a": {}}), (value,), {"b": value}),
+    "strands.background": lambda value: (None, (_space(name=value), None, _space(tool_use=_use(value))), {}),
     "strands.run_tool": lambda value: (None, (_space(agent=_space(name=value), tool_use=_use(value)),), {}),
     "strands.stream": lambda value: (None, (_space(name=value, session_id=value), _use(value)), {}),
     "strands.stream_alone": lambda value: (None, (), {"agent": _space(name=value), "tool_use": _use(value)}),
 }
 #: Framework's function beside a call -> arguments of its run, with the value in each place.
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "camel.making": lambda value: (_space(func=value), (), {}, None, None),
     "camel.submitting": lambda value: (None, (value,), {}),
+    "litellm_loops.looping": lambda value: (None, (), {"execute_tool": value}),
+    "litellm_loops.looping_async": lambda value: (None, (), {"execute_tool": value}),
     "mcp_server.looking_up": lambda value: (None, (value,), {}),
     "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
@@ -711,6 +730,10 @@ def _named(name: str, /, **fields: Any) -> Any:
     made = type(name, (), {})()
     vars(made).update(fields)
     return made
+
+
+def _asked_of_litellm(value: Any) -> Any:
+    return _space(id=value, function=_space(name=value, arguments=value))
 
 
 def _use(value: Any) -> Json:

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
     from tests.environments import Environment
 
+integrations = {
+    "fastmcp": [
+        "fastmcp.server.middleware.tool_injection:ToolInjectionMiddleware.on_call_tool",
+        "fastmcp_tasks.extension:create_task",
+    ],
+    "mcp": ["mcp.client.session:BaseSession.send_request", "mcp.client.session:ClientSession.send_request"],
+}
+
 #: The requests are those of another process: they come over HTTP, and no client of MCP's SDK is here.
 PROGRAM = """
 import asyncio, importlib, json

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from tests.environments import Environment
 
+integrations = {"google-adk": ["google.adk.code_executors.base_code_executor:BaseCodeExecutor.__init__"]}
+
 PROGRAM = """
 import asyncio, json, os
 from google.adk.agents import LlmAgent

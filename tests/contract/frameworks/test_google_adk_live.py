@@ -15,6 +15,14 @@ if TYPE_CHECKING:
 
     from tests.environments import Environment
 
+integrations = {
+    "google-adk": [
+        "google.adk.flows.llm_flows.functions:_call_tool_in_thread_pool",
+        "google.adk.flows.llm_flows.functions:__call_tool_live",
+        "google.adk.flows.llm_flows.tools._live_caller:_call_tool_in_thread_pool",
+    ]
+}
+
 PROGRAM = """
 import asyncio, contextlib, json, sys
 from google.adk.agents import LlmAgent

@@ -17,6 +17,27 @@ if TYPE_CHECKING:
 
     from tests.environments import Environment
 
+integrations = {
+    "ag2": [
+        "ag2.tools.builtin.anthropic_bash:AnthropicBashTool.__call__",
+        "ag2.tools.toolkits.mcp_server.toolkit:_MCPProxyTool.__call__",
+    ],
+    "dspy": ["dspy.adapters.types.tool:ToolCalls.ToolCall.execute"],
+    "litellm": [
+        "litellm.harness.handlers.tool_loop_handler:_execute_tool",
+        "litellm.tool_loop:run_tool_loop",
+        "litellm:run_tool_loop",
+    ],
+    "llama-index": [
+        "llama_index.core.tools.ondemand_loader_tool:OnDemandLoaderTool.call",
+        "llama_index.core.tools.query_engine:QueryEngineTool.call",
+        "llama_index.core.tools.query_plan:QueryPlanTool.__call__",
+        "llama_index.core.tools.retriever_tool:RetrieverTool.call",
+    ],
+    "mistralai": ["mistralai.extra.voice_agents.tools:FunctionHandler.invoke"],
+    "strands": ["strands.tools.executors._executor:ToolExecutor._execute_background"],
+}
+
 HEAD = """
 import json
 from contextlib import suppress
@@ -268,8 +289,8 @@ WAYS = {
         from llama_index.core.query_engine import CustomQueryEngine
         from llama_index.core.retrievers import BaseRetriever
         from llama_index.core.schema import NodeWithScore, TextNode
-        from llama_index.core.tools import QueryEngineTool, QueryPlanTool, RetrieverTool
-        from llama_index.core.tools.calling import call_tool
+        from llama_index.core.tools import FunctionTool, QueryEngineTool, QueryPlanTool, RetrieverTool
+        from llama_index.core.tools.ondemand_loader_tool import OnDemandLoaderTool
 
         class Engine(CustomQueryEngine):
             def custom_query(self, query_str):
@@ -289,6 +310,16 @@ WAYS = {
         planned = QueryPlanTool.from_defaults([queried], Synthesizer(), name="planned", description_prefix="Look up.")
         nodes = [{"id": 1, "query_str": "a", "tool_name": "queried", "dependencies": []}]
 
+        class Index:
+            @classmethod
+            def from_documents(cls, documents):
+                return cls()
+
+            def as_query_engine(self):
+                return Engine()
+
+        loaded = OnDemandLoaderTool.from_tool(FunctionTool.from_defaults(lambda: []), Index, name="loaded")
+
         async def main():
             with suppress(Exception):
                 await queried.acall(input="a")
@@ -296,12 +327,19 @@ WAYS = {
                 retrieved(input="a")
             with suppress(Exception):
                 planned(nodes=nodes)
+            with suppress(Exception):
+                loaded(query_str="a")
 
         asyncio.run(main())
         print()  # behind what the plan prints
         """,
-        ["a", "a", "a"],
-        [["queried", None, 13, 10, None], ["retrieved", None, 13, 12, None], ["planned", None, 76, 10, None]],
+        ["a", "a", "a", "a"],
+        [
+            ["queried", None, 13, 10, None],
+            ["retrieved", None, 13, 12, None],
+            ["planned", None, 76, 10, None],
+            ["loaded", None, 17, 10, None],  # {"query_str":"a"}
+        ],
     ),
     "mistral's voice agents": Way(
         "mistralai",
