@@ -81,6 +81,8 @@ class RuntimeContract:
     runtime: ClassVar[str]
     #: Integration -> ``module:first target`` of the candidate that must match.
     integrations: ClassVar[dict[str, list[str]]]
+    #: How messages begin that another instrumentation logs, also where none of this package is in the runtime.
+    said_by_others: ClassVar[tuple[str, ...]] = ()
     #: Whether the workflow's own input and output are payloads that are measured.
     measures_workflows: ClassVar[bool] = True
     #: Whether what a step is given is a payload; where it is not, the texts are carried in what `consume` returns.
@@ -309,7 +311,8 @@ class RuntimeContract:
         assert last["workflow.payload.duplicate_bytes"] == 0
 
     def test_nothing_is_said_or_swallowed(self, runs: Runs, case_name: str) -> None:
-        assert runs.on["cases"][case_name]["messages"] == []
+        messages = runs.on["cases"][case_name]["messages"]
+        assert [text for text in messages if not text.startswith(self.said_by_others)] == []
         assert runs.on["errors"] == {}
 
     # --- how it is put in ------------------------------------------------------------------------------------------
