@@ -204,7 +204,7 @@ class ModelVisit:
 
     def _read(self, value: Any) -> None:
         self._settle()
-        reader = self._reader
+        reader, has_ended = self._reader, False
         usage = None if reader.usage is None or self.usage_is_told else reader.usage(value)
         usage = None if usage is None else usage.plausible()
         if usage is not None:
@@ -214,23 +214,18 @@ class ModelVisit:
         if self._taken is not None and reader.hosted is not None:
             for call, result in reader.hosted(value):
                 run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
-        has_ended = self._has_ended(value)
-        if has_ended:
-            self._tell_usage()
+        is_read = self._usage is not None or self.pending is not None
+        if is_read and reader.ends is not None and reader.ends(value):
+            self._answers -= 1
+            if self._answers <= 0:
+                self._tell_usage()
+                has_ended = True
         if self.pending is not None and reader.asks is not None:
             asks = reader.asks(value)
             if asks is not None:
                 self._asks = asks or self._asks is True
             if has_ended:
                 self._answered()
-
-    def _has_ended(self, value: Any) -> bool:
-        """Return true when the last answer of a response ends with this item."""
-        ends = self._reader.ends
-        if ends is None or (self._usage is None and self.pending is None) or not ends(value):
-            return False
-        self._answers -= 1
-        return self._answers <= 0
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
