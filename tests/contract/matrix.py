@@ -40,6 +40,7 @@ _HEAD = """\
 
 `scripts/matrix` runs the contract classes of the integrations in real environments and writes this table: each version
 that `tests/environments.toml` pins, or with `--newest` what a resolver chooses on that day, each week.
+A `t` behind the Python is a build without the global interpreter lock.
 The [support table](integrations.md) has the versions that are known to work.
 
 | distribution | version | Python | date | cases |
