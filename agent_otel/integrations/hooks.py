@@ -18,7 +18,7 @@ from agent_otel.core.types import Invocation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.core.types import ToolReader
+    from agent_otel.core.types import Replacement, ToolReader
 
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -116,6 +116,11 @@ def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
     """Add injected arguments to a call whose function takes them by name; return true."""
     invocation.kwargs = {**invocation.kwargs, **values}
     return True
+
+
+def replace_by_text(_: Any, replacement: Replacement, __: Invocation) -> str:
+    """Return the text of a replacement, for a function that returns a text, or a value of which one is made."""
+    return replacement.text
 
 
 class Injecting(NamedTuple):

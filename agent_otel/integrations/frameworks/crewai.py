@@ -36,7 +36,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.hooks import Hook, inject_by_name, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -170,10 +170,6 @@ def _replace_answer(answer: Any, replacement: Replacement, _: Invocation) -> Any
     return {**answer, "result": replacement.text, "tool_failure": failure}
 
 
-def _replace_text(_: Any, replacement: Replacement, __: Invocation) -> str:
-    return replacement.text
-
-
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     if invocation.args:  # the framework does not validate these, and their names are not available
         return False
@@ -219,7 +215,7 @@ invoke = ToolReader(
 # None is the answer for a function that has raised.
 function = ToolReader(PRODUCED, _function_call, lambda value: None if value is None else ToolResult(value))
 failing = Hook(_failing)
-use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=_replace_text)
+use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=replace_by_text)
 
 
 #: The name of a crew that the program gave none.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, listed, text
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp_server
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Hook, Within, replace_by_text
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement
@@ -47,10 +47,6 @@ def _sampled(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
 
 
-def _replace(_: Any, replacement: Replacement, __: Invocation) -> str:
-    return replacement.text
-
-
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     invocation.put(0, "arguments", {**fields(invocation.arg(0, "arguments")), **values})
     return True
@@ -73,4 +69,4 @@ def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
 injected = ToolReader(PRODUCED, _injected, mcp_server.tool_result, replace=mcp_server.replace_tool_result)
 task = ToolReader(PRODUCED, _queued, _no_result, replace=_refuse)
 sampling = Hook(_asked, lambda *_: None, _turn)
-sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=_replace, inject=_inject)
+sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=replace_by_text, inject=_inject)

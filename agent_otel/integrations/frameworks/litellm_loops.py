@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_dict, is_named, is_raised_within, text
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrappers
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
@@ -103,10 +103,6 @@ def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ValidationError") and is_raised_within(error, "litellm")
 
 
-def _replace(_: Any, replacement: Replacement, __: Invocation) -> str:
-    return replacement.text
-
-
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     invocation.put(1, "arguments", {**fields(invocation.arg(1, "arguments")), **values})
     return True
@@ -121,7 +117,7 @@ function = ToolReader(
     _call,
     ToolResult,
     is_refusal=_is_refusal,
-    replace=_replace,
+    replace=replace_by_text,
     parameters=_parameters,
     inject=_inject,
 )

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, is_named, is_raised_within, text
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.core.types import Invocation, Replacement
+    from agent_otel.core.types import Invocation
 
 VOICE = Site(
     Candidate("mistralai.extra.voice_agents.tools", Wrap("FunctionHandler.invoke", "invoke")),
@@ -31,10 +32,6 @@ def _call(invocation: Invocation) -> ToolCall:
 
 def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ValidationError") and is_raised_within(error, "mistralai")
-
-
-def _replace(_: Any, replacement: Replacement, __: Invocation) -> str:
-    return replacement.text
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
@@ -55,7 +52,7 @@ invoke = ToolReader(
     _call,
     ToolResult,
     is_refusal=_is_refusal,
-    replace=_replace,
+    replace=replace_by_text,
     parameters=_parameters,
     inject=_inject,
 )

@@ -87,14 +87,16 @@ def _run_call(invocation: Invocation) -> ToolCall:
     return _call(context.agent, context.tool_use)
 
 
+def _dispatched(agent: Any, use: Mapping[str, Any]) -> ToolCall:
+    return _call(agent, use)._replace(offloads_above=of_strands(agent))
+
+
 def _stream_call(invocation: Invocation) -> ToolCall:
-    agent = invocation.arg(0, "agent")
-    return _call(agent, invocation.arg(1, "tool_use"))._replace(offloads_above=of_strands(agent))
+    return _dispatched(invocation.arg(0, "agent"), invocation.arg(1, "tool_use"))
 
 
 def _background_call(invocation: Invocation) -> ToolCall:
-    agent = invocation.arg(0, "agent")
-    return _call(agent, invocation.arg(2, "context").tool_use)._replace(offloads_above=of_strands(agent))
+    return _dispatched(invocation.arg(0, "agent"), invocation.arg(2, "context").tool_use)
 
 
 def _result(event: Any) -> ToolResult | None:

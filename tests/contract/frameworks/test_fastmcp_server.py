@@ -30,11 +30,7 @@ from fastmcp.contrib.bulk_tool_caller import BulkToolCaller
 from fastmcp.server.middleware.tool_injection import ToolInjectionMiddleware
 from fastmcp.tools import Tool
 from tests.contract.child import Telemetry
-
-try:
-    import httpx2 as httpx
-except ImportError:
-    import httpx
+from tests.contract.fastmcp_http import post
 
 ran = []
 
@@ -57,14 +53,6 @@ def serve(transform=None):
     if transform is not None:
         server.add_transform(transform)
     return server
-
-async def post(server, name, arguments):
-    app = server.http_app(stateless_http=True, json_response=True)
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
-    accept = {"accept": "application/json, text/event-stream"}
-    async with app.router.lifespan_context(app):
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000") as client:
-            return (await client.post("/mcp", headers=accept, json=body)).text
 
 async def call_here(server, name, arguments):
     async with Client(server) as client:

@@ -288,11 +288,7 @@ SHARED = """
 import asyncio, json
 from fastmcp import Client, FastMCP
 from tests.contract.child import Telemetry
-
-try:
-    import httpx2 as httpx
-except ImportError:
-    import httpx
+from tests.contract.fastmcp_http import post
 
 ran = []
 server = FastMCP("records")
@@ -302,22 +298,16 @@ def lookup(key: str) -> str:
     ran.append("lookup")
     return "x" * 100
 
-async def post():
-    app = server.http_app(stateless_http=True, json_response=True)
-    parameters = {"name": "lookup", "arguments": {"key": "a"}}
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": parameters}
-    accept = {"accept": "application/json, text/event-stream"}
-    async with app.router.lifespan_context(app):
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8000") as client:
-            return (await client.post("/mcp", headers=accept, json=body)).text
-
 async def call():
     async with Client(server) as client:
         return str(await client.call_tool_mcp("lookup", {"key": "a"}))
 
+async def call_over_http():
+    return await post(server, "lookup", {"key": "a"})
+
 telemetry = Telemetry()
 report = []
-for ask in (post, call, post):
+for ask in (call_over_http, call, call_over_http):
     said = asyncio.run(ask())
     calls = [span["attributes"].get("tool.name") for span in telemetry.spans()]
     report.append([list(ran), [name for name in calls if name], "tool_denied" in said])

@@ -50,6 +50,23 @@ def lookup(key: str) -> str:
     ran.append(key)
     return key * 10
 """
+#: A server of MCP in a process of its own, with the SDK that is there; a call leaves a file named after its key.
+SERVER = """
+from pathlib import Path
+try:
+    from mcp.server.mcpserver import MCPServer as Server
+except ImportError:
+    from mcp.server.fastmcp import FastMCP as Server
+server = Server("served")
+
+@server.tool()
+def lookup(key: str) -> str:
+    "Look a record up."
+    Path(key).touch()
+    return key * 10
+
+server.run()
+"""
 TAIL = """
 spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
 spans = [span for span in spans if "tool.result.seen_at" not in span]  # what the framework tells of its tasks
@@ -99,19 +116,6 @@ WAYS = {
         from ag2.tools import MCPToolkit
         from ag2.tools.toolkits.mcp_server import MCPStdioServerConfig
 
-        SERVER = '''
-        from pathlib import Path
-        from mcp.server.mcpserver import MCPServer
-        server = MCPServer("served")
-
-        @server.tool()
-        def lookup(key: str) -> str:
-            "Look a record up."
-            Path(key).touch()
-            return key * 10
-
-        server.run()
-        '''
         with tempfile.TemporaryDirectory() as folder:
             asked = ToolCallEvent(id="call_1", name="lookup", arguments=json.dumps({"key": "a"}))
             served = MCPToolkit(MCPStdioServerConfig(command=sys.executable, args=["-c", SERVER], cwd=folder))
@@ -131,19 +135,6 @@ WAYS = {
         from autogen_ext.models.replay import ReplayChatCompletionClient
         from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams, mcp_server_tools
 
-        SERVER = '''
-        from pathlib import Path
-        from mcp.server.fastmcp import FastMCP
-        server = FastMCP("served")
-
-        @server.tool()
-        def lookup(key: str) -> str:
-            "Look a record up."
-            Path(key).touch()
-            return key * 10
-
-        server.run()
-        '''
         FAMILY = {"family": "unknown", "function_calling": True, "json_output": False, "vision": False}
 
         async def ask(id, **given):
@@ -178,19 +169,6 @@ WAYS = {
         from tests.contract import script
         from tests.contract.agents import camel
 
-        SERVER = '''
-        from pathlib import Path
-        from mcp.server.fastmcp import FastMCP
-        server = FastMCP("served")
-
-        @server.tool()
-        def lookup(key: str) -> str:
-            "Look a record up."
-            Path(key).touch()
-            return key * 10
-
-        server.run()
-        '''
 
         async def main(base_url, folder):
             served = ServerConfig(command=sys.executable, args=["-c", SERVER], cwd=folder)
@@ -444,7 +422,7 @@ WAYS = {
 
 
 def run(environment: Callable[[str], Environment], way: Way, **settings: str) -> Any:
-    program = HEAD + dedent(way.program) + TAIL
+    program = f"SERVER = {SERVER!r}\n{HEAD}{dedent(way.program)}{TAIL}"
     done = environment(way.environment).run(program, env={**QUIET, "AGENT_OTEL": "1", **settings}, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
