@@ -49,12 +49,18 @@ __all__ = [
     "listed",
     "modules_of",
     "number",
+    "properties",
     "reworded",
     "sole",
     "text",
     "text_of",
     "traceback_of",
 ]
+
+
+def properties(schema: Any) -> tuple[str, ...]:
+    """Return the names of the parameters in the JSON schema of a tool; empty for anything else."""
+    return tuple(fields(fields(schema).get("properties")))
 
 
 def reworded(value: Any, reword: Callable[[str], str]) -> Any:

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, identity, is_named, is_raised_within, listed, text
+from agent_otel.core.plain import fields, identity, is_named, is_raised_within, listed, properties, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -133,7 +133,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
     schema = getattr(invocation.instance, "schema", None)
-    return tuple(fields(fields(schema.function.parameters).get("properties"))) if schema is not None else _BASH
+    return properties(schema.function.parameters) if schema is not None else _BASH
 
 
 def _is_refusal(error: BaseException) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text, traceback_of
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, properties, text, traceback_of
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
@@ -119,7 +119,7 @@ def _build(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(fields(invocation.instance.function.parameters).get("properties")))
+    return properties(invocation.instance.function.parameters)
 
 
 def _is_refusal(error: BaseException) -> bool:

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, switches
-from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, text, text_of
+from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, properties, text, text_of
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -132,7 +132,7 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
     function = fields(fields(invocation.instance.openai_tool_schema).get("function"))
-    return tuple(fields(fields(function.get("parameters")).get("properties")))
+    return properties(function.get("parameters"))
 
 
 tool = ToolReader(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
+from agent_otel.core.plain import cause_of, is_empty, is_named, is_raised_within, listed, properties, text
 from agent_otel.core.types import (
     LEFT_ALONE,
     NOT_HERE,
@@ -90,7 +90,7 @@ def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> An
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(fields(invocation.instance.parameters).get("properties")))
+    return properties(invocation.instance.parameters)
 
 
 tool = ToolReader(

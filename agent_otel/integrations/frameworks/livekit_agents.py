@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import signatures
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
@@ -94,7 +94,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     tool = invocation.kwargs["tool"]
     schema = fields(getattr(tool.info, "raw_schema", None))
     if schema:
-        return tuple(fields(fields(schema.get("parameters")).get("properties")))
+        return properties(schema.get("parameters"))
     return signatures.parameter_names(tool)
 
 

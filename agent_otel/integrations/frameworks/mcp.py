@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, sole, text
+from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, properties, sole, text
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp_calls
 from agent_otel.integrations.frameworks.mcp_connections import of_client
@@ -203,8 +203,7 @@ def _listing(invocation: Invocation, listed: Any, error: BaseException | None) -
         known = _listed.setdefault(invocation.instance, {})
         for tool in listed.tools:
             offered = fields(tool)
-            schema = fields(offered.get("inputSchema", offered.get("input_schema")))
-            known[tool.name] = tuple(fields(schema.get("properties")))
+            known[tool.name] = properties(offered.get("inputSchema", offered.get("input_schema")))
             handler.tool_described(tool.name, offered.get("description"))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_otel import settings
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, listed, number, text
+from agent_otel.core.plain import fields, is_named, listed, number, properties, text
 from agent_otel.core.result_budget import MOST_ANNOUNCED
 
 _ANNOUNCEMENT = "anthropic/maxResultSizeChars"
@@ -40,8 +40,7 @@ def _announced_tool(tool: Any, characters: int | None) -> Any:
     if name is not None:
         handler.tool_described(name, known.get("description"))
     if name is not None and (name in parameters or len(parameters) < _MOST_TOOLS):
-        schema = fields(known.get("inputSchema", known.get("input_schema")))
-        parameters[name] = tuple(fields(schema.get("properties")))
+        parameters[name] = properties(known.get("inputSchema", known.get("input_schema")))
     if own is not None and name is not None:
         if len(announced) < _MOST_TOOLS:
             announced[name] = own

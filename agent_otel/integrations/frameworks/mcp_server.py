@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, text
+from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, properties, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -190,7 +190,7 @@ def _parameters(_: Invocation) -> Iterable[str]:
 
 
 def _tool_parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(fields(fields(invocation.instance).get("parameters")).get("properties")))
+    return properties(fields(invocation.instance).get("parameters"))
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:

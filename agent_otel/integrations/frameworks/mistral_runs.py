@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.captured_content import hide_in, without
-from agent_otel.core.plain import context_of, fields, is_named, text
+from agent_otel.core.plain import context_of, fields, is_named, properties, text
 from agent_otel.core.types import PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
@@ -105,7 +105,7 @@ def _shown(result: Any, injected: dict[str, Any]) -> Any:
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
     definition = fields(fields(fields(invocation.arg(1, "run_tool")).get("tool")).get("function"))
-    return tuple(fields(fields(definition.get("parameters")).get("properties")))
+    return properties(definition.get("parameters"))
 
 
 def _run(_: Invocation) -> AgentRun:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_named, is_raised_within, text
+from agent_otel.core.plain import is_dict, is_named, is_raised_within, properties, text
 from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
@@ -44,7 +44,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(fields(invocation.instance.parameters).get("properties")))
+    return properties(invocation.instance.parameters)
 
 
 invoke = ToolReader(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, text, text_of
+from agent_otel.core.plain import fields, is_named, properties, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.openai_agents_actions import ACTIONS
 from agent_otel.integrations.frameworks.openai_agents_runs import RUNS
@@ -172,7 +172,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return fields(fields(_tool(invocation).params_json_schema).get("properties"))
+    return properties(_tool(invocation).params_json_schema)
 
 
 def _cause(error: BaseException) -> BaseException:

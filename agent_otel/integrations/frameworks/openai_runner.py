@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict
+from agent_otel.core.plain import fields, is_dict, properties
 from agent_otel.core.types import PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
     tool = invocation.instance._functions[invocation.arg(1, "item").name].tool
-    return tuple(fields(fields(fields(tool).get("parameters")).get("properties")))
+    return properties(fields(tool).get("parameters"))
 
 
 def _run(_: Invocation) -> AgentRun:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, text
+from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -139,11 +139,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
-    return _properties(_validated(invocation).tool)
-
-
-def _properties(tool: Any) -> Iterable[str]:
-    return fields(fields(tool.tool_def.parameters_json_schema).get("properties"))
+    return properties(_validated(invocation).tool.tool_def.parameters_json_schema)
 
 
 raw_execute = ToolReader(
@@ -203,7 +199,7 @@ def _activity_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 
 
 def _activity_parameters(invocation: Invocation) -> Iterable[str]:
-    return _properties(invocation.arg(3, "tool"))
+    return properties(invocation.arg(3, "tool").tool_def.parameters_json_schema)
 
 
 activity = ToolReader(

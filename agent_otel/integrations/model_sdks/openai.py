@@ -74,7 +74,10 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if not is_dict(body):
         return None
     if path.endswith("/chat/completions"):
-        return ModelRequest(chat(body), model=fields(body).get("model"), must_call=must_call(fields(body)))
+        known = fields(body)
+        wanted = known.get("n")
+        answers = wanted if type(wanted) is int else 1
+        return ModelRequest(chat(body), model=known.get("model"), must_call=must_call(known), answers=answers)
     return responses(body) if path.endswith("/responses") else None
 
 
