@@ -80,13 +80,13 @@ _LONG = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what is quick to fail; leave classes that repeat a version between two others to ``scripts/matrix``.
+    """Put first what is quick to fail; in CI, leave out what the weekly run and ``scripts/matrix`` have.
 
     The files of the rest are mixed, in the same order each time: those that wait for a server run beside those that
     compute.
     """
     if os.environ.get("CI") == "true" and environments.OTHER not in os.environ:
-        items[:] = [item for item in items if not _is_between(item)]
+        items[:] = [item for item in items if not _is_weekly(item)]
     items.sort(key=_place)
 
 
@@ -97,6 +97,9 @@ def _place(item: pytest.Item) -> tuple[int, str]:
     return (-1, file) if file.startswith(_LONG) else (zlib.crc32(file.encode()), file)
 
 
-def _is_between(item: pytest.Item) -> bool:
-    """Return whether the class itself, and no base, says ``is_between``: what it wraps is what its neighbours wrap."""
-    return isinstance(item, pytest.Function) and item.cls is not None and "is_between" in vars(item.cls)
+def _is_weekly(item: pytest.Item) -> bool:
+    """Return whether the test or its class has the mark; a class that is derived from one with it does not get it."""
+    marks = list(item.own_markers)
+    if isinstance(item, pytest.Function) and item.cls is not None:
+        marks += vars(item.cls).get("pytestmark", ())
+    return any(mark.name == "weekly" for mark in marks)

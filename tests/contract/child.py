@@ -311,7 +311,7 @@ def off(agent_name: str, base_url: str, plan: Json) -> Json:
             "spans": telemetry.spans(),
             "depths": depths(places, originals) if name == "late" else None,
             "same": all(inspect.getattr_static(*places[target]) is originals[target] for target in places),
-            "faces": _unlike(before, faces(places)),
+            "faces": _unlike(before, faces(places)) if name == "late" else None,
             "messages": messages.take(),
         }
 

@@ -70,6 +70,7 @@ class TestAnthropic(Delivery):
         assert sum(metric["sum"] for metric in found) == 2 * CACHED_TOKENS
 
 
+@pytest.mark.weekly
 class TestAnthropicOld(TestAnthropic):
     """anthropic 0.125."""
 

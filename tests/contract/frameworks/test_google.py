@@ -103,10 +103,10 @@ class TestGoogleWithIds(TestGoogle):
     knows_ids = True
 
 
+@pytest.mark.weekly
 class TestGoogle2(TestGoogle):
     """google-genai 2."""
 
-    is_between = True
     environment = "google-adk"
 
 
@@ -146,6 +146,7 @@ class TestFunctions(Delivery):
         return replace(found, handed_back=len(json.loads(runs.wire[str(record.call_id)])["error"].encode()))
 
 
+@pytest.mark.weekly
 class TestFunctions2(TestFunctions):
     """The same of google-genai 2."""
 

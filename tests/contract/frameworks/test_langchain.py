@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pytest
+
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.suite import Contract
@@ -50,6 +52,7 @@ class TestLangChain(Contract):
     }
 
 
+@pytest.mark.weekly
 class TestLangChainOlder(TestLangChain):
     """The last langchain-core 0.3."""
 

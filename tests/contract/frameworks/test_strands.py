@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
+import pytest
+
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -105,10 +107,10 @@ class TestStrandsOwnSpans(TestStrands):
     cuts: ClassVar = {}
 
 
+@pytest.mark.weekly
 class TestStrands161(TestStrands):
     """The framework's span is open around all of it, so that it has both sizes."""
 
-    is_between = True
     environment = "strands-1.61"
     integrations: ClassVar = {
         "strands": [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.contract.once import reported
-from tests.contract.remedies.suite import CARRIERS, Carrier, Remedies, Seen, dictionary
+from tests.contract.remedies.suite import CARRIERS, OLDER, Carrier, Remedies, Seen, dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 
-@pytest.fixture(scope="class", params=CARRIERS)
+_NAMES = [pytest.param(name, marks=pytest.mark.weekly) if name in OLDER else name for name in CARRIERS]
+
+
+@pytest.fixture(scope="class", params=_NAMES)
 def carrier_name(request: pytest.FixtureRequest) -> str:
     """Each carrier in turn."""
     return str(request.param)

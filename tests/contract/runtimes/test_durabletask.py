@@ -136,6 +136,7 @@ class TestDurabletask(RuntimeContract):
         assert ("", "history") not in self.counted(runs, "history", "payload.over_cap")
 
 
+@pytest.mark.weekly
 class TestDurabletaskOldest(TestDurabletask):
     environment = "durabletask-1.5"
 

@@ -259,6 +259,7 @@ class TestLangGraph(_Savers):
         return self.told(runs, "dies")
 
 
+@pytest.mark.weekly
 class TestLangGraph06(TestLangGraph):
     """langgraph-checkpoint 3."""
 
