@@ -28,7 +28,7 @@ from tests.environments import ROOT
 from tests.interpreters import UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 PAGE = ROOT / "docs" / "tested-versions.md"
 _CONTRACT = Path(__file__).parent
@@ -149,8 +149,14 @@ def _cases(classes: tuple[str, ...]) -> str:
     return f"{total - failed - skipped} passed" + (f", {failed} failed" if failed else "")
 
 
-def added(lines: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[str, str, str, str, str]]:
-    """Return one line for each version: a distribution that several environments have gets the sum of their cases."""
+def added(
+    lines: Sequence[tuple[str, str, str, str, str]], named: Collection[str] = ()
+) -> list[tuple[str, str, str, str, str]]:
+    """Return one line for each version: a distribution that several environments have gets the sum of their cases.
+
+    Where distributions are ``named``, the others of their environments have no line: not all of their cases have run.
+    """
+    lines = [line for line in lines if not named or line[0] in named]
     sums: dict[tuple[str, str, str, str], Counter[str]] = {}
     for *version, cases in lines:
         found = {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|failed)", cases)}
@@ -189,7 +195,7 @@ def main() -> int:
             print(f"scripts/matrix: {row.name}", flush=True)
             content = changed(row, versions, options.python, unpinned=options.newest)
             lines += run(row, content, anew=options.newest)
-    lines = added(lines)
+    lines = added(lines, named)
     text = page(PAGE.read_text() if PAGE.exists() else "", lines)
     if options.write:
         PAGE.write_text(text)

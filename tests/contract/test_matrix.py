@@ -51,6 +51,7 @@ def test_a_version_in_several_environments_has_the_sum_of_their_cases() -> None:
 
     assert [(*openai, "247 passed, 25 failed"), lines[1]] == matrix.added(lines)
     assert lines[2:] == matrix.added(lines[2:])
+    assert [lines[1]] == matrix.added(lines, {"dbos": ""})
 
 
 def test_a_pin_of_what_a_framework_cannot_do_without_stays() -> None:
