@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import environments, interpreters
 from tests.environments import Environment
+from tests.forks import Forks
 from tests.interpreters import UnavailableError
 
 # Modules of assertions, which many tests import: their failures show the values only if they are named before that.
@@ -38,6 +39,14 @@ def environment() -> Callable[[str], Environment]:
             skip(error)
 
     return get
+
+
+@pytest.fixture(scope="module")
+def forks(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Iterator[Forks]:
+    """Return the children whose forks run the programs of a file; they end with it."""
+    made = Forks(environment, str(request.config.rootpath))
+    with made.open:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -90,14 +90,17 @@ class Environment:
 
     @contextlib.contextmanager
     def start(
-        self, *command: str, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        self, *command: str, env: Mapping[str, str] | None = None, cwd: Path | None = None, is_asked: bool = False
     ) -> Iterator[Popen[str]]:
-        """Start any command in the environment, a server say; end it and its children when the block is left."""
+        """Start any command in the environment, a server say; end it and its children when the block is left.
+
+        With ``is_asked`` the caller writes to its standard input.
+        """
         with Popen(
             command,
             env=self.environ(env),
             cwd=cwd or self.folder,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if is_asked else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

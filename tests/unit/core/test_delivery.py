@@ -13,31 +13,35 @@ from agent_otel.testing.servers.openai import OpenAIServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 Json = dict[str, Any]
 
-PROGRAM = """
-import json, os, sys
-sys.path.insert(0, {root!r})
+#: What each program begins with; a fork of its own runs each.
+BEGIN = """
+import json
 from tests.contract.child import Messages, Telemetry
 messages, telemetry = Messages(), Telemetry()
 import agent_otel, openai
 from opentelemetry import trace
 
-client = openai.OpenAI(base_url={base_url!r}, api_key="scripted", max_retries=0)
+client = openai.OpenAI(base_url="http://localhost", api_key="scripted", max_retries=0)
+client.chat.completions, client.responses  # loads what they need
 
-def user(text): return {{"role": "user", "content": text}}
-def system(text="Be kind."): return {{"role": "system", "content": text}}
-def says(text): return {{"role": "assistant", "content": text}}
+def user(text): return {"role": "user", "content": text}
+def system(text="Be kind."): return {"role": "system", "content": text}
+def says(text): return {"role": "assistant", "content": text}
 def asks(*ids, name="search"):
-    calls = [{{"id": i, "type": "function", "function": {{"name": name, "arguments": "{{}}"}}}} for i in ids]
-    return {{"role": "assistant", "tool_calls": calls}}
-def answers(call_id, text): return {{"role": "tool", "tool_call_id": call_id, "content": text}}
+    calls = [{"id": i, "type": "function", "function": {"name": name, "arguments": "{}"}} for i in ids]
+    return {"role": "assistant", "tool_calls": calls}
+def answers(call_id, text): return {"role": "tool", "tool_call_id": call_id, "content": text}
 def send(*parts, **more): client.chat.completions.create(model="scripted", messages=list(parts), **more)
 def tool(call_id, result, name="search", **arguments):
     with agent_otel.tool_call(name, arguments, call_id=call_id) as call:
         return call.result(result)
+"""
+PROGRAM = """
+client.base_url = {base_url!r}
 
 {body}
 
@@ -50,15 +54,13 @@ print(json.dumps({{
 
 
 @pytest.fixture
-def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
+def told(forks: Forks) -> Callable[..., Json]:
     """Return a function from a program to what it emitted."""
 
     def run(body: str, **env: str) -> Json:
         with OpenAIServer(lambda _: "done") as server:
-            code = PROGRAM.format(
-                root=str(request.config.rootpath), base_url=server.base_url, body=textwrap.dedent(body)
-            )
-            done = environment("openai-agents").run(code, env={"AGENT_OTEL": "1", **env}, check=True)
+            program = PROGRAM.format(base_url=server.base_url, body=textwrap.dedent(body))
+            done = forks.run("openai-agents", BEGIN, program, {"AGENT_OTEL": "1", **env})
         report: Json = json.loads(done.stdout)
         assert report["errors"] == {}
         assert report["messages"] == []

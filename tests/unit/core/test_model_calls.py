@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
-from tests.unit.core.test_delivery import PROGRAM, counted
+from agent_otel.testing.servers.openai import ToolCall
+from tests.unit.core.test_delivery import counted, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 Json = dict[str, Any]
+
+__all__ = ["told"]
 
 # A support agent as its authors wrote it: a dictionary of handlers, and `str(result)[:N]` before the model.
 LOOP = """
@@ -94,22 +95,6 @@ def test_one_variable_finds_the_cut_json_of_a_hand_written_loop(environment: Cal
     repeats = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_repeats_total")}
     assert {'agent_otel_tool_repeats_total{gen_ai_tool_name="get_refund_policy"}': 1} == repeats
     assert [] == [name for name in found if "duration" in name and "_count" in name and counts[name]]
-
-
-@pytest.fixture
-def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
-    """Return a function from a program to what it emitted."""
-
-    def run(body: str, **env: str) -> Json:
-        with OpenAIServer(lambda _: "done") as server:
-            root = str(request.config.rootpath)
-            code = PROGRAM.format(root=root, base_url=server.base_url, body=body)
-            done = environment("openai-agents").run(code, env={"AGENT_OTEL": "1", **env}, check=True)
-        report: Json = json.loads(done.stdout)
-        assert ({}, []) == (report["errors"], report["messages"])
-        return report
-
-    return run
 
 
 def sizes(report: Json) -> dict[str, tuple[int, int]]:
