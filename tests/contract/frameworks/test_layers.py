@@ -19,39 +19,36 @@ if TYPE_CHECKING:
 
     from agent_otel.testing.servers.openai import Json, Reply
     from agent_otel.testing.servers.scripted import Endpoint
-    from tests.environments import Environment
+    from tests.forks import Forks
 
     Told = Callable[..., Json]
 
-PROGRAM = """
-import asyncio, json, sys
-sys.path.insert(0, {root!r})
+#: What each program begins with; a fork of its own runs each.
+BEGIN = """
+import asyncio, json
 from tests.contract.child import Messages, Telemetry
 messages, telemetry = Messages(), Telemetry()
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 
-# One loop, because model clients keep their connections.
-run = asyncio.new_event_loop().run_until_complete
-
 def openai(**more):
     from langchain_openai import ChatOpenAI
-    return ChatOpenAI(model="scripted", base_url={base_url!r}, api_key="scripted", max_retries=0, **more)
+    return ChatOpenAI(model="scripted", base_url=base_url, api_key="scripted", max_retries=0, **more)
 
 def ollama():
     from langchain_ollama import ChatOllama
-    return ChatOllama(model="scripted", base_url={base_url!r})
+    return ChatOllama(model="scripted", base_url=base_url)
 
 class Fake(GenericFakeChatModel):
     def bind_tools(self, tools, **more):
-        return self.bind(tools=[{{"name": each.name}} for each in tools], **more)
+        return self.bind(tools=[{"name": each.name} for each in tools], **more)
 
 def fake(*answers):
     return Fake(messages=iter(answers))
 
 def asks(*calls, name="big"):
-    return AIMessage("", tool_calls=[{{"id": i, "name": name, "args": {{"n": n}}}} for i, n in calls])
+    return AIMessage("", tool_calls=[{"id": i, "name": name, "args": {"n": n}} for i, n in calls])
 
 @tool
 def big(n: int) -> str:
@@ -59,7 +56,13 @@ def big(n: int) -> str:
     return "x" * n
 
 def thread(name):
-    return {{"configurable": {{"thread_id": name}}}}
+    return {"configurable": {"thread_id": name}}
+"""
+
+PROGRAM = """
+base_url = {base_url!r}
+# One loop, because model clients keep their connections.
+run = asyncio.new_event_loop().run_until_complete
 
 {body}
 
@@ -72,7 +75,7 @@ print(json.dumps({{
 
 
 @pytest.fixture
-def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Told:
+def told(forks: Forks) -> Told:
     """Return a function from a program to what it emitted, and what the model was sent meanwhile."""
 
     def run(
@@ -82,10 +85,9 @@ def told(environment: Callable[[str], Environment], request: pytest.FixtureReque
         decide: Callable[[Json], Reply] | None = None,
     ) -> Json:
         with model(decide or (lambda _: "done")) as server:
-            code = PROGRAM.format(
-                root=str(request.config.rootpath), base_url=server.base_url, body=textwrap.dedent(body)
-            )
-            done = environment(row).run(code, env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"}, check=True)
+            program = PROGRAM.format(base_url=server.base_url, body=textwrap.dedent(body))
+            begin = f"{BEGIN}\nimport langchain_openai" if "openai()" in body else BEGIN  # others must not load the SDK
+            done = forks.run(row, begin, program, {"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"})
         report: Json = json.loads(done.stdout.splitlines()[-1])
         assert report["errors"] == {}
         assert report["messages"] == []
