@@ -12,17 +12,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.environments import Environment
+    from tests.forks import Forks
 
 Json = dict[str, Any]
 
-#: Starts a server as a host does, and calls its tools; nothing is measured here.
-CLIENT = """
-import asyncio, os, sys
-sys.path.insert(0, {root!r})
-from mcp import ClientSession, StdioServerParameters
+#: What the clients begin with; each is a fork of its own.
+BEGIN = """
+import asyncio, json, os, subprocess, sys
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client import streamable_http
 from mcp.client.stdio import stdio_client
 from tests.contract.agents import mcp_served
+from tests.contract.child import Messages, Telemetry
+"""
 
+#: Starts a server as a host does, and calls its tools; nothing is measured here.
+CLIENT = """
 async def main():
     environ = {{**os.environ, "AGENT_OTEL": "1", "PYTHONPATH": {root!r}}}
     arguments = ["-m", "tests.contract.agents.mcp_served", {kind!r}, "stdio", {file!r}]
@@ -37,13 +42,6 @@ asyncio.run(main())
 
 #: Starts a server over HTTP, and calls its tools as a host of that name; both processes are measured.
 HTTP_CLIENT = """
-import asyncio, json, os, subprocess, sys
-sys.path.insert(0, {root!r})
-from mcp import ClientSession, types
-from mcp.client import streamable_http
-from tests.contract.agents import mcp_served
-from tests.contract.child import Messages, Telemetry
-
 messages, telemetry = Messages(), Telemetry()
 connect = getattr(streamable_http, "streamable_http_client", None) or streamable_http.streamablehttp_client
 
@@ -72,11 +70,6 @@ NOT_LIMITED = (
 )
 #: Starts a server with the settings as a host does, lists its tools, and prints the results that it gets.
 RESULTS_CLIENT = """
-import asyncio, json, os, sys
-sys.path.insert(0, {root!r})
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-
 async def main():
     environ = {{**os.environ, "AGENT_OTEL": "1", "PYTHONPATH": {root!r}, **{settings!r}}}
     arguments = ["-m", "tests.contract.agents.mcp_served", {kind!r}, "stdio", {file!r}]
@@ -148,12 +141,12 @@ def sizes(report: Json) -> dict[str, tuple[int, int]]:
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.shows("001.mcp_servers")
 def test_each_call_over_standard_input_and_output(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+    forks: Forks, request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:
     name, kind, span_name, scope, is_structured = ROWS[row]
     file = tmp_path / "report.json"
     code = CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file))
-    environment(name).run(code, env={"AGENT_OTEL": "0"}, timeout=240, check=True)
+    forks.run(name, BEGIN, code, {"AGENT_OTEL": "0"})
     report = wait_for(file)
 
     found = sizes(report)
@@ -178,14 +171,10 @@ def test_each_call_over_standard_input_and_output(
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "fastmcp 3" not in row])
 @pytest.mark.shows("001.mcp_servers")
-def test_a_client_and_a_server_in_one_process_count_a_call_once(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
-) -> None:
+def test_a_client_and_a_server_in_one_process_count_a_call_once(forks: Forks, tmp_path: Path, row: str) -> None:
     name, kind, *_ = ROWS[row]
     file = tmp_path / "report.json"
-    options = {"AGENT_OTEL": "1", "PYTHONPATH": str(request.config.rootpath)}
-    program = "import sys; from tests.contract.agents import mcp_served; mcp_served.main(*sys.argv[1:])"
-    environment(name).run(program, kind, "memory", str(file), env=options, timeout=240, check=True)
+    forks.run(name, BEGIN, f"mcp_served.main({kind!r}, 'memory', {str(file)!r})", {"AGENT_OTEL": "1"})
     report = wait_for(file)
 
     assert {"lookup": 1, "big": 1, "cut": 1, "broken": 1} == {tool: count for tool, (count, _) in sizes(report).items()}
@@ -195,12 +184,12 @@ def test_a_client_and_a_server_in_one_process_count_a_call_once(
 @pytest.mark.parametrize("row", [row for row in ROWS if "low" not in row])
 @pytest.mark.shows("001.mcp_servers", "001.host_cuts")
 def test_a_client_and_a_server_over_http_count_a_call_once_each(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+    forks: Forks, request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:
     name, kind, span_name, scope, _ = ROWS[row]
     file = tmp_path / "report.json"
     code = HTTP_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), host="codex-mcp-client")
-    done = environment(name).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
+    done = forks.run(name, BEGIN, code, {"AGENT_OTEL": "1"})
     served, called = wait_for(file), json.loads(done.stdout.splitlines()[-1])
     assert ([], {}) == (called["messages"], called["errors"])
 
@@ -246,13 +235,13 @@ def counts(report: Json, name: str, **labels: str) -> dict[str, int]:
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.shows("001.mcp_servers")
 def test_the_ceiling_withholds_a_result_of_a_server(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest, tmp_path: Path, row: str
+    forks: Forks, request: pytest.FixtureRequest, tmp_path: Path, row: str
 ) -> None:
     name, kind, *_, is_structured = ROWS[row]
     file = tmp_path / "report.json"
     settings = {"AGENT_OTEL_RESULT_CEILING_BYTES": "16KB", "AGENT_OTEL_MAX_TOOL_CALLS": "1"}
     code = RESULTS_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), settings=settings)
-    done = environment(name).run(code, env={"AGENT_OTEL": "0"}, timeout=240, check=True)
+    done = forks.run(name, BEGIN, code, {"AGENT_OTEL": "0"})
     small, large = json.loads(done.stdout.splitlines()[-1])
     # Each request of FastMCP is a trace of its own, which is taken for an execution.
     report = wait_for(file, *([NOT_LIMITED] if kind != "fastmcp" else []))
