@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.testing.servers.scripted import ScriptedServer
-    from tests.environments import Environment
+    from tests.lasting import Children
 
 Json = dict[str, Any]
 
+#: The number is the case's own: no other case of the child has its execution or its ids.
 PROGRAM = """
-import json, os, sys
-sys.path.insert(0, {root!r})
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
+import json
 import agent_otel
-from agent_otel._internal import errors
 
 def tool(call_id, result, name="search"):
     with agent_otel.tool_call(name, {{}}, call_id=call_id) as call:
@@ -39,11 +36,9 @@ base_url = {base_url!r}
 {setup}
 
 refused = 0
-with agent_otel.execution("run"):
+with agent_otel.execution("run {number}"):
 {body}
-print(json.dumps({{
-    "metrics": telemetry.metrics(), "messages": messages.take(), "errors": dict(errors.errors), "refused": refused
-}}))
+report = refused
 """
 
 ANTHROPIC = """
@@ -101,21 +96,22 @@ PROVIDERS: dict[str, tuple[str, str, type[ScriptedServer]]] = {
 }
 
 
+_numbers = itertools.count()
+
+
 @pytest.fixture
-def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
+def told(children: Children) -> Callable[..., Json]:
     """Return a function from a provider and a program to what it emitted."""
 
     def run(provider: str, body: str) -> Json:
         name, setup, kind = PROVIDERS[provider]
+        number = next(_numbers)
+        for word in ("call_1", "nobody", "caches/1"):
+            body = body.replace(word, f"{word}_{number}")
+        body = textwrap.indent(textwrap.dedent(body), "    ")
         with kind(lambda _: "done") as server:
-            code = PROGRAM.format(
-                root=str(request.config.rootpath),
-                base_url=server.base_url,
-                setup=setup,
-                body=textwrap.indent(textwrap.dedent(body), "    "),
-            )
-            done = environment(name).run(code, env={"AGENT_OTEL": "1"}, check=True)
-        report: Json = json.loads(done.stdout.splitlines()[-1])
+            code = PROGRAM.format(base_url=server.base_url, setup=setup, number=number, body=body)
+            report: Json = children.run(name, code)
         assert report["errors"] == {}
         assert report["messages"] == []
         return report
@@ -147,7 +143,7 @@ def counted(report: Json, name: str) -> float:
 )
 def test_a_result_in_another_form_is_no_cut(told: Callable[..., Json], provider: str, sent: str) -> None:
     report = told(provider, f"part = {sent}\nfor turn in range(2):\n    send(part)")
-    assert report["refused"] == 0
+    assert report["report"] == 0
     assert counted(report, "tool.results.truncated") == 0
 
 
