@@ -23,12 +23,7 @@ def report_of(
 
     ``server`` is a model server's class, or its module and name, as ``openai:OpenAIServer``.
     """
-    if isinstance(server, str):
-        servers, _, kind = server.partition(":")
-        make = getattr(importlib.import_module(f"agent_otel.testing.servers.{servers}"), kind)
-    else:
-        make = server
-    with make(decide) as running:
+    with server_of(server)(decide) as running:
         done = environment.run(
             f"import runpy; runpy.run_module({module!r}, run_name='__main__')",
             argument,
@@ -38,3 +33,12 @@ def report_of(
         )
     report: Json = json.loads(done.stdout.splitlines()[-1])
     return report
+
+
+def server_of(server: str | Callable[[Decider], Any]) -> Callable[[Decider], Any]:
+    """Return a model server's class; of a text, the class that it names."""
+    if not isinstance(server, str):
+        return server
+    module, _, kind = server.partition(":")
+    found: Callable[[Decider], Any] = getattr(importlib.import_module(f"agent_otel.testing.servers.{module}"), kind)
+    return found

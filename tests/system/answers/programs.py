@@ -1,21 +1,18 @@
-"""Agents that answer from a part of a result, and agents that get the rest first, over real SDKs and frameworks.
-
-``python -m tests.system.answers.programs AGENT,MODE URL`` runs each task with an agent of the contract suite and prints
-what was counted and which events there are, by task.
-"""
+"""Agents that answer from a part of a result, and agents that get the rest first, over real SDKs and frameworks."""
 
 from __future__ import annotations
 
 import importlib
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
-from tests.contract.child import LOOP, Messages, Telemetry
+from tests.contract.child import LOOP
 from tests.contract.script import prompt
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tests.contract.child import Telemetry
 
 Json = dict[str, Any]
 
@@ -39,7 +36,7 @@ def read(query: str) -> str:
     return json.dumps({"items": ROWS[3:]}) if query == "cursor-of-page-2" else f"All of {query}."
 
 
-#: By task the calls; the first letter of their ids is the turn. The number of the task is added.
+#: By task the calls; the first letter of their ids is the turn. A number is added.
 TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
     "whole": (("a1", "search", {"query": "row"}),),
     "cut": (("a1", "search", {"query": "cut"}),),
@@ -57,18 +54,18 @@ TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
 }
 
 
-def main(agent_and_mode: str, url: str) -> None:
-    """Run each task, inside a span that stands for another instrumentation's."""
+def main(agent_and_mode: str, url: str, first: int, telemetry: Telemetry) -> Json:
+    """Run each task with an agent of the contract suite, inside a span that stands for another instrumentation's.
+
+    Return what was counted and which events there are, by task. The ids of the first task have the number ``first``.
+    """
     from opentelemetry import trace
 
-    from agent_otel._internal import errors
-
-    messages, telemetry = Messages(), Telemetry()
     name, _, mode = agent_and_mode.partition(",")
     mode, _, setting = mode.partition(" ")
     agent: Any = importlib.import_module(f"tests.contract.agents.{name}")
     report: Json = {}
-    for number, (task, calls) in enumerate(TASKS.items()):
+    for number, (task, calls) in enumerate(TASKS.items(), first):
         if task == "cut and repeated" and name == "ollama_client":
             continue  # its scripted server tells calls apart by their arguments
         with trace.get_tracer("program").start_as_current_span("agent"):
@@ -80,16 +77,12 @@ def main(agent_and_mode: str, url: str) -> None:
             else:
                 LOOP.run_until_complete((agent.astream if mode == "stream" else agent.arun)(*arguments))
         report[task] = _told(telemetry)
-    print(json.dumps({"runs": report, "messages": messages.take(), "errors": dict(errors.errors)}))
+    return report
 
 
 def _told(telemetry: Telemetry) -> Json:
     """Return what was counted since the last time by tool and reason, and the events by the names of their spans."""
-    counted = {
-        f"{metric['attributes']['gen_ai.tool.name']} {metric['attributes']['reason']}": metric["sum"]
-        for metric in telemetry.metrics()
-        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
-    }
+    counted = incomplete(telemetry)
     spans = telemetry.spans()
     events = [[span["name"], each["attributes"]] for span in spans for each in span["events"]]
     return {
@@ -100,5 +93,10 @@ def _told(telemetry: Telemetry) -> Json:
     }
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def incomplete(telemetry: Telemetry) -> Json:
+    """Return which answers were counted as incomplete since the last time, by tool and reason."""
+    return {
+        f"{metric['attributes']['gen_ai.tool.name']} {metric['attributes']['reason']}": metric["sum"]
+        for metric in telemetry.metrics()
+        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
+    }

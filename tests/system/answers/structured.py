@@ -1,7 +1,4 @@
-"""Agents whose answer is a call of an output tool, after a result that is cut, over real frameworks.
-
-``python -m tests.system.answers.structured AGENT URL`` runs one and prints which answers were counted.
-"""
+"""Agents whose answer is a call of an output tool, after a result that is cut, over real frameworks."""
 
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
 # The frameworks are not installed where types are checked.
@@ -9,15 +6,17 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 import agent_otel
-from tests.contract.child import LOOP, Messages, Telemetry
-from tests.system.answers.programs import CUT_BYTES, ROWS
+from tests.contract.agents.by_hand import running
+from tests.contract.child import LOOP
+from tests.system.answers.programs import CUT_BYTES, ROWS, incomplete
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.contract.child import Telemetry
 
 
 def search(query: str) -> str:
@@ -121,7 +120,7 @@ def by_hand(url: str) -> Any:
         for name, properties in names
     ]
     history: list[Any] = [{"role": "user", "content": "go"}]
-    with agent_otel.execution("run"):
+    with running():
         while True:
             message = (
                 client.chat.completions.create(model="scripted", messages=history, tools=tools, tool_choice="required")
@@ -220,7 +219,7 @@ def _arguments(given: Any) -> Any:
 
 
 def _loop(ask: Callable[[], Any], answer: Callable[[str, str], None]) -> Any:
-    with agent_otel.execution("run"):
+    with running():
         while True:
             for call_id, name, arguments in ask():
                 if name == "Answer":
@@ -229,17 +228,6 @@ def _loop(ask: Callable[[], Any], answer: Callable[[str, str], None]) -> Any:
                     answer(call_id, measured.result(search(**arguments)))
 
 
-def main(name: str, url: str) -> None:
-    """Run an agent; print its answer, and which answers were counted as incomplete."""
-    messages, telemetry = Messages(), Telemetry()
-    said = globals()[name](url)
-    counted = {
-        f"{metric['attributes']['gen_ai.tool.name']} {metric['attributes']['reason']}": metric["sum"]
-        for metric in telemetry.metrics()
-        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
-    }
-    print(json.dumps({"said": said, "counted": counted, "messages": messages.take()}))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def main(name: str, url: str, telemetry: Telemetry) -> Any:
+    """Run an agent; return its answer, and which answers were counted as incomplete."""
+    return {"said": globals()[name](url), "counted": incomplete(telemetry)}
