@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,37 +15,26 @@ from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from tests.lasting import Children
 
-    from tests.environments import Environment
-
-#: Runs an agent of the contract twice with the measuring of its tools taken out.
+#: Runs an agent of the contract with the measuring of its tools taken out.
 PROGRAM = """
-import asyncio, contextlib, importlib, json, sys
-sys.path.insert(0, {root!r})
+import asyncio, contextlib, importlib
+from unittest import mock
 from tests.contract import toolbox
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
 import agent_otel
 
 class Bare:
     result = staticmethod(lambda value: value)
     refused = staticmethod(lambda: None)
 
-agent_otel.tool_call = lambda *_, **__: contextlib.nullcontext(Bare)
-if {within!r} == "none":
-    agent_otel.execution = lambda *_, **__: contextlib.nullcontext()
 agent = importlib.import_module("tests.contract.agents.{agent}")
 given = ({base_url!r}, [toolbox.lookup, toolbox.big], "go", {setting!r})
-said = agent.run(*given) if {mode!r} == "sync" else asyncio.run(agent.arun(*given))
-
-from agent_otel._internal import errors
-print(json.dumps({{
-    "said": said, "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
-    "errors": dict(errors.errors),
-}}))
+with contextlib.ExitStack() as without:
+    for name in {bare!r}:
+        without.enter_context(mock.patch.object(agent_otel, name, lambda *_, **__: contextlib.nullcontext(Bare)))
+    report = agent.run(*given) if {mode!r} == "sync" else asyncio.run(agent.arun(*given))
 """
-CALLS = (ToolCall("call_1", "lookup", {"key": "größe"}), ToolCall("call_2", "big", {"n": 20_000}))
 ROWS = {
     "openai, chat": ("openai_client", "openai-agents", OpenAIServer, "sync", ""),
     "openai, responses": ("openai_client", "openai-agents", OpenAIServer, "async", "responses"),
@@ -61,27 +50,26 @@ ROWS = {
 }
 
 
+_numbers = itertools.count()
+
+
 @pytest.mark.parametrize("within", ["none", "an execution"])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.shows("001.hand_written_loop")
-def test_each_call_is_one(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest, row: str, within: str
-) -> None:
+def test_each_call_is_one(children: Children, row: str, within: str) -> None:
     agent, name, server_class, mode, setting = ROWS[row]
     make: Any = server_class
-    with make(call_once(CALLS)) as server:
-        code = PROGRAM.format(
-            root=str(request.config.rootpath),
-            base_url=server.base_url,
-            agent=agent,
-            mode=mode,
-            setting=setting,
-            within=within,
-        )
-        child = environment(name).run(code, env={"AGENT_OTEL": "1"}, timeout=240, check=True)
-    report = json.loads(child.stdout.splitlines()[-1])
+    number = next(_numbers)  # no other case of the child has these ids
+    calls = (
+        ToolCall(f"call_1_{number}", "lookup", {"key": "größe"}),
+        ToolCall(f"call_2_{number}", "big", {"n": 20_000}),
+    )
+    with make(call_once(calls)) as server:
+        bare = ("tool_call", "execution") if within == "none" else ("tool_call",)
+        program = PROGRAM.format(base_url=server.base_url, agent=agent, mode=mode, setting=setting, bare=bare)
+        report = children.run(name, program)
 
-    assert ("done", {}, []) == (report["said"], report["errors"], report["messages"])
+    assert ("done", {}, []) == (report["report"], report["errors"], report["messages"])
     spans = [span["attributes"] for span in report["spans"] if span["name"].startswith("execute_tool")]
     # "größe: " is 9 bytes, "ß" two.
     assert [("lookup", 2009, False), ("big", 20_000, False)] == [
