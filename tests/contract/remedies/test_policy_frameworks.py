@@ -11,20 +11,19 @@ import pytest
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from tests.contract import script
-from tests.contract.remedies.test_last_request import Carrier
+from tests.contract.remedies import groups
+from tests.contract.remedies.groups import Carrier, Scene
 from tests.contract.remedies.tools import CANARY
-from tests.contract.suite import QUIET
 
 Json = dict[str, Any]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from agent_otel.testing.servers.openai import Reply
-    from tests.environments import Environment
+    from tests.contract.remedies.groups import Decide, Read
 
 POLICY = """
 [[rules]]
@@ -91,54 +90,61 @@ UNNAMED = (
 )
 
 
-def run(
-    carrier: Carrier,
-    environment: Environment,
-    folder: Path,
-    tools: tuple[str, ...] = ("fetch_as", "big", "wide", "echo_as"),
-    calls: tuple[tuple[str, Json], ...] = CALLS,
-) -> tuple[list[Json], Json, str]:
-    """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
+def _makes(calls: tuple[tuple[str, Json], ...], own: str = "") -> Decide:
+    """Return a model that makes the calls, one in each of the first turns."""
 
-    def decide(_: Json) -> Reply:
-        number = len(server.requests)
+    def decide(requests: list[Json], _: Json, ids: str) -> Reply:
+        number = len(requests)
         # All from the fourth on in one turn: some frameworks end a run after few.
         asked = list(enumerate(calls, 1))[number - 1 : number if number < _LAST_TURN else None]
         if number > _LAST_TURN or not asked:
-            is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
-            return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
-        return [ToolCall(f"call_{place}", name, json.dumps(arguments)) for place, (name, arguments) in asked]
+            is_tool = "final_answer" in json.dumps(requests[-1].get("tools"))
+            return [ToolCall(f"call_{ids}_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
+        return [
+            ToolCall(f"call_{own or ids}_{place}", name, json.dumps(arguments)) for place, (name, arguments) in asked
+        ]
 
-    server: Any
-    plan, policy = folder / "plan.json", folder / "policy.toml"
-    policy.write_text(POLICY)
+    return decide
+
+
+def _scene(carrier: Carrier, tools: tuple[str, ...], calls: tuple[tuple[str, Json], ...], ids: str = "") -> Scene:
+    """Return an agent's run in a named execution, whose model makes the calls."""
     prompt = script.prompt(*((f"call_{number}", *call) for number, call in enumerate(calls, 1)))
-    case = {"tools": tools, "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
-    plan.write_text(json.dumps({"cases": {"it": case}, "hints": {}}))
-    settings = {"AGENT_OTEL": "1", "AGENT_OTEL_TOOL_POLICY": str(policy), "CANARY_TOKEN": CANARY}
-    settings["AGENT_OTEL_CLAIM_CHECK"] = "memory:"
-    capture = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
-    kind: type[Any] = carrier.server or OpenAIServer
-    with kind(decide) as server:
-        done = environment.run(
-            "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
-            f"tests.contract.agents.{carrier.agent}",
-            server.base_url,
-            str(plan),
-            env={**QUIET, **settings, **capture},
-            check=True,
-        )
-        return server.requests, json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
+    return Scene(carrier._replace(is_named=True), _makes(calls, ids), {"it": carrier.case(prompt, *tools)})
+
+
+def _raises(name: str) -> tuple[tuple[str, Json], ...]:
+    """Return the call that raises, where the run goes on after it."""
+    return () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
+
+
+def _variables(folder: Path) -> dict[str, str]:
+    policy = folder / "policy.toml"
+    policy.write_text(POLICY)
+    return {
+        "AGENT_OTEL_TOOL_POLICY": str(policy),
+        "CANARY_TOKEN": CANARY,
+        "AGENT_OTEL_CLAIM_CHECK": "memory:",
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+    }
+
+
+MODES = ("sync", "async")
+TOOLSET = {mode: Carrier("anthropic_runner", "anthropic", AnthropicServer, mode) for mode in MODES}
+SCENES = {
+    **{
+        name: _scene(carrier, ("fetch_as", "big", "wide", "echo_as"), (*CALLS, *_raises(name)))
+        for name, carrier in CARRIERS.items()
+    },
+    **{mode: _scene(carrier, ("browser",), (("lookup", {"key": "one"}),), mode) for mode, carrier in TOOLSET.items()},
+}
+came = groups.fixture(SCENES, _variables)
 
 
 @pytest.mark.parametrize("name", CARRIERS)
-def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
-    environment: Callable[[str], Environment], tmp_path: Path, name: str
-) -> None:
-    carrier = CARRIERS[name]
-    raises = () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
-    requests, report, written = run(carrier, environment(carrier.environment), tmp_path, calls=(*CALLS, *raises))
-    case: Any = report["cases"]["it"]
+def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(came: Read, name: str) -> None:
+    raises, written = _raises(name), came(name).written
+    requests, case = came(name).only()
     sent = json.dumps(requests)
     assert case["ran"] == ["fetch_as", "echo_as", *("echo_as" for _ in raises)], case["messages"]
     assert "one: let in" in sent
@@ -151,7 +157,7 @@ def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
         {"rule": "tools", "mode": "enforce"},
         {"rule": "require", "mode": "enforce", "argument": "key"},
     ]
-    assert report["errors"] == {}
+    assert case["errors"] == {}
     # 60,000 times two bytes; the model gets the beginning and the reference.
     shown = server_texts(requests)
     assert "ß" * 15_000 in shown
@@ -171,15 +177,11 @@ def server_texts(requests: list[Json]) -> str:
     return re.sub(r"\\+u00df", "ß", written)
 
 
-@pytest.mark.parametrize("mode", ["sync", "async"])
-def test_the_denial_of_a_toolsets_member_names_the_toolset(
-    environment: Callable[[str], Environment], tmp_path: Path, mode: str
-) -> None:
-    carrier = Carrier("anthropic_runner", "anthropic", AnthropicServer, mode)
-    requests, report, _ = run(carrier, environment("anthropic"), tmp_path, ("browser",), (("lookup", {"key": "one"}),))
-
+@pytest.mark.parametrize("mode", MODES)
+def test_the_denial_of_a_toolsets_member_names_the_toolset(came: Read, mode: str) -> None:
+    requests, case = came(mode).only()
     (block,) = requests[1]["messages"][-1]["content"]
     assert json.loads(block["content"])["error"] == "tool_denied"
     # Anthropic's API refuses a request whose result names another toolset than its call.
-    assert (block["type"], block["tool_use_id"], block["toolset_name"]) == ("tool_result", "call_1", "browser")
-    assert report["errors"] == {}
+    assert (block["type"], block["tool_use_id"], block["toolset_name"]) == ("tool_result", f"call_{mode}_1", "browser")
+    assert case["errors"] == {}
