@@ -3,7 +3,7 @@
 ``python -m tests.system.false_alarms.real_texts PROGRAM URL`` makes the calls over OpenAI's client, and prints what was
 counted of results and answers, and the names of the results that were found cut. The texts are those of the interpreter
 that runs it: its standard library, what ``pydoc`` writes of it, the difference of two of its files, and the output of
-its compiler and of verbose imports.
+its compiler and of verbose imports. Files of installed packages follow, because some systems leave out a part of it.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,unused-ignore"
@@ -37,7 +37,7 @@ _CALLS_A_RUN: Final = 25
 _LONGEST: Final = 60_000
 #: Bytes of the files that are compared and compiled.
 _SHORT: Final = 10_000
-_FOLDER: Final = Path(sysconfig.get_path("stdlib"))
+_FOLDERS: Final = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
 _COUNTED: Final = (
     *("tool.results.truncated", "tool.results.cleared", "tool.results.unmatched", "tool.result.shape_changes"),
     *("answers.", "tool.followups", "model.history.", "tool.schema_changes", "tool.invalid_arguments"),
@@ -52,13 +52,15 @@ _DOCUMENTED: Final = (
     "mailbox",
     "sqlite3",
     "tarfile",
-    "turtledemo",
+    "unittest.mock",
+    "xmlrpc.client",
 )
 
 
 def _files() -> list[Path]:
-    """Return the files of the standard library whose source is no longer than a result may be."""
-    found = sorted(path for path in _FOLDER.rglob("*.py") if "site-packages" not in path.parts)
+    """Return the files of the standard library, then of packages, whose source is no longer than a result may be."""
+    library, packages = (sorted(folder.rglob("*.py")) for folder in _FOLDERS)
+    found = [path for path in library if not {"site-packages", "dist-packages"} & {*path.parts}] + packages
     return [path for path in found if 200 < path.stat().st_size <= _LONGEST]
 
 
@@ -67,7 +69,7 @@ def _read(path: Path) -> str:
 
 
 def sources() -> Iterator[tuple[str, str]]:
-    """Yield files of the standard library."""
+    """Yield files."""
     for path in _files():
         yield str(path), _read(path)
 
