@@ -13,7 +13,6 @@ from tests import environments, interpreters
 from tests.environments import Environment
 from tests.forks import Forks
 from tests.interpreters import UnavailableError
-from tests.lasting import Children
 
 # Modules of assertions, which many tests import: their failures show the values only if they are named before that.
 pytest.register_assert_rewrite(
@@ -48,13 +47,6 @@ def forks(environment: Callable[[str], Environment], request: pytest.FixtureRequ
     made = Forks(environment, str(request.config.rootpath))
     with made.open:
         yield made
-
-
-@pytest.fixture(scope="module")
-def children(environment: Callable[[str], Environment], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Children]:
-    """Yield children that run the cases of a module one after another."""
-    with Children(environment, tmp_path_factory.mktemp("children")) as kept:
-        yield kept
 
 
 @pytest.fixture(scope="session")

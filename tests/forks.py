@@ -1,6 +1,7 @@
 """Programs that run in forks of a child that has imported a framework, so that the import is paid for once.
 
 A fork begins as the child has left off, before the first call of the program: no program sees what another has done.
+What they begin with starts no thread, which would be missing in each fork.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 from subprocess import CompletedProcess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Runs what all programs begin with, then a fork for each line of input; says how each fork ended, and what it printed.
 _CHILD = """
-import gc, json, os, signal, sys, tempfile, traceback
+import gc, json, os, signal, sys, tempfile, threading, traceback
 
 def run(program):
     try:
@@ -42,6 +43,7 @@ def fork(program, out, err):
 
 sys.path.insert(0, sys.argv[1])
 exec(sys.argv[2])
+assert threading.active_count() == 1, threading.enumerate()
 gc.freeze()
 for line in sys.stdin:
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -50,6 +52,38 @@ for line in sys.stdin:
             file.seek(0)
             ended.append(file.read())
     print(json.dumps(ended), flush=True)
+"""
+
+#: What measured programs begin with.
+_BEGIN = """
+import json
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+import agent_otel.api
+report = None
+"""
+
+_OPENAI = """
+import anyio._backends._asyncio, openai
+openai.OpenAI(base_url="http://localhost", api_key="scripted").chat.completions.create
+"""
+
+#: What each program of an environment would load with its first request.
+_LOADED = {
+    **dict.fromkeys(("langchain", "openai-2", "openai-agents", "pydantic-ai"), _OPENAI),
+    "litellm": f"import litellm.proxy._types, litellm.responses.mcp.chat_completions_handler{_OPENAI}",
+    "smolagents": f"import smolagents{_OPENAI}",
+}
+#: The product is on, and LiteLLM starts no thread that asks the web for its map of costs.
+_VARIABLES = {"AGENT_OTEL": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+
+#: What they end with.
+_END = """
+from agent_otel._internal import errors
+print(json.dumps({
+    "report": report, "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
+    "errors": dict(errors.errors),
+}))
 """
 
 
@@ -77,6 +111,12 @@ class Forks:
         status, out, said = json.loads(answer)
         assert status == 0, f"exit {status}\n{out}\n{said}"
         return CompletedProcess(program, status, out, said)
+
+    def measure(self, name: str, begin: str, program: str, env: Mapping[str, str] | None = None) -> Any:
+        """Run a program with the product on; return its ``report``, spans, metrics, messages and internal errors."""
+        begins = f"{_BEGIN}{begin}\n{_LOADED.get(name, '')}"
+        done = self.run(name, begins, f"{program}\n{_END}", {**_VARIABLES, **(env or {})})
+        return json.loads(done.stdout.splitlines()[-1])
 
     def _child(self, name: str, begin: str, env: Mapping[str, str]) -> Popen[str]:
         key = (name, begin, *sorted(env.items()))

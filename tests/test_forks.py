@@ -34,3 +34,9 @@ def test_a_child_that_cannot_begin_says_why(forks: Forks) -> None:
     for _ in range(2):
         with pytest.raises(AssertionError, match=r"(?s)exit 1 before any program\n.*ZeroDivisionError"):
             forks.run("bare", "1 / 0", "print()", {})
+
+
+def test_a_child_begins_without_threads(forks: Forks) -> None:
+    begin = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
+    with pytest.raises(AssertionError, match=r"(?s)exit 1 before any program\n.*AssertionError: .*Thread-1"):
+        forks.run("bare", begin, "print()", {})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,26 +14,27 @@ from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
 
 if TYPE_CHECKING:
-    from tests.lasting import Children
+    from tests.forks import Forks
 
-#: Runs an agent of the contract with the measuring of its tools taken out.
-PROGRAM = """
-import asyncio, contextlib, importlib
-from unittest import mock
+#: An agent of the contract with the measuring of its tools taken out.
+BEGIN = """
+import asyncio, contextlib
 from tests.contract import toolbox
-import agent_otel
+from tests.contract.agents import {agent} as agent
 
 class Bare:
     result = staticmethod(lambda value: value)
     refused = staticmethod(lambda: None)
 
-agent = importlib.import_module("tests.contract.agents.{agent}")
-given = ({base_url!r}, [toolbox.lookup, toolbox.big], "go", {setting!r})
-with contextlib.ExitStack() as without:
-    for name in {bare!r}:
-        without.enter_context(mock.patch.object(agent_otel, name, lambda *_, **__: contextlib.nullcontext(Bare)))
-    report = agent.run(*given) if {mode!r} == "sync" else asyncio.run(agent.arun(*given))
+agent_otel.tool_call = lambda *_, **__: contextlib.nullcontext(Bare)
 """
+PROGRAM = """
+if {within!r} == "none":
+    agent_otel.execution = lambda *_, **__: contextlib.nullcontext()
+given = ({base_url!r}, [toolbox.lookup, toolbox.big], "go", {setting!r})
+report = agent.run(*given) if {mode!r} == "sync" else asyncio.run(agent.arun(*given))
+"""
+CALLS = (ToolCall("call_1", "lookup", {"key": "größe"}), ToolCall("call_2", "big", {"n": 20_000}))
 ROWS = {
     "openai, chat": ("openai_client", "openai-agents", OpenAIServer, "sync", ""),
     "openai, responses": ("openai_client", "openai-agents", OpenAIServer, "async", "responses"),
@@ -50,24 +50,15 @@ ROWS = {
 }
 
 
-_numbers = itertools.count()
-
-
 @pytest.mark.parametrize("within", ["none", "an execution"])
 @pytest.mark.parametrize("row", ROWS)
 @pytest.mark.shows("001.hand_written_loop")
-def test_each_call_is_one(children: Children, row: str, within: str) -> None:
+def test_each_call_is_one(forks: Forks, row: str, within: str) -> None:
     agent, name, server_class, mode, setting = ROWS[row]
     make: Any = server_class
-    number = next(_numbers)  # no other case of the child has these ids
-    calls = (
-        ToolCall(f"call_1_{number}", "lookup", {"key": "größe"}),
-        ToolCall(f"call_2_{number}", "big", {"n": 20_000}),
-    )
-    with make(call_once(calls)) as server:
-        bare = ("tool_call", "execution") if within == "none" else ("tool_call",)
-        program = PROGRAM.format(base_url=server.base_url, agent=agent, mode=mode, setting=setting, bare=bare)
-        report = children.run(name, program)
+    with make(call_once(CALLS)) as server:
+        program = PROGRAM.format(base_url=server.base_url, mode=mode, setting=setting, within=within)
+        report = forks.measure(name, BEGIN.format(agent=agent), program)
 
     assert ("done", {}, []) == (report["report"], report["errors"], report["messages"])
     spans = [span["attributes"] for span in report["spans"] if span["name"].startswith("execute_tool")]

@@ -36,7 +36,7 @@ def read(query: str) -> str:
     return json.dumps({"items": ROWS[3:]}) if query == "cursor-of-page-2" else f"All of {query}."
 
 
-#: By task the calls; the first letter of their ids is the turn. A number is added.
+#: By task the calls; the first letter of their ids is the turn. The number of the task is added.
 TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
     "whole": (("a1", "search", {"query": "row"}),),
     "cut": (("a1", "search", {"query": "cut"}),),
@@ -54,10 +54,10 @@ TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
 }
 
 
-def main(agent_and_mode: str, url: str, first: int, telemetry: Telemetry) -> Json:
+def main(agent_and_mode: str, url: str, telemetry: Telemetry) -> Json:
     """Run each task with an agent of the contract suite, inside a span that stands for another instrumentation's.
 
-    Return what was counted and which events there are, by task. The ids of the first task have the number ``first``.
+    Return what was counted and which events there are, by task.
     """
     from opentelemetry import trace
 
@@ -65,7 +65,7 @@ def main(agent_and_mode: str, url: str, first: int, telemetry: Telemetry) -> Jso
     mode, _, setting = mode.partition(" ")
     agent: Any = importlib.import_module(f"tests.contract.agents.{name}")
     report: Json = {}
-    for number, (task, calls) in enumerate(TASKS.items(), first):
+    for number, (task, calls) in enumerate(TASKS.items()):
         if task == "cut and repeated" and name == "ollama_client":
             continue  # its scripted server tells calls apart by their arguments
         with trace.get_tracer("program").start_as_current_span("agent"):

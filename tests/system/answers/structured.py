@@ -9,7 +9,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import agent_otel
-from tests.contract.agents.by_hand import running
 from tests.contract.child import LOOP
 from tests.system.answers.programs import CUT_BYTES, ROWS, incomplete
 
@@ -120,7 +119,7 @@ def by_hand(url: str) -> Any:
         for name, properties in names
     ]
     history: list[Any] = [{"role": "user", "content": "go"}]
-    with running():
+    with agent_otel.execution("run"):
         while True:
             message = (
                 client.chat.completions.create(model="scripted", messages=history, tools=tools, tool_choice="required")
@@ -219,7 +218,7 @@ def _arguments(given: Any) -> Any:
 
 
 def _loop(ask: Callable[[], Any], answer: Callable[[str, str], None]) -> Any:
-    with running():
+    with agent_otel.execution("run"):
         while True:
             for call_id, name, arguments in ask():
                 if name == "Answer":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,12 +9,12 @@ import pytest
 from agent_otel.testing.servers.openai import ToolCall, tool_results
 from tests.contract import script
 from tests.contract.suite import QUIET
-from tests.system.answers.programs import CUT_BYTES, TASKS
+from tests.system.answers.programs import CUT_BYTES
 from tests.system.scripted_child import server_of
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.openai import Decider, Json, Reply
-    from tests.lasting import Children
+    from tests.forks import Forks
 
 #: Agent and mode -> environment and server.
 _STACKS = {
@@ -55,6 +54,13 @@ _STACKS = {
 }
 
 
+def _begin(name: str) -> str:
+    """Return what all programs of an environment begin with: they import its agents and their frameworks."""
+    agents = sorted({stack.partition(",")[0] for stack, (row, _) in _STACKS.items() if row == name})
+    imports = "".join(f"import tests.contract.agents.{agent}\n" for agent in agents)
+    return f"from tests.system.answers import programs, structured\n{imports}"
+
+
 def decide(request: Json) -> Reply:
     """Ask for the calls of the first turn that has some without a result."""
     answered = tool_results(request)
@@ -66,12 +72,10 @@ def decide(request: Json) -> Reply:
     return [ToolCall(*call) for call in left if call[0][0] == left[0][0][0]] or "done"
 
 
-def _report_of(children: Children, name: str, program: str, server: str, decide: Decider) -> Any:
+def _report_of(forks: Forks, name: str, program: str, server: str, decide: Decider) -> Any:
     """Return what a program of this folder reports, which is without messages and errors."""
     with server_of(server)(decide) as running:
-        told = children.run(
-            name, f"from tests.system.answers import programs, structured\nurl = {running.base_url!r}\n{program}", QUIET
-        )
+        told = forks.measure(name, _begin(name), f"url = {running.base_url!r}\n{program}", QUIET)
     assert (told["messages"], told["errors"]) == ([], {})
     return told["report"]
 
@@ -91,12 +95,11 @@ def _event(call_id: str | None, reason: str, shown: int) -> list[Any]:
 
 @pytest.mark.parametrize("stack", _STACKS)
 @pytest.mark.shows("001.wrong_answer")
-def test_an_answer_that_is_built_on_a_fragment_is_counted(children: Children, stack: str) -> None:
+def test_an_answer_that_is_built_on_a_fragment_is_counted(forks: Forks, stack: str) -> None:
     name, server = _STACKS[stack]
-    first = list(_STACKS).index(stack) * len(TASKS)
-    program = f"report = programs.main({stack!r}, url, {first}, telemetry)"
+    program = f"report = programs.main({stack!r}, url, telemetry)"
 
-    runs = _report_of(children, name, program, server, decide)
+    runs = _report_of(forks, name, program, server, decide)
 
     counted = {task: run["counted"] for task, run in runs.items()}
     knows_ids = not stack.startswith("ollama")
@@ -112,8 +115,8 @@ def test_an_answer_that_is_built_on_a_fragment_is_counted(children: Children, st
         "the last page by another tool": {},
         "not the last page": {"search page": 1},
     }
-    assert runs["cut"]["events"] == [_event(f"a1{first + 1}" if knows_ids else None, "cut_json", CUT_BYTES)]
-    assert not knows_ids or runs["cut and repeated"]["events"] == [_event(f"b1{first + 5}", "cut_json", CUT_BYTES)]
+    assert runs["cut"]["events"] == [_event("a11" if knows_ids else None, "cut_json", CUT_BYTES)]
+    assert not knows_ids or runs["cut and repeated"]["events"] == [_event("b15", "cut_json", CUT_BYTES)]
     assert [run["children"] for run in runs.values()] == [[]] * len(runs)
     assert {task: run["outcomes"] for task, run in runs.items() if run["outcomes"]} == {
         "cut and narrowed": ["narrowed"],
@@ -133,38 +136,34 @@ _OUTPUT_TOOLS = {
 }
 
 
-_numbers = itertools.count()
-
-
 def _structured(
-    children: Children, name: str, agent: str, *queries: str, last: str = "", server: str = "openai:OpenAIServer"
+    forks: Forks, name: str, agent: str, *queries: str, last: str = "", server: str = "openai:OpenAIServer"
 ) -> Json:
     """Run an agent whose model searches, and then calls the tool that is no other's, or the ``last``."""
-    number = next(_numbers)  # no other case of the child has these ids
     turns = iter(range(len(queries) + 1))
 
     def answer(request: Json) -> Reply:
         turn = next(turns)
         if turn < len(queries):
-            return [ToolCall(f"call_{number}_{turn}", "search", {"query": queries[turn]})]
+            return [ToolCall(f"call_{turn}", "search", {"query": queries[turn]})]
         called = last or next(
             name for tool in request["tools"] if (name := tool["function"]["name"]) not in {"search", "send"}
         )
         key = "answer" if called == "final_answer" else "text"
-        return [ToolCall(f"call_{number}_last", called, {key: "done"})]
+        return [ToolCall("call_last", called, {key: "done"})]
 
     program = f"report = structured.main({agent!r}, url, telemetry)"
-    report: Json = _report_of(children, name, program, server, answer)
+    report: Json = _report_of(forks, name, program, server, answer)
     return report
 
 
 @pytest.mark.parametrize("agent", _OUTPUT_TOOLS)
 @pytest.mark.shows("001.wrong_answer")
-def test_the_call_of_an_output_tool_is_an_answer(children: Children, agent: str) -> None:
+def test_the_call_of_an_output_tool_is_an_answer(forks: Forks, agent: str) -> None:
     name = _OUTPUT_TOOLS[agent]
     counted = {"said": "done", "counted": {"search cut_json": 1}}
-    assert _structured(children, name, agent, "cut") == counted
-    assert _structured(children, name, agent, "cut", "row 7") == {**counted, "counted": {}}
+    assert _structured(forks, name, agent, "cut") == counted
+    assert _structured(forks, name, agent, "cut", "row 7") == {**counted, "counted": {}}
 
 
 @pytest.mark.parametrize(
@@ -176,18 +175,13 @@ def test_the_call_of_an_output_tool_is_an_answer(children: Children, agent: str)
     ],
 )
 @pytest.mark.shows("001.wrong_answer")
-def test_the_last_call_is_an_answer_where_a_call_is_required(
-    children: Children, agent: str, name: str, server: str
-) -> None:
+def test_the_last_call_is_an_answer_where_a_call_is_required(forks: Forks, agent: str, name: str, server: str) -> None:
     """The name of the last tool is that of no framework's output tool."""
     counted = {"said": "done", "counted": {"search cut_json": 1}}
-    assert _structured(children, name, agent, "cut", last="Answer", server=server) == counted
-    assert _structured(children, name, agent, "cut", "row 7", last="Answer", server=server) == {
-        **counted,
-        "counted": {},
-    }
+    assert _structured(forks, name, agent, "cut", last="Answer", server=server) == counted
+    assert _structured(forks, name, agent, "cut", "row 7", last="Answer", server=server) == {**counted, "counted": {}}
 
 
-def test_a_call_that_waits_for_an_approval_is_no_answer(children: Children) -> None:
-    report = _structured(children, "langchain", "langchain_paused", "cut", last="send")
+def test_a_call_that_waits_for_an_approval_is_no_answer(forks: Forks) -> None:
+    report = _structured(forks, "langchain", "langchain_paused", "cut", last="send")
     assert report == {"said": "paused", "counted": {}}

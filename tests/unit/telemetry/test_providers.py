@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -16,34 +15,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.testing.servers.scripted import ScriptedServer
-    from tests.lasting import Children
+    from tests.forks import Forks
 
 Json = dict[str, Any]
 
-#: The number is the case's own: no other case of the child has its execution or its ids.
-PROGRAM = """
-import json
-import agent_otel
-
+BEGIN = """
 def tool(call_id, result, name="search"):
-    with agent_otel.tool_call(name, {{}}, call_id=call_id) as call:
+    with agent_otel.tool_call(name, {}, call_id=call_id) as call:
         return call.result(result)
 
-TEXT = "".join(f"line {{n}}" + chr(10) for n in range(3000))  # one character in nine is escaped in JSON
-TABLE = {{"rows": [{{"id": n}} for n in range(3000)]}}  # more than is walked through
-base_url = {base_url!r}
-
-{setup}
-
+TEXT = "".join(f"line {n}" + chr(10) for n in range(3000))  # one character in nine is escaped in JSON
+TABLE = {"rows": [{"id": n} for n in range(3000)]}  # more than is walked through
 refused = 0
-with agent_otel.execution("run {number}"):
+"""
+PROGRAM = """
+client = connect({base_url!r})
+with agent_otel.execution("run"):
 {body}
 report = refused
 """
 
+#: What the programs of a provider begin with as well; the first client loads what the others need.
 ANTHROPIC = """
 import anthropic
-client = anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
+def connect(base_url):
+    return anthropic.Anthropic(base_url=base_url, api_key="scripted", max_retries=0)
+client = connect("http://localhost")
+client.messages, client.beta.messages
 def say(*messages, **more):
     global refused
     try:
@@ -59,7 +57,9 @@ def answer(call_id, content):
 GOOGLE = """
 from google import genai
 from google.genai import types
-client = genai.Client(api_key="scripted", http_options={"base_url": base_url})
+def connect(base_url):
+    return genai.Client(api_key="scripted", http_options={"base_url": base_url})
+client = connect("http://localhost")
 def send(*parts, **more):
     global refused
     try:
@@ -70,14 +70,15 @@ def send(*parts, **more):
 def answer(call_id, response, name="search", parts=None):
     response = types.FunctionResponse(id=call_id, name=name, response=response, parts=parts)
     return types.Part(function_response=response)
+types.Content(parts=[answer(None, {})]), types.GenerateContentResponse()
 """
 
 BEDROCK = """
 import boto3
-client = boto3.client(
-    "bedrock-runtime", endpoint_url=base_url, region_name="us-east-1",
-    aws_access_key_id="scripted", aws_secret_access_key="scripted",
-)
+def connect(base_url):
+    keys = {"aws_access_key_id": "scripted", "aws_secret_access_key": "scripted"}
+    return boto3.client("bedrock-runtime", endpoint_url=base_url, region_name="us-east-1", **keys)
+client = connect("http://localhost")
 def send(*blocks, **more):
     global refused
     try:
@@ -96,22 +97,16 @@ PROVIDERS: dict[str, tuple[str, str, type[ScriptedServer]]] = {
 }
 
 
-_numbers = itertools.count()
-
-
 @pytest.fixture
-def told(children: Children) -> Callable[..., Json]:
+def told(forks: Forks) -> Callable[..., Json]:
     """Return a function from a provider and a program to what it emitted."""
 
     def run(provider: str, body: str) -> Json:
         name, setup, kind = PROVIDERS[provider]
-        number = next(_numbers)
-        for word in ("call_1", "nobody", "caches/1"):
-            body = body.replace(word, f"{word}_{number}")
         body = textwrap.indent(textwrap.dedent(body), "    ")
         with kind(lambda _: "done") as server:
-            code = PROGRAM.format(base_url=server.base_url, setup=setup, number=number, body=body)
-            report: Json = children.run(name, code)
+            program = PROGRAM.format(base_url=server.base_url, body=body)
+            report: Json = forks.measure(name, BEGIN + setup, program)
         assert report["errors"] == {}
         assert report["messages"] == []
         return report
