@@ -271,8 +271,9 @@ class Hub:
             id=str(uuid.uuid4()),
             task_queue=f"{self._queue} {worker}",
             execution_timeout=timedelta(seconds=given.get("seconds", 200)),
-            # What is refused is sent again after it; what a busy machine runs late is not.
-            task_timeout=timedelta(seconds=1 if "seconds" in given else 100),
+            # What is refused is sent again after it; what a busy machine runs late is not. Local activities learn of
+            # their cancellation after most of it.
+            task_timeout=timedelta(seconds=1 if "seconds" in given else 10),
         )
         said = await handle.result()
         if given.get("then") == "replay":
